@@ -78,6 +78,7 @@ impl<'a> DeletionFacts<'a> {
             confirmation: match plan.confirmation() {
                 Confirmation::Yes => "yes",
                 Confirmation::SequenceNumber(_) => "sequence-number",
+                Confirmation::Context { .. } => "context-name",
             },
             nodes: plan.nodes().iter().map(NodeFacts::new).collect(),
         });

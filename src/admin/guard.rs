@@ -47,13 +47,18 @@ pub enum Refused {
     /// Not the number that was asked for.
     #[error("nothing was done: type {0} to confirm")]
     NotTheNumber(String),
+    /// Not the name of the context.
+    #[error("nothing was done: people depend on this ensemble; type {0} to confirm")]
+    NotTheContext(String),
 }
 
 /// Lets a plan pass when the answer is what its [`confirmation`](DeletePlan::confirmation) asks for. Blanks around it and the case of
 /// a yes do not matter.
 pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, Refused> {
     let answer = answer.trim();
-    match plan.confirmation() {
+    let wanted = plan.confirmation();
+    let is_typed = wanted.typed().is_some_and(|typed| answer == typed);
+    match wanted {
         Confirmation::Yes if ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes)) => {
             Ok(Confirmed { what: plan, by: "yes" })
         }
@@ -62,6 +67,8 @@ pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, 
             Ok(Confirmed { what: plan, by: "sequence-number" })
         }
         Confirmation::SequenceNumber(expected) => Err(Refused::NotTheNumber(expected)),
+        Confirmation::Context { .. } if is_typed => Ok(Confirmed { what: plan, by: "context-name" }),
+        wanted @ Confirmation::Context { .. } => Err(Refused::NotTheContext(wanted.typed().unwrap_or_default())),
     }
 }
 

@@ -10,12 +10,14 @@ use clap_complete::Shell;
 
 use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
+use super::contexts::ContextsOptions;
 use super::cut::CutCommand;
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
 use super::history::HistoryOptions;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::past_options::PastOptions;
+use super::recipes::RecipesOptions;
 use super::record::RecordCommand;
 use super::replay::ReplayCommand;
 use super::report::ReportCommand;
@@ -26,11 +28,12 @@ use super::watch::WatchOptions;
 /// Where settings come from, and which override which.
 pub(super) const PRECEDENCE: &str = "\
 The options of the screen may also stand before a command that takes them. Options override the environment, and the \
-environment overrides the config file: $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when \
+environment overrides the config file, and a context in that file overrides what stands at its top: $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when \
 that variable is not set. Its keys are the names of the options without the dashes.";
 
 /// The environment variables and what they set.
-pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
+    ("LOCKSCOPE_CONTEXT", "same as --context"),
     ("ZOOKEEPER_CONNECT", "same as --connect"),
     ("LOCKSCOPE_AUTH_FILE", "same as --auth-file"),
     ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; overrides LOCKSCOPE_AUTH_FILE"),
@@ -75,6 +78,9 @@ pub struct Arguments {
     pub(super) past: PastOptions,
     #[command(flatten)]
     pub(super) ensemble: EnsembleOptions,
+    /// Print every mistake in the config file and exit: with 2 when there is one, with 0 when there is none
+    #[arg(long, help_heading = "General")]
+    pub(super) config_check: bool,
     #[command(subcommand)]
     pub(super) command: Option<CliCommand>,
 }
@@ -161,6 +167,13 @@ pub(super) enum CliCommand {
     /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
     /// serves until it is interrupted, and then forgets everything: never use it in place of a real ensemble.
     Sandbox(SandboxOptions),
+    /// Print the contexts of the config file: the ensembles that it knows by a name
+    Contexts(ContextsOptions),
+    /// Print the recipes by which names of nodes are read, as the config file would hold them
+    ///
+    /// With --try it says how one node is read, and why; nothing is asked of a server, so what stands around the node does not count.
+    /// Exits with 1 when that node is no contender.
+    Recipes(RecipesOptions),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -179,7 +192,7 @@ pub(super) enum CliCommand {
 impl Arguments {
     /// The options of the screen, which may also stand before a command that takes them; and the command.
     pub(super) fn split(self) -> (SharedOptions, Option<CliCommand>) {
-        let Self { locks, display, changes, past, ensemble, command } = self;
+        let Self { locks, display, changes, past, ensemble, command, config_check: _ } = self;
         (SharedOptions { locks, display, changes, past, ensemble, ..SharedOptions::default() }, command)
     }
 
@@ -251,6 +264,9 @@ mod tests {
 
     /// A value that the option takes and that is not its default.
     fn value(option: &Arg) -> String {
+        if !option.get_action().takes_values() {
+            return format!("--{}", option.get_long().expect("it has a name"));
+        }
         let named = option.get_possible_values().last().map(|value| value.get_name().to_owned());
         let value = match option.get_value_names().and_then(|names| names.first()).map(AsRef::<str>::as_ref) {
             Some("DURATION") => "7s".to_owned(),
@@ -280,6 +296,8 @@ mod tests {
             CliCommand::History(options) => options.shared(),
             CliCommand::Report(command) => command.shared(),
             CliCommand::Cut(command) => command.shared(),
+            CliCommand::Contexts(options) => options.shared(),
+            CliCommand::Recipes(options) => options.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)
@@ -335,7 +353,7 @@ mod tests {
     #[test]
     fn the_command_line_overrides_the_environment_which_overrides_the_config_file_in_every_group() {
         let file = "root = ['/file']\nascii = false\naudit-log = '/file'\ntimeout = '1s'\nconnect = 'file'";
-        let file = || config::parse(file, Path::new("/etc/config.toml")).unwrap().options;
+        let file = || config::parse(file, Path::new("/etc/config.toml")).options;
         let environment =
             Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| "environment".into())).unwrap();
         let settings = |words: &[&str], environment: &Environment| {

@@ -77,7 +77,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
         audit_log: Some(audit_log.clone()),
         ..tui_options(settings, connection, survey, ZnodePath::root(), tour)
     };
-    let shown = Box::pin(tui::run(options)).await;
+    let shown = Box::pin(tui::run(options, None)).await;
     sandbox.stop().await;
     // It does not exist when nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
@@ -95,7 +95,7 @@ pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyh
     let path = namespace.path().clone();
     let tour = Tour::new(Script::built_in(), path.clone(), false, plays);
     let options = tui_options(settings, connection, survey, path, tour);
-    let shown = Box::pin(AssertUnwindSafe(tui::run(options)).catch_unwind()).await;
+    let shown = Box::pin(AssertUnwindSafe(tui::run(options, None)).catch_unwind()).await;
     let removed = namespace.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
     removed?;
@@ -109,7 +109,13 @@ fn tui_options(
     root: ZnodePath,
     tour: Tour,
 ) -> TuiOptions {
-    let observe = ObserveOptions { connection, roots: vec![root], named: Vec::new(), max_backlog: MAX_BACKLOG };
+    let observe = ObserveOptions {
+        connection,
+        roots: vec![root],
+        named: Vec::new(),
+        recipes: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    };
     // What the tour shows is no part of anybody's recording.
     let past = PastOptions::default().place();
     TuiOptions { write: true, tour: Some(tour), past, ..settings.tui_options(observe, survey) }

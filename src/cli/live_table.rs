@@ -89,7 +89,7 @@ impl LiveTable {
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let options = settings.observe_options()?;
         Ok(Self {
-            table: LockTable::new(options.named.iter().cloned()),
+            table: LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
             observer: start(options),
             connect: settings.connect.clone(),
             synced: None,

@@ -10,7 +10,10 @@ mod arguments;
 mod auth;
 mod check;
 mod config;
+mod config_check;
+mod console_options;
 mod contend;
+mod contexts;
 mod cut;
 mod delete;
 mod demo;
@@ -27,6 +30,7 @@ mod options;
 mod output;
 mod past;
 mod past_options;
+mod recipes;
 mod record;
 mod record_metrics;
 mod recorded;
@@ -44,6 +48,7 @@ mod watch_past;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use etcetera::BaseStrategy;
@@ -51,8 +56,10 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::CliCommand;
 use auth::AuthSource;
+use config::{Config, ConfigError};
+use console_options::{ConsoleOptions, known_contexts};
 use merge::Merge;
-use options::SharedOptions;
+use options::{Format, SharedOptions};
 pub use output::note;
 use past::SpanOptions;
 use resolved::{Environment, OptionsError, ResolvedOptions};
@@ -60,7 +67,7 @@ pub use verdict::Verdict;
 use watch::WatchOptions;
 
 use crate::files::exposed_folder;
-use crate::tui;
+use crate::tui::{self, TuiOptions};
 
 /// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -76,8 +83,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
+    if arguments.config_check {
+        return config_check::run(&arguments.ensemble, &mut io::stdout().lock());
+    }
     let (before, command) = arguments.split();
-    let Some(command) = command else { return screen(&settle(before)?).await };
+    let Some(command) = command else { return screen(before).await };
     let settle = |own: SharedOptions| settle(own.merge(before.clone()));
     match command {
         CliCommand::Snapshot(options) => {
@@ -134,6 +144,20 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             }
             sandbox::run(&options, &mut io::stdout().lock()).await
         }
+        CliCommand::Contexts(options) => {
+            let format = options.format.unwrap_or_else(Format::of_stdout);
+            contexts::run(
+                &read_config(options.shared().merge(before).ensemble.config.as_deref())?,
+                format,
+                &mut io::stdout().lock(),
+            )
+        }
+        CliCommand::Recipes(options) => {
+            let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
+            config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
+            let format = options.format.unwrap_or_else(Format::of_stdout);
+            recipes::run(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
+        }
         CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
         CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
         CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
@@ -141,10 +165,15 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// Shows the screen until it is left.
-async fn screen(settings: &ResolvedOptions) -> anyhow::Result<Verdict> {
+async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
+    let path = given.ensemble.config.clone().or_else(usual_config);
+    let (config, settings) = settle_over(given.clone(), &Config::default())?;
     let options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
+    let mistake = config.mistakes.first().map(|mistake| format!("{mistake}."));
+    let options = TuiOptions { contexts: known_contexts(&config), notice: mistake, ..options };
+    let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
     // On the heap: the screen's state is large, and the headless commands share this future.
-    Box::pin(tui::run(options)).await?;
+    Box::pin(tui::run(options, Some(source))).await?;
     Ok(Verdict::Yes)
 }
 
@@ -154,28 +183,44 @@ fn environment() -> Result<Environment, OptionsError> {
 
 /// Puts the options of the command line over the environment and the config file, and starts the log.
 fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
+    settle_over(options, &Config::default()).map(|(_, settings)| settings)
+}
+
+/// The same with what the config file says; in place of what is wrong there, what `earlier` says stays.
+fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
     let environment = environment()?;
-    let usual =
-        etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
-    let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
-    file.mistakes.iter().for_each(|mistake| output::note(mistake));
-    let config = options.ensemble.config.clone().or(usual);
+    let named = options.ensemble.config.clone();
+    let config = config::load_over(named.as_deref(), usual_config().as_deref(), earlier)?;
+    let context = options.ensemble.context.as_deref().or(environment.options.ensemble.context.as_deref());
+    let file = config.options_in(context)?;
+    config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
     let theme_is_given = options.display.theme.is_some();
-    let mut settings = ResolvedOptions::resolve(options, &environment, file.options)?;
-    (settings.bindings, settings.screens) = (file.bindings, file.screens);
-    match themes::find(&settings.theme, config.as_deref()) {
+    let mut settings = ResolvedOptions::resolve(options, &environment, file)?.with_config(&config);
+    let path = named.or_else(usual_config);
+    match themes::find(&settings.theme, path.as_deref()) {
         Ok(palette) => settings.palette = palette,
         Err(error) if theme_is_given => return Err(error.into()),
         // What a file says of colours keeps nobody from looking at locks.
         Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
     }
-    for sentence in exposed_folders(config.as_deref(), &settings) {
+    for sentence in exposed_folders(path.as_deref(), &settings) {
         output::note(&sentence);
     }
     if let Some(path) = &settings.log_file {
         log::start(path, settings.log_filter.as_deref())?;
     }
-    Ok(settings)
+    Ok((config, settings))
+}
+
+/// The config file that was named, or else the usual one.
+fn read_config(named: Option<&Path>) -> Result<Config, ConfigError> {
+    config::load(named, usual_config().as_deref())
+}
+
+/// Where the config file is when none is named.
+fn usual_config() -> Option<PathBuf> {
+    let folders = etcetera::choose_base_strategy().ok()?;
+    Some(folders.config_dir().join("lockscope").join("config.toml"))
 }
 
 /// A sentence for each file on which something depends and which every user of the machine could replace by another.

@@ -124,6 +124,14 @@ merge_fields!(OutputOptions: format, timeout);
 #[command(next_help_heading = "Connection")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct EnsembleOptions {
+    /// The context of the config file that is in force.
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "Use the options of this context of the config file [env: LOCKSCOPE_CONTEXT]"
+    )]
+    #[serde(skip)]
+    pub context: Option<String>,
     /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]
     #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
     pub connect: Option<String>,
@@ -164,7 +172,7 @@ pub(super) struct EnsembleOptions {
     pub utc: Option<bool>,
 }
 
-merge_fields!(EnsembleOptions: connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, server_view, admin_url, config, log_file, utc);
+merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, server_view, admin_url, config, log_file, utc);
 
 /// What the commands take that read the locks below the roots: snapshot, watch and check.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

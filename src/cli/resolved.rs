@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::auth::{AuthError, AuthSource};
+use super::config::Config;
 use super::merge::Merge;
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use crate::admin::audit;
 use crate::diagnose::Thresholds;
 use crate::observe::{MAX_BACKLOG, ObserveOptions};
+use crate::recipe::OwnRecipe;
 use crate::report::Ensemble;
 use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
@@ -19,7 +21,7 @@ use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
-const DEFAULT_CONNECT: &str = "localhost:2181";
+pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -63,6 +65,7 @@ impl Environment {
         let filled = |name| variable(name).filter(|value| !value.is_empty());
         let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| OptionsError::NotText(name));
         let ensemble = EnsembleOptions {
+            context: text("LOCKSCOPE_CONTEXT")?,
             connect: text("ZOOKEEPER_CONNECT")?,
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
             ..EnsembleOptions::default()
@@ -91,6 +94,8 @@ pub(super) struct ResolvedOptions {
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks although their names do not show it.
     pub locks: Vec<ZnodePath>,
+    /// The recipes of the user's own.
+    pub recipes: Vec<OwnRecipe>,
     pub thresholds: Thresholds,
     pub server_view: ViewBy,
     pub admin_url: AdminUrl,
@@ -119,6 +124,10 @@ pub(super) struct ResolvedOptions {
     pub timeout_is_given: bool,
     /// Whether somebody named the servers.
     pub connect_is_given: bool,
+    /// The context of the config file that is in force.
+    pub context: Option<String>,
+    /// The context that marks this ensemble as one that people depend on.
+    pub production: Option<String>,
 }
 
 impl ResolvedOptions {
@@ -173,7 +182,42 @@ impl ResolvedOptions {
             timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
             timeout_is_given: output.timeout.is_some(),
             connect_is_given,
+            context: ensemble.context,
+            production: None,
+            recipes: Vec::new(),
         })
+    }
+
+    /// The same with what only the config file says.
+    pub(super) fn with_config(self, config: &Config) -> Self {
+        let production = config.production_of(self.context.as_deref(), &self.connect).map(str::to_owned);
+        let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
+        Self { production, recipes: config.recipes.clone(), bindings, screens, ..self }
+    }
+
+    /// The names of the options that are not as before and that count only when the screen starts anew.
+    pub(super) fn changed_for_later(&self, before: &Self) -> Vec<&'static str> {
+        let changed = [
+            ("connect", self.connect != before.connect),
+            ("session-timeout", self.session_timeout != before.session_timeout),
+            ("auth-file", self.auth != before.auth),
+            ("tls-ca, tls-cert, tls-key", self.tls != before.tls),
+            ("root", self.roots != before.roots),
+            ("lock", self.locks != before.locks),
+            ("recipe", self.recipes != before.recipes),
+            ("keys", self.bindings != before.bindings),
+            ("screen", self.screens != before.screens),
+            ("stuck-after", self.thresholds != before.thresholds),
+            ("server-view", self.server_view != before.server_view),
+            ("admin-url", self.admin_url != before.admin_url),
+            ("log-file", self.log_file != before.log_file),
+            ("utc", self.utc != before.utc),
+            ("mouse", self.mouse != before.mouse),
+            ("write", self.write != before.write),
+            ("audit-log", self.audit_log != before.audit_log),
+            ("store, past-memory", self.past != before.past),
+        ];
+        changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
     }
 
     /// How to reach the ensemble; reads the auth file.
@@ -192,6 +236,7 @@ impl ResolvedOptions {
             connection: self.connect_options()?,
             roots: self.roots.clone(),
             named: self.locks.clone(),
+            recipes: self.recipes.clone(),
             max_backlog: MAX_BACKLOG,
         })
     }
@@ -215,6 +260,10 @@ impl ResolvedOptions {
             write: self.write,
             audit_log: self.audit_log.clone(),
             connect_is_given: self.connect_is_given,
+            context: self.context.clone(),
+            production: self.production.clone(),
+            contexts: Vec::new(),
+            notice: None,
             past: self.past.clone(),
             tour: None,
             bindings: self.bindings.clone(),
@@ -299,6 +348,7 @@ mod tests {
                 timeout: Some(Duration::from_secs(text.len() as u64)),
             },
             ensemble: EnsembleOptions {
+                context: Some(text.into()),
                 connect: Some(text.into()),
                 session_timeout: Some(Duration::from_secs(text.len() as u64)),
                 auth_file: Some(text.into()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::queue::{ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
-use crate::recipe::{self, LockKind};
+use crate::recipe::{self, LockKind, Recipe};
 use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
@@ -242,11 +242,11 @@ impl<'a> TableAt<'a> {
     pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
         let mut found = Vec::new();
         let Some(session) = row.contender.session else { return found };
-        let own = attempt(&row.contender.node);
+        let own = attempt(lock, &row.contender.node);
         let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
         for other in others.filter(|other| other.contender.session == Some(session)) {
             let node = escaped(&other.contender.node);
-            if own.is_some() && attempt(&other.contender.node) == own {
+            if own.is_some() && attempt(lock, &other.contender.node) == own {
                 found
                     .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
             } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
@@ -290,8 +290,12 @@ fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
 
 /// What a node's name says of the attempt that made it, its number left out; `None` for names without an id, and for
 /// those with a session's id, which all attempts of a session share.
-pub(super) fn attempt(node: &str) -> Option<&str> {
-    let id = recipe::read(node)?.attempt?;
+pub(super) fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
+    let name = match lock.recipe() {
+        Recipe::Own(own) => own.read(node),
+        _ => recipe::read(node),
+    };
+    let id = name?.attempt?;
     let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
     (digits == 32).then_some(Sequence::split(node)?.0)
 }

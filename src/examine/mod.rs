@@ -52,7 +52,7 @@ impl Examiner {
         roots.dedup();
         let options = ObserveOptions { roots, ..observe };
         Self {
-            table: LockTable::new(options.named.iter().cloned()),
+            table: LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
             observer: Observer::start(options),
             survey,
             surveyed: None,

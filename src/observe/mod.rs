@@ -37,6 +37,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::outbox::UntakenChanges;
 use self::run::ObserverTask;
 use crate::queue::Change;
+use crate::recipe::OwnRecipe;
 use crate::zk::ConnectOptions;
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -55,6 +56,8 @@ pub struct ObserveOptions {
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not show it.
     pub named: Vec<ZnodePath>,
+    /// The recipes of the user's own.
+    pub recipes: Vec<OwnRecipe>,
     /// How many changes may wait to be taken, and how many reads to be sent, before it is said that there are too many
     /// ([`ConnectionState::Overloaded`](crate::queue::ConnectionState::Overloaded)); usually [`MAX_BACKLOG`].
     pub max_backlog: usize,

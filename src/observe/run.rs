@@ -65,7 +65,7 @@ impl ObserverTask {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
-            follower: Follower::new(&roots, &options.named),
+            follower: Follower::new(&roots, &options.named).with_recipes(options.recipes),
             outbox: Outbox::new(sender, options.max_backlog, untaken),
             open_queue,
             client: None,

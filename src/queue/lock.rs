@@ -154,6 +154,11 @@ impl LockQueue {
         }
     }
 
+    /// Whether nobody knows the rules of this queue: that the first of it holds is assumed.
+    pub fn is_assumed(&self) -> bool {
+        self.recipe() == Recipe::UnknownQueue
+    }
+
     /// What it grants.
     pub fn kind(&self) -> LockKind {
         self.recipe().kind()

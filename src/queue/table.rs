@@ -16,7 +16,7 @@ use super::lock_name::LockKey;
 use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
-use crate::recipe::{Classifier, Recipe};
+use crate::recipe::{Classifier, OwnRecipe, Recipe};
 use crate::server_view::ServerView;
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
@@ -126,6 +126,17 @@ impl LockTable {
             refused: false,
             samples: Samples::default(),
         }
+    }
+
+    /// The same table, which reads names by recipes of the user's own, too. They have to be known before the first change.
+    #[must_use]
+    pub fn with_recipes(self, own: &[OwnRecipe]) -> Self {
+        Self { classifier: self.classifier.with_recipes(own), ..self }
+    }
+
+    /// The recipes of the user's own by which it reads names.
+    pub fn own_recipes(&self) -> &[OwnRecipe] {
+        self.classifier.own_recipes()
     }
 
     /// The lock with that id.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChildName, Recipe, RequestMode, ids, names};
+use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, ids, names};
 use crate::znode::{Sequence, ZnodePath};
 
 /// Curator's semaphore at X queues in `X/locks` and keeps its leases in `X/leases`.
@@ -60,12 +60,26 @@ impl Classification {
 pub struct Classifier {
     named: BTreeSet<ZnodePath>,
     hints: BTreeSet<ZnodePath>,
+    /// In the order in which they are asked. Not written with the rest: recordings of earlier versions have none.
+    #[serde(skip)]
+    own: Vec<OwnRecipe>,
 }
 
 impl Classifier {
     /// A classifier without hints, in which the given nodes are single-node locks whatever they are called.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
-        Self { named: named.into_iter().collect(), hints: BTreeSet::new() }
+        Self { named: named.into_iter().collect(), hints: BTreeSet::new(), own: Vec::new() }
+    }
+
+    /// The same with recipes of the user's own, which come before the others.
+    #[must_use]
+    pub fn with_recipes(self, own: &[OwnRecipe]) -> Self {
+        Self { own: own.to_vec(), ..self }
+    }
+
+    /// The recipes of the user's own.
+    pub fn own_recipes(&self) -> &[OwnRecipe] {
+        &self.own
     }
 
     /// Whether the mere presence of this node shows what its neighbours are: a `leases` makes a semaphore of
@@ -147,6 +161,9 @@ impl Classifier {
             let lock = path.parent()?;
             return Some(in_semaphore(lock, Recipe::KazooSemaphore, Role::Lease, None));
         }
+        if let Some((own, child)) = self.own_at(path) {
+            return if own.definition().lock { of_own(path, own, &child) } else { None };
+        }
         let child = names::read(name)?;
         if child.recipe == Recipe::UnknownQueue && counts_only(parent) {
             return None;
@@ -155,6 +172,11 @@ impl Classifier {
             return Some(single_node(path, Some(child.recipe)));
         }
         self.numbered_in_semaphore(path, &child).or_else(|| in_queue(path, &child))
+    }
+
+    /// The first recipe of the user's own that reads the name of this node, and what it says.
+    pub fn own_at<'n>(&self, path: &'n ZnodePath) -> Option<(OwnRecipe, ChildName<'n>)> {
+        self.own.iter().filter(|own| own.holds_at(path)).find_map(|own| Some((*own, own.read(path.name())?)))
     }
 
     /// The place of a numbered node in a semaphore, when its parent belongs to one.
@@ -204,7 +226,7 @@ fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Se
 
 fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
-        Some(Recipe::HadoopElector) => Recipe::HadoopElector,
+        Some(own @ (Recipe::HadoopElector | Recipe::Own(_))) => own,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
         _ => Recipe::SingleNode,
     };
@@ -216,6 +238,16 @@ fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
         mode: RequestMode::Exclusive,
         sequence: None,
     }
+}
+
+fn of_own(path: &ZnodePath, own: OwnRecipe, child: &ChildName<'_>) -> Option<Classification> {
+    let role = match own.definition().kind {
+        LockKind::SingleNode => return Some(single_node(path, Some(child.recipe))),
+        LockKind::Semaphore if own.is_waiter(path.name()) => Role::Queue,
+        LockKind::Semaphore => Role::Lease,
+        LockKind::Exclusive | LockKind::ReadWrite | LockKind::Latch => return in_queue(path, child),
+    };
+    Some(in_semaphore(path.parent()?, child.recipe, role, child.sequence))
 }
 
 fn in_queue(path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {

@@ -2,17 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::OwnRecipe;
+
 /// What is particular about a recipe.
 #[derive(Clone, Copy, Debug)]
-struct Traits {
+pub(super) struct Traits {
     /// The name in JSON and on the command line. An interface: it stays.
-    id: &'static str,
+    pub id: &'static str,
     /// The name for people, at most 16 columns.
-    title: &'static str,
-    kind: LockKind,
+    pub title: &'static str,
+    pub kind: LockKind,
     /// Whether only ephemeral nodes are its contenders: its names alone do not tell a lock from a folder or from anything else
     /// that is numbered.
-    needs_ephemeral: bool,
+    pub needs_ephemeral: bool,
 }
 
 macro_rules! recipes {
@@ -22,15 +24,19 @@ macro_rules! recipes {
         #[serde(rename_all = "kebab-case")]
         pub enum Recipe {
             $($(#[$doc])* $recipe,)*
+            /// One of the user's own.
+            // The last, so that recordings of earlier versions mean the same.
+            Own(OwnRecipe),
         }
 
         impl Recipe {
-            /// Every recipe.
+            /// Every recipe but those of the user's own.
             pub const ALL: [Self; [$(Self::$recipe),*].len()] = [$(Self::$recipe),*];
 
             const fn traits(self) -> Traits {
                 match self {
                     $(Self::$recipe => Traits { $($traits)* },)*
+                    Self::Own(own) => own.traits(),
                 }
             }
         }
@@ -83,6 +89,24 @@ recipes! {
 }
 
 impl Recipe {
+    /// The recipe of that name, also one of the user's own that this program has read; `None` when there is none.
+    pub fn named(id: &str) -> Option<Self> {
+        Self::ALL.iter().find(|known| known.id() == id).copied().or_else(|| OwnRecipe::named(id).map(Self::Own))
+    }
+
+    /// Its place among all recipes: the families one after the other, then those of the user's own by the beginnings of their names.
+    pub fn rank(self) -> i64 {
+        match self {
+            Self::Own(own) => {
+                let mut first = [0; 8];
+                first.iter_mut().zip(own.traits().id.bytes()).for_each(|(place, byte)| *place = byte);
+                // Small letters, digits and dashes: never negative, and above every position.
+                i64::from_be_bytes(first)
+            }
+            known => Self::ALL.iter().position(|other| *other == known).map_or(0, |at| i64::try_from(at).unwrap_or(0)),
+        }
+    }
+
     /// The name in JSON and on the command line.
     pub fn id(self) -> &'static str {
         self.traits().id
@@ -141,6 +165,19 @@ pub enum LockKind {
     Latch,
     /// One node; its waiters are not in the tree.
     SingleNode,
+}
+
+impl LockKind {
+    /// The name in JSON, in the config file and in recordings.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::ReadWrite => "read-write",
+            Self::Semaphore => "semaphore",
+            Self::Latch => "latch",
+            Self::SingleNode => "single-node",
+        }
+    }
 }
 
 /// What a contender asks for.

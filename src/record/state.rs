@@ -6,6 +6,7 @@ use super::Damage;
 use super::frame;
 use crate::diagnose::{Diagnosis, FindingChanges, Thresholds};
 use crate::queue::{Happening, LockTable};
+use crate::recipe::OwnRecipe;
 use crate::znode::Timestamp;
 
 use super::entry::Entry;
@@ -45,9 +46,14 @@ impl RecordedState {
         }
     }
 
-    /// Reads what [`write()`] wrote.
+    /// Reads what [`write()`] wrote. Names are read by the recipes that they were recorded with, whatever the config file says now.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
-        let state: Self = postcard::from_bytes(&frame::unpack(bytes)?).map_err(|_| Damage::Keyframe)?;
+        let unpacked = frame::unpack(bytes)?;
+        let (state, rest) = postcard::take_from_bytes::<Self>(&unpacked).map_err(|_| Damage::Keyframe)?;
+        // Earlier versions ended here.
+        let recipes: Vec<OwnRecipe> =
+            if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).map_err(|_| Damage::Keyframe)? };
+        let state = Self { table: state.table.with_recipes(&recipes), ..state };
         if state.table.is_consistent() { Ok(state) } else { Err(Damage::Keyframe) }
     }
 }
@@ -58,5 +64,5 @@ impl RecordedState {
 ///
 /// Where a state cannot be written at all, which no state is.
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
-    postcard::to_allocvec(&(table, diagnosis))
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes()))
 }

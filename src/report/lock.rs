@@ -8,7 +8,7 @@ use super::rfc3339;
 use super::sample::SampleFacts;
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, WatchEvents};
-use crate::recipe::{LockKind, Recipe};
+use crate::recipe::LockKind;
 use crate::znode::Timestamp;
 
 /// One lock and its contenders in queue order. Nothing is computed before it is serialized.
@@ -37,8 +37,10 @@ impl<'a> LockFacts<'a> {
 struct Fields<'a> {
     path: &'a str,
     name: Option<&'a str>,
-    recipe: Recipe,
+    recipe: &'static str,
     kind: LockKind,
+    /// Whether nobody knows the rules of the queue, so that who holds is assumed.
+    assumed: bool,
     next_sequence: Option<i64>,
     /// The earliest time since which it is proven that nobody was given it and nobody gave it back; by the servers' clock.
     no_handover_since: Option<String>,
@@ -66,8 +68,9 @@ impl Serialize for LockFacts<'_> {
         Fields {
             path: self.lock.path().as_str(),
             name: self.lock.name(),
-            recipe: self.lock.recipe(),
+            recipe: self.lock.recipe().id(),
             kind: self.lock.kind(),
+            assumed: self.lock.is_assumed(),
             next_sequence: self.lock.next_sequence(),
             no_handover_since: Some(self.table_at.table())
                 .filter(|table| table.is_live())

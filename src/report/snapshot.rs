@@ -172,7 +172,7 @@ mod tests {
                 "servers": [server("zk1:2181"), server("zk2:2182")],
             },
             "locks": [{
-                "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "next_sequence": 2,
+                "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "assumed": false, "next_sequence": 2,
                 "no_handover_since": "2024-05-01T14:39:37.250Z", "sampled": null,
                 "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
                 "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },

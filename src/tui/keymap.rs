@@ -246,6 +246,8 @@ pub const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Program",
         commands: &[
+            entry(Command::Context, "context", &[], "To the ensemble of that context, or which there are")
+                .takes("[NAME]", ArgumentKind::Context),
             entry(Command::Prompt, "command", &[Key::Char(':')], "Type a command by its name"),
             entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Draw everything anew"),
             entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], "Stop until the shell continues it"),

@@ -36,6 +36,7 @@ mod key;
 mod keymap;
 mod lock_history;
 mod node_reader;
+mod options_source;
 mod page;
 mod past_reader;
 mod past_writer;
@@ -59,20 +60,24 @@ mod widget;
 mod testing;
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use self::app::{App, Event, Settings, Tour};
+use self::app::{App, Event, KnownContext, Settings, Tour};
 pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
 use self::node_reader::NodeReader;
+pub use self::options_source::{OptionsSource, ReadAgain};
 use self::past_writer::{LivePast, PastWriter};
 pub use self::past_writer::{PastError, PastPlace};
 pub use self::replay_run::{ReplayOptions, replay};
@@ -91,6 +96,9 @@ use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 
 /// How long the end of the program waits for a deletion that was confirmed.
 const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
+
+/// What is kept of the past in memory where the file named for it is of another ensemble, in bytes.
+const PAST_IN_MEMORY: u64 = 64 << 20;
 
 /// How the screen is started.
 #[expect(
@@ -117,6 +125,14 @@ pub struct TuiOptions {
     pub write: bool,
     /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
     pub audit_log: Option<PathBuf>,
+    /// The context of the config file that is in force.
+    pub context: Option<String>,
+    /// The context that marks the ensemble as one that people depend on: deletions ask for its name.
+    pub production: Option<String>,
+    /// The ensembles that the config file knows by a name.
+    pub contexts: Vec<KnownContext>,
+    /// What the user should know at the start; a sentence.
+    pub notice: Option<String>,
     /// Whether somebody named the servers; else those of the connect string are a default.
     pub connect_is_given: bool,
     /// Where it keeps the past of what it shows.
@@ -158,87 +174,125 @@ impl TuiError {
     }
 }
 
+/// Where the options of the console come from.
+pub type Source = Arc<dyn OptionsSource<Options = TuiOptions>>;
+
+type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
 /// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
-/// given back as it was on every way out.
+/// given back as it was on every way out. With a source the user can go to other ensembles, and what changes in the config file is
+/// taken in.
 ///
 /// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
 /// shows it. Not to be cancelled: the session would be left to its timeout.
-pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
+pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
     }
     // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
     // colours out instead.
     crossterm::style::force_color_output(true);
-    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
-    let settings = Settings {
+    let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
+    let mut past = start_past(&options)?;
+    let mut taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
+    let mut options = options;
+    loop {
+        // On the heap: whoever awaits this would carry all of it along otherwise.
+        let shown = Box::pin(show(options, past, source.clone(), taken, &mut orders));
+        let Some((next, control)) = shown.await? else { return Ok(()) };
+        (options, taken) = (next, control);
+        past = start_past(&options).or_else(|error| {
+            // It is somebody else's, or of the ensemble before.
+            options.notice = Some(format!("The past is kept in memory: {error}."));
+            options.past = PastPlace::Memory(PAST_IN_MEMORY);
+            start_past(&options)
+        })?;
+    }
+}
+
+fn start_past(options: &TuiOptions) -> Result<Option<LivePast>, PastError> {
+    let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
+    LivePast::start(&options.past, &connect, options.utc)
+}
+
+fn settings(options: &TuiOptions) -> Settings {
+    Settings {
         connect: options.observe.connection.connect.clone(),
         connect_is_default: !options.connect_is_given,
+        context: options.context.clone(),
+        production: options.production.clone(),
+        contexts: options.contexts.clone(),
         roots: options.observe.roots.clone(),
         named: options.observe.named.clone(),
+        recipes: options.observe.recipes.clone(),
         write: options.write,
         audit_log: options.audit_log.clone(),
         utc: options.utc,
         ascii: options.ascii,
         asks_servers: options.survey.by != ViewBy::Off,
         thresholds: options.thresholds,
-        bindings: options.bindings,
-        screens: options.screens,
-    };
-    let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
-    let (past, recording) = match LivePast::start(&options.past, &connect, options.utc)? {
+        bindings: options.bindings.clone(),
+        screens: options.screens.clone(),
+    }
+}
+
+/// Shows one ensemble. Gives the options of the next one, and the terminal, where the user goes on to another.
+async fn show(
+    options: TuiOptions,
+    past: Option<LivePast>,
+    source: Option<Source>,
+    taken: TerminalGuard,
+    orders: &mut ProcessSignals,
+) -> Result<Option<(TuiOptions, TerminalGuard)>, TuiError> {
+    let surface: Surface = taken.surface().map_err(TuiError::terminal)?;
+    let size = surface.size().map_err(TuiError::terminal)?;
+    let app = App::new(settings(&options), (size.width, size.height), now());
+    let (past, recording) = match past {
         Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
         None => (None, None),
     };
-    let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
-    let taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
-    let surface = taken.surface().map_err(TuiError::terminal)?;
-    let size = surface.size().map_err(TuiError::terminal)?;
-    let app = App::new(settings, (size.width, size.height), now());
     let app = recording.into_iter().fold(app, App::with_recording);
-    let fleets = FleetTasks::new(
-        options.observe.connection.clone(),
-        options.observe.roots.clone(),
-        options.survey.by != ViewBy::Off,
-    );
-    let nodes = NodeReader::new(options.observe.connection.clone());
+    let connection = &options.observe.connection;
+    let asks_servers = options.survey.by != ViewBy::Off;
+    let fleets = FleetTasks::new(connection.clone(), options.observe.roots.clone(), asks_servers);
+    let nodes = NodeReader::new(connection.clone());
     let deletions =
         DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
     if let Some(tour) = options.tour {
         fleets.begin_with(Event::TourBegins(Box::new(tour)));
     }
-    let surveyor = match options.survey.by {
-        ViewBy::Off => None,
-        _ => Some(Surveyor::start(options.survey)?),
+    let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
+    let mut sources = Sources::new(Observer::start(options.observe), surveyor);
+    let console = Console::new(app, Theme::of(terminal::colours(options.theme), options.ascii), surface, taken);
+    let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
+    let console = match past {
+        Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
+        None => console,
     };
-    let sources = Sources::new(Observer::start(options.observe), surveyor);
+    let mut console = console.with_source(source);
     let work = async |fleets: &mut FleetTasks| {
-        let console = Console::new(app, theme, surface, taken).with_deletions(deletions).with_node_reader(nodes);
-        let console = match past {
-            Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
-            None => console,
-        };
-        let (mut sources, mut console) = (sources, console);
-        let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
+        let ended = console.run(&mut EventStream::new(), &mut sources, orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
         let last = console.end_past();
-        let tasks = console.leave();
+        let next = console.take_next();
+        let left = console.leave();
         if deleting {
-            finish(tasks, gone).await;
+            finish(left.tasks, gone).await;
         }
-        if fleets.are_running() && !gone {
+        let control = next.map(|next| (next, left.control));
+        if control.is_none() && fleets.are_running() && !gone {
             // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
         sources.stop().await;
         let ended = ended.and(finish_past(last).await);
-        (ended, gone)
+        (ended.map(|()| control), gone)
     };
-    // On the heap: whoever awaits this would carry all of it along otherwise.
+    // On the heap, as above.
     match Box::pin(fleets.around(work)).await {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
-        (Err(TuiError::Terminal(_)), true) => Ok(()),
+        (Err(TuiError::Terminal(_)), true) => Ok(None),
         (ended, _) => ended,
     }
 }

@@ -17,17 +17,18 @@ use ratatui::backend::Backend;
 use ratatui::layout::Rect;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::TuiError;
 use super::app::{App, Effect, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
+use super::options_source::{ConfigWatch, ReadAgain};
 use super::past_reader::PastReader;
 use super::past_writer::PastWriter;
-use super::terminal::TerminalControl;
+use super::terminal::{TerminalControl, colours};
 use super::theme::Theme;
 use super::view::draw;
+use super::{Source, TuiError, TuiOptions};
 use crate::contend::{self, Scenario};
 use crate::demo::SceneCommand;
 use crate::files;
@@ -86,6 +87,7 @@ enum Turn {
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
     Note(&'static str),
+    Config(ReadAgain),
     Tick,
     Due,
     Frame,
@@ -114,6 +116,18 @@ pub struct Console<B: Backend, O> {
     nodes: NodeReader,
     past: Option<PastReader>,
     past_writer: Option<PastWriter>,
+    source: Option<Source>,
+    config: Option<ConfigWatch>,
+    /// Where the user goes on.
+    next: Option<Box<TuiOptions>>,
+}
+
+/// What stays of the program when it leaves the screen.
+pub struct Left<O> {
+    /// What was under way.
+    pub tasks: JoinSet<Event>,
+    /// The terminal, which is still taken.
+    pub control: O,
 }
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
@@ -140,6 +154,9 @@ where
             nodes: NodeReader::default(),
             past: None,
             past_writer: None,
+            source: None,
+            config: None,
+            next: None,
         }
     }
 
@@ -173,9 +190,30 @@ where
         Some((writer, self.app.end_recording()))
     }
 
-    /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
-    pub fn leave(self) -> JoinSet<Event> {
-        self.tasks
+    /// The same with where the options come from: it is looked there for changes, and for other ensembles.
+    #[must_use]
+    pub fn with_source(self, source: Option<Source>) -> Self {
+        let config = source.clone().map(ConfigWatch::start);
+        Self { source, config, ..self }
+    }
+
+    /// The same with something that the user should know at the start.
+    #[must_use]
+    pub fn with_notice(mut self, notice: Option<String>) -> Self {
+        if let Some(notice) = notice {
+            self.app.update(Event::ContextRefused(notice), now());
+        }
+        self
+    }
+
+    /// The options of the ensemble that the user goes on to.
+    pub fn take_next(&mut self) -> Option<TuiOptions> {
+        self.next.take().map(|next| *next)
+    }
+
+    /// Leaves the screen. What was under way goes on in the tasks that come out of it.
+    pub fn leave(self) -> Left<O> {
+        Left { tasks: self.tasks, control: self.control }
     }
 
     pub fn app(&self) -> &App {
@@ -231,6 +269,7 @@ where
             () = until(tick) => Turn::Tick,
             () = until(due) => Turn::Due,
             event = fleets.next() => Turn::Done(event),
+            change = changed(self.config.as_mut()) => Turn::Config(change),
             note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,
             () = std::future::ready(()), if !idle => Turn::Slice,
@@ -258,6 +297,10 @@ where
             Turn::Note(note) => {
                 self.noted = true;
                 Event::Note(format!("{note}."))
+            }
+            Turn::Config(change) => {
+                self.theme = Theme::of(colours(change.theme), change.ascii);
+                change.event()
             }
             Turn::Tick => {
                 self.ticked = Instant::now();
@@ -305,6 +348,7 @@ where
     ) -> Result<ControlFlow<()>, TuiError> {
         match effect {
             Effect::Quit => return Ok(ControlFlow::Break(())),
+            Effect::GoToContext(name) => return self.go_to(name).await,
             Effect::Copy(text) => self.control.copy(&text).map_err(TuiError::terminal)?,
             Effect::Export { name, text } => {
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
@@ -357,6 +401,28 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Ends the loop where the user can go on to that context.
+    async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
+        let refused = match self.source.clone() {
+            None => "There is no config file here.".to_owned(),
+            Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
+                Ok(Ok(next)) => {
+                    self.next = Some(Box::new(next));
+                    // It takes a moment to leave, and nothing is drawn meanwhile.
+                    let (app, theme) = (&self.app, &self.theme);
+                    self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+                    return Ok(ControlFlow::Break(()));
+                }
+                Ok(Err(why)) => why,
+                Err(_) => return Err(TuiError::Panicked),
+            },
+        };
+        if self.app.update(Event::ContextRefused(refused), now()).redraw {
+            self.frames.request();
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
     fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
         let size = self.terminal.size().map_err(TuiError::terminal)?;
@@ -365,6 +431,14 @@ where
         self.app.update(Event::Resize(size.width, size.height), now());
         self.frames.request();
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// The next change of the config file; never, where there is none.
+async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
+    match config {
+        Some(config) => config.next().await,
+        None => std::future::pending().await,
     }
 }
 

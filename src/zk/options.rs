@@ -32,7 +32,7 @@ impl std::fmt::Debug for Auth {
 }
 
 /// PEM files for TLS.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The authorities that sign the servers' certificates.
     pub ca: PathBuf,

@@ -469,3 +469,55 @@ fn a_signal_ends_watch_as_done_though_no_server_answers() {
         assert_eq!(ended(child), (Some(0), String::new()), "{name}");
     }
 }
+
+#[test]
+fn the_config_file_is_checked_without_doing_anything_else() {
+    let home = home();
+    let file = home.path().join("my.toml");
+    let check = |text: &str| {
+        fs::write(&file, text).unwrap();
+        ran(lockscope(home.path(), &["--config", file.to_str().unwrap(), "--config-check"]))
+    };
+    let (code, out, stderr) = check("utc = true");
+    assert!(code == 0 && out.contains("is right") && stderr.is_empty(), "{code} {out} {stderr}");
+    let (code, out, stderr) = check("utc = 'yes'\ncolour = 1\n[[recipe]]\nname = 'a'\n");
+    assert!(code == 2 && out.is_empty(), "{code} {out}");
+    for part in ["line 1: utc", "line 2: there is no option", "line 3: a recipe needs a pattern", "3 mistakes"] {
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    let (code, out, _) = ran(lockscope(home.path(), &["--config-check"]));
+    assert!(code == 0 && out.contains("no config file"), "{out}");
+}
+
+#[test]
+fn contexts_and_recipes_are_listed_and_a_name_is_read() {
+    let home = home();
+    let folder = home.path().join(".config/lockscope");
+    fs::create_dir_all(&folder).unwrap();
+    let text = "[[recipe]]\nname = 'mine'\npattern = 'zlock#{uuid}#{sequence}'\nkind = 'exclusive'\n\
+                [context.prod]\nconnect = 'zk1/prod'\nproduction = true\n[context.test]\n";
+    fs::write(folder.join("config.toml"), text).unwrap();
+    let json = |arguments: &[&str], code| {
+        let (ended, out, stderr) = ran(lockscope(home.path(), arguments));
+        assert_eq!((ended, stderr.as_str()), (code, ""));
+        serde_json::from_str::<serde_json::Value>(&out).unwrap()
+    };
+    let contexts = json(&["contexts"], 0);
+    assert_eq!(contexts[0], serde_json::json!({ "name": "prod", "connect": "zk1/prod", "production": true }));
+    assert_eq!(contexts[1]["connect"], "localhost:2181");
+    let (_, table, _) = ran(lockscope(home.path(), &["contexts", "--format", "table"]));
+    assert!(table.contains("prod     yes         zk1/prod"), "{table}");
+    let recipes = json(&["recipes"], 0);
+    assert_eq!((&recipes[0]["name"], &recipes[0]["own"]), (&"mine".into(), &true.into()));
+    assert!(recipes.as_array().unwrap().len() > 20);
+    let (_, table, _) = ran(lockscope(home.path(), &["recipes", "--format", "table"]));
+    assert!(table.starts_with("[[recipe]]\nname = \"mine\"\npattern = \"zlock#{uuid}#{sequence}\"\n"), "{table}");
+    let path = "/app/zlock#8c1f8b2e-3b1a-4e7e-9f00-0123456789ab#0000000003";
+    let read = json(&["recipes", "--try", path], 0);
+    assert_eq!((&read["recipe"], &read["kind"], &read["lock"]), (&"mine".into(), &"exclusive".into(), &"/app".into()));
+    assert!(read["why"].as_str().unwrap().contains("config file's recipe mine"), "{read}");
+    let read = json(&["recipes", "--try", "/app/config"], 1);
+    assert_eq!((&read["recipe"], &read["node"]), (&serde_json::Value::Null, &"config".into()));
+    let refusal = refused(lockscope(home.path(), &["snapshot", "--context", "nowhere"]));
+    assert!(refusal.contains("it has prod, test"), "{refusal}");
+}

@@ -1,6 +1,7 @@
 //! The program in a real terminal.
 
 mod contend;
+mod contexts;
 mod delete;
 mod demo;
 mod endings;

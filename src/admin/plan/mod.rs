@@ -100,6 +100,26 @@ pub enum Confirmation {
     Yes,
     /// The sequence number of the node, with or without its leading zeros; where it has none, its name.
     SequenceNumber(String),
+    /// On an ensemble that people depend on: the name of its context, and behind it, after a blank, the number or name that would have
+    /// to be answered elsewhere, if any.
+    Context {
+        /// The name.
+        name: String,
+        /// What stands behind it.
+        number: Option<String>,
+    },
+}
+
+impl Confirmation {
+    /// What has to be typed; `None` where a yes is enough.
+    pub fn typed(&self) -> Option<String> {
+        match self {
+            Self::Yes => None,
+            Self::SequenceNumber(number) => Some(number.clone()),
+            Self::Context { name, number: None } => Some(name.clone()),
+            Self::Context { name, number: Some(number) } => Some(format!("{name} {number}")),
+        }
+    }
 }
 
 /// Who acquires when a node is gone.
@@ -222,6 +242,8 @@ pub enum NoPlan {
 pub struct DeletePlan {
     action: Action,
     nodes: Vec<PlannedNode>,
+    /// The context that marks the ensemble as one that people depend on.
+    production: Option<Arc<str>>,
 }
 
 impl DeletePlan {
@@ -245,7 +267,18 @@ impl DeletePlan {
             Some((lock, position)) => node::planned(table_at, lock, position, &to_delete),
             None => parent::planned(table_at, path),
         });
-        Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()? })
+        Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()?, production: None })
+    }
+
+    /// The same plan on an ensemble that people depend on, where this is the name of its context: it has to be typed.
+    #[must_use]
+    pub fn in_production(self, context: Option<&str>) -> Self {
+        Self { production: context.map(Arc::from), ..self }
+    }
+
+    /// The context that marks the ensemble as one that people depend on.
+    pub fn production(&self) -> Option<&str> {
+        self.production.as_deref()
     }
 
     /// What is to be done.
@@ -260,6 +293,14 @@ impl DeletePlan {
 
     /// What has to be answered: the strictest of all nodes, and of the equally strict the first.
     pub fn confirmation(&self) -> Confirmation {
+        let wanted = self.confirmation_of_nodes();
+        match &self.production {
+            Some(name) => Confirmation::Context { name: name.to_string(), number: wanted.typed() },
+            None => wanted,
+        }
+    }
+
+    fn confirmation_of_nodes(&self) -> Confirmation {
         if self.action == Action::Revoke {
             return Confirmation::Yes;
         }
@@ -273,7 +314,7 @@ impl DeletePlan {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {
             let asked = self.nodes.iter().cloned().map(sentences::asked);
-            Self { action: Action::Revoke, nodes: asked.collect() }
+            Self { action: Action::Revoke, nodes: asked.collect(), production: self.production.clone() }
         })
     }
 

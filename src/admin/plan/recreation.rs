@@ -130,9 +130,10 @@ impl DeletePlan {
         self
     }
 
-    /// The same plan, with what an earlier one knew of the same nodes.
+    /// The same plan, with what an earlier one knew of the same nodes and of the ensemble.
     #[must_use]
     pub fn guarded_as(mut self, earlier: &Self) -> Self {
+        self.production.clone_from(&earlier.production);
         for node in &mut self.nodes {
             let known = earlier.nodes.iter().find(|known| known.path == node.path && known.czxid == node.czxid);
             if let Some(known) = known {

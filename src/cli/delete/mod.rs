@@ -159,6 +159,7 @@ impl DeletionRun<'_> {
 
     async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
         let plan = examine::plan(&self.client, self.settings, &self.options.path, stat).await?;
+        let plan = plan.in_production(self.settings.production.as_deref());
         if !self.options.revoke {
             return self.guarded(plan).await;
         }
@@ -204,6 +205,15 @@ impl DeletionRun<'_> {
             );
             return Err(NotDeleted::not_tried("live", reason));
         }
+        if let Some(context) = plan.production().filter(|_| options.yes)
+            && options.production.as_deref() != Some(context)
+        {
+            let reason = format!(
+                "{path} was not changed: people depend on this ensemble, so --yes alone is not enough: give --production \
+                 {context} too"
+            );
+            return Err(NotDeleted::not_tried("production", reason));
+        }
         if deletes && plan.unguarded().is_some() && options.yes && !options.even_if_unguarded {
             let reason = format!(
                 "{path} was not deleted: nothing may be written that would guard the deletion, so another owner could take its name \
@@ -219,10 +229,7 @@ impl DeletionRun<'_> {
         self.refuse_what_needs_no_answer(plan)?;
         let wanted = plan.confirmation();
         if self.options.yes {
-            return Ok(match wanted {
-                Confirmation::Yes => "yes".to_owned(),
-                Confirmation::SequenceNumber(number) => number,
-            });
+            return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
         }
         if self.settings.format == Format::Json {
             print(&mut io::stderr().lock(), |out| show::plan(out, plan))?;
@@ -289,6 +296,9 @@ async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String>
         Confirmation::SequenceNumber(number) => {
             let why = if is_live { "Its owner may be at work." } else { "The deletion cannot be guarded." };
             format!("{why} Type {} to do it: ", escaped(number))
+        }
+        Confirmation::Context { .. } => {
+            format!("People depend on this ensemble. Type {} to do it: ", escaped(&wanted.typed().unwrap_or_default()))
         }
     };
     let mut err = io::stderr().lock();

@@ -43,6 +43,9 @@ pub(in crate::cli) struct DeleteOptions {
     /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
+    /// Beside --yes where people depend on the ensemble: the name of the context of the config file that marks it so
+    #[arg(long, value_name = "CONTEXT")]
+    pub production: Option<String>,
     /// Show what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,

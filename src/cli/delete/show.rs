@@ -9,6 +9,9 @@ use crate::znode::escaped;
 
 /// Writes the plan, a fact a line.
 pub(super) fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
+    if let Some(context) = plan.production() {
+        writeln!(out, "PRODUCTION: people depend on this ensemble, which the context {context} names.")?;
+    }
     for node in plan.nodes() {
         let verb = match plan.action() {
             Action::Delete => "Delete",

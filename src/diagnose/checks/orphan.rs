@@ -11,7 +11,7 @@ use crate::diagnose::facts::attempt;
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
-use crate::queue::{ContenderRow, ContenderState};
+use crate::queue::{ContenderRow, ContenderState, LockQueue};
 
 const REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
@@ -26,7 +26,7 @@ impl Check for Orphan {
         let mut left = MAX_SUSPICIONS;
         for positions in context.repeated.values() {
             let rows: Vec<_> = positions.iter().filter_map(|position| lock.row(*position)).collect();
-            for (earlier, later) in of_one_attempt(&rows) {
+            for (earlier, later) in of_one_attempt(lock, &rows) {
                 if left == 0 {
                     return;
                 }
@@ -47,11 +47,14 @@ impl Check for Orphan {
 
 /// Each row with the next one of the same attempt, in the order of the first of the two. Linear but for sorting what was found: one
 /// session may stand in a queue tens of thousands of times.
-fn of_one_attempt<'a, 'r>(rows: &'r [ContenderRow<'a>]) -> Vec<(&'r ContenderRow<'a>, &'r ContenderRow<'a>)> {
+fn of_one_attempt<'a, 'r>(
+    lock: &LockQueue,
+    rows: &'r [ContenderRow<'a>],
+) -> Vec<(&'r ContenderRow<'a>, &'r ContenderRow<'a>)> {
     let mut last: FxHashMap<&str, usize> = FxHashMap::default();
     let mut pairs = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let Some(id) = attempt(&row.contender.node) else { continue };
+        let Some(id) = attempt(lock, &row.contender.node) else { continue };
         pairs.extend(last.insert(id, at).map(|before| (before, at)));
     }
     pairs.sort_unstable();

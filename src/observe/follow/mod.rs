@@ -43,7 +43,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
 use crate::queue::Change;
-use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
+use crate::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -118,6 +118,7 @@ pub(super) enum WatchStyle {
 pub(super) struct Follower {
     roots: Vec<ZnodePath>,
     named: Vec<ZnodePath>,
+    recipes: Vec<OwnRecipe>,
     watching: WatchStyle,
     /// Whether the server can count descendants.
     counts: bool,
@@ -141,6 +142,7 @@ impl Follower {
         Self {
             roots: outermost(roots),
             named: named.to_vec(),
+            recipes: Vec::new(),
             watching: WatchStyle::Recursive,
             counts: true,
             classifier: Classifier::default(),
@@ -153,6 +155,11 @@ impl Follower {
             walking: false,
             changes: Vec::new(),
         }
+    }
+
+    /// The same with recipes of the user's own.
+    pub(super) fn with_recipes(self, recipes: Vec<OwnRecipe>) -> Self {
+        Self { recipes, ..self }
     }
 
     /// The roots that are walked and to be watched.

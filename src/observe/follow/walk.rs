@@ -13,7 +13,7 @@ impl Follower {
     /// handed in any more.
     pub(in crate::observe) fn begin(&mut self, watching: WatchStyle) {
         self.watching = watching;
-        self.classifier = Classifier::new(self.named.iter().cloned());
+        self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
         self.children.clear();
         self.pending.clear();
         self.created.clear();

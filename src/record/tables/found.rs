@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::contender::{RecordedClient, RecordedLock};
-use super::resume::kind_id;
 use crate::diagnose::{Code, Finding, FindingChanges, Severity};
 use crate::queue::{LockId, LockTable};
 use crate::recipe::{LockKind, Recipe};
@@ -101,7 +100,7 @@ impl StandingFindingRows {
                 path: finding.lock.path.clone(),
                 name: finding.lock.name.clone(),
                 recipe,
-                kind: kind_id(kind),
+                kind: kind.id(),
             }),
             client: RecordedClient {
                 address: client.and_then(|client| client.address.clone()),

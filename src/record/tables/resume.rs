@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
 use crate::queue::{Contender, LockName};
-use crate::recipe::{LockKind, Recipe, RequestMode};
+use crate::recipe::{Recipe, RequestMode};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// A node that is found again is the same one when the transaction that created it is.
@@ -77,7 +77,7 @@ pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Resu
 fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
     let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
     let recipe: String = row.get(3)?;
-    let recipe = Recipe::ALL.iter().find(|known| known.id() == recipe).copied().unwrap_or(Recipe::UnknownQueue);
+    let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
     let text = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.map(Arc::from));
     let bounds = (row.get::<_, Option<i64>>(9)?, row.get::<_, Option<i64>>(10)?);
     let data = match row.get_ref(14)? {
@@ -86,7 +86,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
     };
     Ok(Some(ContenderRecord {
         id: row.get(0)?,
-        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: kind_id(recipe.kind()) }),
+        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: recipe.kind().id() }),
         client: RecordedClient { address: text(4)?, name: text(5)? },
         session: row.get::<_, Option<i64>>(6)?.map(SessionId),
         first_seen_at: Timestamp(row.get(7)?),
@@ -121,16 +121,6 @@ pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<(i64,
 /// The number behind the last one of a table.
 pub(super) fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
     Ok(connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0).saturating_add(1))
-}
-
-pub(super) fn kind_id(kind: LockKind) -> &'static str {
-    match kind {
-        LockKind::Exclusive => "exclusive",
-        LockKind::ReadWrite => "read-write",
-        LockKind::Semaphore => "semaphore",
-        LockKind::Latch => "latch",
-        LockKind::SingleNode => "single-node",
-    }
 }
 
 pub(super) fn mode_id(mode: RequestMode) -> &'static str {

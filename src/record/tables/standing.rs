@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
 use super::lookup::{Moment, find, held_since};
-use super::resume::{Unfinished, kind_id};
+use super::resume::Unfinished;
 use crate::queue::{
     ContenderId, ContenderRow, ContenderState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
 };
@@ -169,7 +169,7 @@ impl StandingContenders {
             return;
         }
         let (path, own_name) = (name.path.clone(), name.name.clone());
-        let lock = Arc::new(RecordedLock { path, name: own_name, recipe, kind: kind_id(kind) });
+        let lock = Arc::new(RecordedLock { path, name: own_name, recipe, kind: kind.id() });
         match self.locks.get_mut(&name.id) {
             Some(known) => known.lock = lock,
             None => {

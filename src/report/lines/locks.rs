@@ -79,6 +79,7 @@ fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
     // Two spaces part the columns, and nothing inside one.
     let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode).replace("  ", " ");
     match lock.holding() {
+        0 | 1 if lock.is_assumed() => format!("{first} (assumed)").into(),
         0 | 1 => first.into(),
         several => format!("{first} +{}", several - 1).into(),
     }
@@ -135,7 +136,7 @@ mod tests {
         LOCK            RECIPE         HOLDER            HELD  WAIT  OLDEST  NEXT  FINDING
         /locks/billing  queue          10.0.4.17 0x10  14m02s     1     38s     3
         /shared         shared lock    0x30 +1          ≤1.0s     0       -     5
-        /锁             unknown queue  0x20             ≤5.0s     0       -     1
+        /锁             unknown queue  0x20 (assumed)   ≤5.0s     0       -     1
         Not readable: /se\u{7}cret: no READ\u{1b}
         ");
     }

@@ -91,6 +91,7 @@ impl App {
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),
             Command::Export => return self.export(),
+            Command::Context => return self.go_to_context(argument),
             Command::Prompt => self.footer.prompt = Some(Prompt::new(PromptPurpose::Command, "")),
             Command::Redraw => return Update::effect(Effect::Redraw),
             Command::Suspend => return Update::effect(Effect::Suspend),

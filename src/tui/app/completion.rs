@@ -107,6 +107,7 @@ impl App {
                 let scenes = self.tour().map_or(0, |tour| tour.scene_number().1);
                 (1..=scenes).map(|scene| scene.to_string()).filter(begins).collect()
             }
+            ArgumentKind::Context => self.context_names().map(str::to_owned).filter(begins).take(MAX_OFFERED).collect(),
         }
     }
 

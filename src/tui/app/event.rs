@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, FleetSide, Recorded, Tour, Travel};
+use super::{Arrival, ConfigChange, FleetSide, Recorded, Tour, Travel};
 use crate::admin::audit::AuditHistory;
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
@@ -40,6 +40,10 @@ pub enum Event {
     ExportDone(Result<PathBuf, String>),
     /// Something that the user should know, said once.
     Note(String),
+    /// An [`Effect::GoToContext`] could not be carried out: why, as a sentence.
+    ContextRefused(String),
+    /// The config file has changed.
+    ConfigChanged(Box<ConfigChange>),
     /// An [`Effect::FindGuards`] was carried out: the plan with what was found out, or why nothing could be; a sentence.
     GuardsFound(Result<Box<DeletePlan>, String>),
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
@@ -87,6 +91,8 @@ pub enum Event {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     Quit,
+    /// Leave this ensemble for the one of that context.
+    GoToContext(String),
     /// Put this text on the clipboard of the terminal.
     Copy(String),
     /// Write a file with this name into the current directory, unless there is one.

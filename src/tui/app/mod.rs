@@ -16,6 +16,7 @@ mod commands;
 mod comparison;
 mod completion;
 mod contend;
+mod contexts;
 mod cursor;
 mod cursors;
 mod delete;
@@ -67,6 +68,7 @@ pub use comparison::{ComparedFleet, FleetComparison};
 pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, SlowMotion, is_living,
 };
+pub use contexts::{ConfigChange, KnownContext};
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
@@ -106,6 +108,7 @@ use self::way_back::WayBack;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, LockName};
+use crate::recipe::OwnRecipe;
 pub use crate::tui::key::{Key, Mouse};
 pub use crate::tui::keymap::Bindings;
 use crate::tui::page::Scroll;
@@ -123,10 +126,18 @@ pub struct Settings {
     pub connect: String,
     /// Whether nobody named these servers.
     pub connect_is_default: bool,
+    /// The context of the config file that is in force.
+    pub context: Option<String>,
+    /// The context that marks the ensemble as one that people depend on.
+    pub production: Option<String>,
+    /// The ensembles that the config file knows by a name.
+    pub contexts: Vec<KnownContext>,
     /// Below which nodes locks are looked for; none is the whole chroot.
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not show it.
     pub named: Vec<ZnodePath>,
+    /// The recipes of the user's own.
+    pub recipes: Vec<OwnRecipe>,
     /// Whether it may change the ensemble.
     pub write: bool,
     /// Where the audit log is; `None` when there is no place for it.
@@ -202,6 +213,8 @@ struct Footer {
     /// Commands that were typed, and filters.
     commands: InputHistory,
     filters: InputHistory,
+    /// Where to go when the question to quit is answered with yes; `None` to end the program.
+    next_context: Option<String>,
 }
 
 /// The state of the screen.
@@ -240,7 +253,7 @@ impl App {
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let (screen, pane, scroll) = (Screen::Locks, Pane::List, Scroll::default());
         let mut app = Self {
-            live: World::new(&settings.named, settings.thresholds),
+            live: World::new(&settings.named, &settings.recipes, settings.thresholds),
             settings,
             size,
             layout: None,
@@ -306,6 +319,8 @@ impl App {
                 self.show_notice(note);
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::ContextRefused(why) => self.context_refused(why),
+            Event::ConfigChanged(change) => self.config_changed(*change),
             Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::NodeRead { path, read } => self.node_read(&path, read),

@@ -127,7 +127,9 @@ impl App {
         self.asks_to_quit().then(|| {
             let clients = self.living_clients();
             let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
-            format!("{} {run} and quit? y/n", plural(clients, "test client", "test clients"))
+            let then =
+                self.footer.next_context.as_ref().map_or_else(|| "quit".to_owned(), |name| format!("go to {name}"));
+            format!("{} {run} and {then}? y/n", plural(clients, "test client", "test clients"))
         })
     }
 

@@ -217,7 +217,7 @@ fn worst(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
 fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Primary {
     let number = match by {
         LockOrder::Lock | LockOrder::Severity => Some(0),
-        LockOrder::Recipe => Some(lock.recipe() as i64),
+        LockOrder::Recipe => Some(lock.recipe().rank()),
         LockOrder::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
         LockOrder::Held => match lock.held() {
             HeldSince::Free => None,

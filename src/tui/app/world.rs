@@ -15,6 +15,7 @@ use crate::admin::Ending;
 use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::recipe::OwnRecipe;
 use crate::record::{BatchRecorder, Entry, RecordedState, TimedEntry};
 use crate::server_view::WatchEventRates;
 use crate::tui::lock_history::{LockHistories, Stay};
@@ -51,9 +52,9 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(named: &[ZnodePath], thresholds: Thresholds) -> Self {
+    pub fn new(named: &[ZnodePath], own: &[OwnRecipe], thresholds: Thresholds) -> Self {
         Self {
-            table: LockTable::new(named.iter().cloned()),
+            table: LockTable::new(named.iter().cloned()).with_recipes(own),
             timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
             histories: LockHistories::default(),
             diagnosis: Diagnosis::new(thresholds),
@@ -76,7 +77,7 @@ impl World {
     pub fn replayed(state: RecordedState) -> Self {
         let RecordedState { table, diagnosis } = state;
         let thresholds = *diagnosis.thresholds();
-        let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], thresholds) };
+        let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], &[], thresholds) };
         let view = Arc::clone(world.table.view());
         world.watch_event_rates.take(&view);
         world.troubled = world.count_troubled();

@@ -24,4 +24,6 @@ pub enum ArgumentKind {
     Client,
     /// A scene of the tour.
     Scene,
+    /// A context of the config file.
+    Context,
 }

@@ -79,6 +79,8 @@ pub enum Command {
     GoToTime,
     /// From the past to what is live.
     ReturnToLive,
+    /// To another ensemble.
+    Context,
     Prompt,
     Redraw,
     Suspend,

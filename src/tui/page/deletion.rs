@@ -128,13 +128,32 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
         page.add(Some(Sign::Warning), None, "What is known of it changed while this was open.", Tone::Careful);
     }
     let alone = plan.nodes().len() == 1;
+    let turn = if plan.production().is_some() { "Ctrl-R" } else { "r" };
     match (plan.action(), plan.confirmation()) {
+        (Action::Revoke, wanted @ Confirmation::Context { .. }) => {
+            let name = wanted.typed().unwrap_or_default();
+            write_ask(
+                page,
+                &format!(
+                    "PRODUCTION: type {name} and Enter to ask; nothing is deleted. {turn} goes back to the deletion."
+                ),
+            );
+        }
         (Action::Revoke, _) => write_ask(page, "y asks; nothing is deleted. r goes back to the deletion."),
-        (Action::Delete, wanted) => {
+        (Action::Delete, ref wanted) => {
             if question.can_turn {
-                write_ask(page, "r asks its owner to release, in Curator's way: gentler, try it first.");
+                write_ask(page, &format!("{turn} asks its owner to release, in Curator's way: gentler, try it first."));
             }
             let answer = match wanted {
+                Confirmation::Context { .. } => {
+                    let name = wanted.typed().unwrap_or_default();
+                    let may_work = plan.nodes().iter().any(PlannedNode::may_be_live_holder);
+                    let owner = if may_work { "its owner may be at work, and " } else { "" };
+                    let what = if alone { "that very node" } else { "them" };
+                    format!(
+                        "PRODUCTION: {owner}people depend on this ensemble: type {name} and Enter to delete {what}."
+                    )
+                }
                 Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
                 Confirmation::Yes => "y deletes them, each if it is still that very node.".to_owned(),
                 Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {

@@ -78,6 +78,9 @@ impl Selected<'_> {
             (RequestMode::Lease, _) => "asks for a lease",
         };
         let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
+        if self.row.state == ContenderState::Holds && self.lock.is_assumed() {
+            return format!("assumed to hold: nobody knows the rules of this queue; {asks}");
+        }
         match (self.row.state, contender.held()) {
             (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
             (ContenderState::Waits, _) => {

@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::View;
+use crate::admin::Action;
 use crate::text::{Keep, width};
 use crate::tui::app::{DEFAULT_CLIENTS, Filter, Hint, Prompt, PromptPurpose};
 use crate::tui::theme::Theme;
@@ -53,6 +54,11 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
         PromptPurpose::Command => (" :", "  Tab completes, Up repeats, Enter runs it, Esc leaves"),
         PromptPurpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
         PromptPurpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
+        PromptPurpose::Confirmation
+            if view.app.deletion().is_some_and(|open| open.plan().action() == Action::Revoke) =>
+        {
+            (" to ask its owner, type it: ", "  Enter asks, Esc leaves")
+        }
         PromptPurpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
     };
     let room = usize::from(area.width).saturating_sub(width(label) + 1);

@@ -21,6 +21,9 @@ const SESSION: usize = 9;
 const ROOMY: u16 = 100;
 /// From how many columns on there is room for the own session.
 const WITH_SESSION: u16 = 76;
+/// Columns of a context's name where there is little room, and where there is more.
+const SHORT_CONTEXT: usize = 10;
+const LONG_CONTEXT: usize = 24;
 /// Columns of a recording's name at the least.
 const MIN_NAME: usize = 12;
 /// Columns of the time, with a space on either side.
@@ -60,13 +63,22 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let gap = if roomy { "   " } else { "  " };
     let mode = if app.settings().write { "may write" } else { "read-only" };
     let past_columns = if past.is_empty() { 0 } else { gap.len() + width(&past) };
-    let used =
-        " lockscope  ".len() + 3 * gap.len() + width(&state) + width(&own) + mode.len() + past_columns + TIME + 1;
+    let (context, context_style) = context(view, roomy);
+    let used = " lockscope  ".len()
+        + width(&context)
+        + 3 * gap.len()
+        + width(&state)
+        + width(&own)
+        + mode.len()
+        + past_columns
+        + TIME
+        + 1;
     let room = usize::from(area.width).saturating_sub(used);
     let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
     let mut spans = vec![
-        Span::styled(" lockscope", theme.accent),
-        Span::styled(format!("  {connect}"), theme.text),
+        Span::styled(" lockscope ", theme.accent),
+        Span::styled(context, context_style),
+        Span::styled(format!(" {connect}"), theme.text),
         Span::styled(format!("{gap}{state}"), style),
     ];
     if !own.is_empty() {
@@ -82,6 +94,17 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let zone = if app.settings().utc { "Z" } else { "" };
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
         write_line(Line::styled(time, theme.text).right_aligned(), right(area, TIME), buffer);
+    }
+}
+
+/// The context in force, and that people depend on the ensemble: in words, for those who see no colours. Empty where neither is known.
+fn context(view: View<'_>, roomy: bool) -> (String, Style) {
+    let (settings, theme) = (view.app.settings(), view.theme);
+    let most = if roomy { LONG_CONTEXT } else { SHORT_CONTEXT };
+    match (&settings.production, &settings.context) {
+        (Some(name), _) => (format!(" PRODUCTION {} ", view.fit(name, most, Keep::Start)), theme.mark),
+        (None, Some(name)) => (format!(" {} ", view.fit(name, most, Keep::Start)), theme.strong),
+        (None, None) => (String::new(), theme.text),
     }
 }
 

@@ -19,6 +19,10 @@ use crate::tui::app::{LockColumn, Locks};
 use crate::tui::columns::Placed;
 use crate::tui::widget::table::Cell;
 
+/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder.
+const ASSUMED: &str = " (assumed)";
+const MIN_ASSUMED_HOLDER: usize = 12;
+
 impl ListView for Locks {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (theme, table) = (view.theme, view.app.world().table());
@@ -111,7 +115,11 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
-                Cell::new(who(view, &client, width), style)
+                let room =
+                    width.checked_sub(ASSUMED.len()).filter(|room| lock.is_assumed() && *room >= MIN_ASSUMED_HOLDER);
+                let text = room
+                    .map_or_else(|| who(view, &client, width), |room| format!("{}{ASSUMED}", who(view, &client, room)));
+                Cell::new(text, style)
             }
         },
         LockColumn::Data => {

@@ -205,6 +205,10 @@ fn state(view: View<'_>, state: ContenderState) -> Cell {
     let (theme, signs) = (view.theme, &view.theme.signs);
     match state {
         _ if view.app.knows_nothing() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+        // Nobody knows the rules of such a queue.
+        ContenderState::Holds if view.app.world().open_lock().is_some_and(LockQueue::is_assumed) => {
+            Cell::new(format!("{} assumed", signs.holds), view.data(theme.wait))
+        }
         ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), view.data(theme.good)),
         ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
         ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),

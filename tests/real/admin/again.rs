@@ -60,8 +60,13 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
 async fn carry_out(at: &str, plan: DeletePlan) -> Vec<NodeOutcome> {
     let (_folder, audit) = log();
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
-    let observe =
-        ObserveOptions { connection: connection(at), roots: Vec::new(), named: Vec::new(), max_backlog: MAX_BACKLOG };
+    let observe = ObserveOptions {
+        connection: connection(at),
+        roots: Vec::new(),
+        named: Vec::new(),
+        recipes: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    };
     let nodes: Vec<ZnodePath> = plan.nodes().iter().map(|node| node.path.clone()).collect();
     let mut examiner = Examiner::start(observe, SurveyOptions::new(connection(at)), &nodes);
     let session = zk::connect(at).await;

@@ -83,10 +83,7 @@ impl Examine for Unchanged {
 
 /// Confirms a plan as it wants to be.
 pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
-    let answer = match plan.confirmation() {
-        lockscope::admin::Confirmation::Yes => "y".to_owned(),
-        lockscope::admin::Confirmation::SequenceNumber(number) => number,
-    };
+    let answer = plan.confirmation().typed().unwrap_or_else(|| "y".to_owned());
     confirm(plan, &answer).expect("that is the answer")
 }
 

@@ -177,8 +177,13 @@ async fn first_look(connect: &str) -> (LockTable, Timestamp) {
         auth: Vec::new(),
         tls: None,
     };
-    let mut observer =
-        Observer::start(ObserveOptions { connection, roots: Vec::new(), named: Vec::new(), max_backlog: MAX_BACKLOG });
+    let mut observer = Observer::start(ObserveOptions {
+        connection,
+        roots: Vec::new(),
+        named: Vec::new(),
+        recipes: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    });
     let mut table = LockTable::new([]);
     let mut at = Timestamp::default();
     let reading = async {

@@ -43,6 +43,7 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
         connection: connection.clone(),
         roots: Vec::new(),
         named: Vec::new(),
+        recipes: Vec::new(),
         max_backlog: MAX_BACKLOG,
     });
     while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
@@ -61,6 +62,7 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
         connection: connection.clone(),
         roots: Vec::new(),
         named: Vec::new(),
+        recipes: Vec::new(),
         max_backlog: MAX_BACKLOG,
     });
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };

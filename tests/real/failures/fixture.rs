@@ -74,6 +74,7 @@ impl ConsoleFixture {
             connection: connection_of_observer,
             roots: Vec::new(),
             named: Vec::new(),
+            recipes: Vec::new(),
             max_backlog: MAX_BACKLOG,
         };
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.

@@ -82,6 +82,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
         connection: connection(&connect),
         roots: Vec::new(),
         named: Vec::new(),
+        recipes: Vec::new(),
         max_backlog: MAX_BACKLOG,
     };
     let mut observer = Observer::start(observe);

@@ -45,7 +45,7 @@ impl ObserverFixture {
 
     pub fn with(connection: ConnectOptions, roots: &[&str]) -> Self {
         let roots = roots.iter().map(|root| path(root)).collect();
-        Self::of(ObserveOptions { connection, roots, named: Vec::new(), max_backlog: MAX_BACKLOG })
+        Self::of(ObserveOptions { connection, roots, named: Vec::new(), recipes: Vec::new(), max_backlog: MAX_BACKLOG })
     }
 
     pub fn of(options: ObserveOptions) -> Self {

@@ -59,6 +59,7 @@ async fn while_events_flood_in_counts_go_on_as_samples_nothing_is_live_and_it_en
         connection: connection(&server.connect_string()),
         roots: Vec::new(),
         named: Vec::new(),
+        recipes: Vec::new(),
         max_backlog: MAX_BACKLOG,
     };
     let mut fixture = ObserverFixture::of(options);

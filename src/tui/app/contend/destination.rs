@@ -64,7 +64,7 @@ impl Destination {
             Recipe::RustLock | Recipe::TextbookShared => return Err(CannotJoin::Names),
             Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
             Recipe::Hive => return Err(CannotJoin::Hive),
-            Recipe::UnknownQueue => return Err(CannotJoin::Unknown),
+            Recipe::UnknownQueue | Recipe::Own(_) => return Err(CannotJoin::Unknown),
             Recipe::CuratorLatch
             | Recipe::ZookeeperElection
             | Recipe::SolrElection

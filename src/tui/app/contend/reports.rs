@@ -57,7 +57,7 @@ impl App {
     /// Ends the program; asks first while test clients run.
     pub(in crate::tui::app) fn quit(&mut self) -> Update {
         if self.test_clients.fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running) {
-            self.footer.asks_to_quit = true;
+            (self.footer.asks_to_quit, self.footer.next_context) = (true, None);
             return Update::redraw();
         }
         Update::effect(Effect::Quit)
@@ -70,8 +70,14 @@ impl App {
 
     pub(in crate::tui::app) fn answer(&mut self, key: Key) -> Update {
         match key {
+            Key::Char('y' | 'Y') if self.footer.next_context.is_some() => {
+                self.footer.asks_to_quit = false;
+                return self.footer.next_context.take().map_or_else(Update::redraw, |name| self.leave_for(name));
+            }
             Key::Char('y' | 'Y') | Key::Ctrl('c') => return Update::effect(Effect::Quit),
-            Key::Char('n' | 'N') | Key::Esc => self.footer.asks_to_quit = false,
+            Key::Char('n' | 'N') | Key::Esc => {
+                (self.footer.asks_to_quit, self.footer.next_context) = (false, None);
+            }
             _ => {}
         }
         Update::redraw()

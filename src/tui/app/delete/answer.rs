@@ -35,11 +35,13 @@ impl Deletion {
         if open {
             answers.push(match self.plan().confirmation() {
                 Confirmation::Yes => (Key::Char('y'), Answer::Yes, yes),
-                Confirmation::SequenceNumber(_) => (Key::Enter, Answer::Typed, yes),
+                Confirmation::SequenceNumber(_) | Confirmation::Context { .. } => (Key::Enter, Answer::Typed, yes),
             });
         }
         if open && self.can_turn() {
-            answers.push((Key::Char('r'), Answer::Turn, turn));
+            // A name that is typed may have the letter in it.
+            let key = if self.plan.production().is_some() { Key::Ctrl('r') } else { Key::Char('r') };
+            answers.push((key, Answer::Turn, turn));
         }
         answers.push((Key::Esc, Answer::Leave, "leave"));
         answers
@@ -52,7 +54,7 @@ impl Deletion {
 
     /// Takes what is typed; only what the expected answer could be made of.
     fn type_key(&mut self, key: Key) -> bool {
-        let Confirmation::SequenceNumber(expected) = self.plan().confirmation() else { return false };
+        let Some(expected) = self.plan().confirmation().typed() else { return false };
         let is_number = expected.parse::<i64>().is_ok();
         match key {
             Key::Char(letter) if is_number && !letter.is_ascii_digit() && letter != '-' => false,

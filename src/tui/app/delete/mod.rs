@@ -187,6 +187,7 @@ impl App {
         let targets = self.targets();
         match DeletePlan::of(&TableAt::new(self.live.table(), self.wall), &targets) {
             Ok(plan) => {
+                let plan = plan.in_production(self.settings.production.as_deref());
                 self.deletions.open = Some(Deletion::new(plan.clone()));
                 Update::effect(Effect::FindGuards(Box::new(plan)))
             }

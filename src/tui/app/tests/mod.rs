@@ -2,6 +2,7 @@
 
 mod audit;
 mod contend;
+mod contexts;
 mod delete;
 mod history;
 mod live;

@@ -1,0 +1,77 @@
+//! Contexts: the options of one ensemble, under a name.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::mistake::Mistakes;
+use super::option_entries::{self, OptionEntries, SoundEntries};
+use crate::cli::options::SharedOptions;
+
+/// The longest name of a context, in bytes: it stands in the header.
+const MAX_NAME: usize = 64;
+
+/// What is not an option in a context.
+const PRODUCTION: &str = "production";
+
+/// The options of one ensemble.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::cli) struct Context {
+    /// What it sets; the rest is that of the top of the file.
+    pub options: SharedOptions,
+    /// Whether people depend on it: the screen says so, and deletions ask for its name.
+    pub production: bool,
+    pub(super) sound: SoundEntries,
+}
+
+/// Reads all tables `[context.NAME]`.
+pub(super) fn read(
+    all: &Spanned<DeValue<'_>>,
+    earlier: &BTreeMap<String, Context>,
+    mistakes: &mut Mistakes<'_>,
+) -> BTreeMap<String, Context> {
+    let mut contexts = BTreeMap::new();
+    let Some(tables) = all.get_ref().as_table() else {
+        mistakes.note(all.span(), "context holds tables: write [context.NAME], and the options of that ensemble below");
+        return contexts;
+    };
+    for (name, value) in tables {
+        let (name, at) = (name.get_ref().to_string(), name.span());
+        if !is_name(&name) {
+            let problem = format!(
+                "{name:?} is no name for a context: up to {MAX_NAME} letters, digits, dots, dashes and underscores are"
+            );
+            mistakes.note(at, &problem);
+        } else if let Some(table) = value.get_ref().as_table() {
+            mistakes.enter(Some(&name));
+            let context = read_one(table, earlier.get(&name), mistakes);
+            mistakes.enter(None);
+            contexts.insert(name, context);
+        } else {
+            let problem = format!("{name:?} is no option of contexts: write [context.{name}], and its options below");
+            mistakes.note(at, &problem);
+        }
+    }
+    contexts
+}
+
+fn read_one(table: &DeTable<'_>, earlier: Option<&Context>, mistakes: &mut Mistakes<'_>) -> Context {
+    let nothing = SoundEntries::new();
+    let kept = earlier.map_or(&nothing, |context| &context.sound);
+    let OptionEntries { options, sound } = option_entries::read(table, &[PRODUCTION], kept, mistakes);
+    let production = table.get(PRODUCTION).is_some_and(|value| {
+        value.get_ref().as_bool().unwrap_or_else(|| {
+            let found = value.get_ref().type_str();
+            mistakes.refuse(value.span(), &format!("production: it is a {found}, and true or false is wanted"));
+            // Whoever wrote something meant to be asked.
+            true
+        })
+    });
+    Context { options, production, sound }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}

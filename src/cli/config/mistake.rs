@@ -1,0 +1,137 @@
+//! What is wrong with a config file: one sentence for each entry, with its line.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The most mistakes of one file that are named.
+const MAX_MISTAKES: usize = 1000;
+
+/// What cannot be done as long as an entry is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Hinders {
+    /// Nothing: the program does without the entry.
+    Nothing,
+    /// Without it the program would ask or change another ensemble, or do so with less care: it does not start.
+    Start,
+    /// As `Start`, as long as this context is in force.
+    Context(String),
+}
+
+/// One wrong entry of a config file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Mistake {
+    path: PathBuf,
+    /// Counted from 1.
+    line: usize,
+    /// What is wrong, and what is allowed.
+    problem: String,
+    hinders: Hinders,
+}
+
+impl Mistake {
+    /// Whether the program does not start because of it with this context in force.
+    pub(in crate::cli) fn hinders_start(&self, context: Option<&str>) -> bool {
+        match &self.hinders {
+            Hinders::Nothing => false,
+            Hinders::Start => true,
+            Hinders::Context(name) => context == Some(name),
+        }
+    }
+}
+
+impl Mistake {
+    /// The sentence where the value of before stays.
+    pub(in crate::cli) fn as_kept(&self) -> String {
+        let Self { path, line, problem, .. } = self;
+        format!("the config file {} is wrong in line {line}: {problem}; the value of before stays", path.display())
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, problem, hinders } = self;
+        write!(f, "the config file {} is wrong in line {line}: {problem}; ", path.display())?;
+        match hinders {
+            Hinders::Nothing => f.write_str("this entry is left out"),
+            Hinders::Start => f.write_str("correct it, or name another file with --config"),
+            Hinders::Context(name) => write!(f, "correct it: the context {name} cannot be used before"),
+        }
+    }
+}
+
+/// Collects the mistakes of one file.
+#[derive(Debug)]
+pub(in crate::cli) struct Mistakes<'t> {
+    text: &'t str,
+    path: &'t Path,
+    found: Vec<(usize, Mistake)>,
+    /// What is being read belongs to this context.
+    context: Option<String>,
+    /// The keys of the lines that are no TOML, with their contexts.
+    left_out: Vec<(Option<String>, String)>,
+}
+
+impl<'t> Mistakes<'t> {
+    /// None so far, of the file at `path` with this text.
+    pub(super) fn of(text: &'t str, path: &'t Path) -> Self {
+        Self { text, path, found: Vec::new(), context: None, left_out: Vec::new() }
+    }
+
+    /// The path of the file: relative paths in it start at its folder.
+    pub(super) fn path(&self) -> &'t Path {
+        self.path
+    }
+
+    /// What stands there in the file.
+    pub(super) fn source(&self, span: Range<usize>) -> &'t str {
+        self.text.get(span).unwrap_or_default()
+    }
+
+    /// A line that sets this key is no TOML.
+    pub(super) fn leave_out(&mut self, key: &str) {
+        self.left_out.push((self.context.clone(), key.to_owned()));
+    }
+
+    /// Whether a line that sets this key, in the context that is being read, is no TOML.
+    pub(super) fn left_out_line(&self, key: &str) -> bool {
+        self.left_out.iter().any(|(context, left_out)| *context == self.context && left_out == key)
+    }
+
+    /// An entry is wrong, and is left out. The span is that of the entry, or of what is wrong in it.
+    pub(in crate::cli) fn note(&mut self, span: Range<usize>, problem: &str) {
+        self.add(span, problem, Hinders::Nothing);
+    }
+
+    /// An entry is wrong that the program must not do without.
+    pub(in crate::cli) fn refuse(&mut self, span: Range<usize>, problem: &str) {
+        let hinders = self.context.clone().map_or(Hinders::Start, Hinders::Context);
+        self.add(span, problem, hinders);
+    }
+
+    /// What follows belongs to this context, or to none.
+    pub(super) fn enter(&mut self, context: Option<&str>) {
+        self.context = context.map(str::to_owned);
+    }
+
+    fn add(&mut self, span: Range<usize>, problem: &str, hinders: Hinders) {
+        let line = line_of(self.text, span.start);
+        // Parsers break their messages into lines; a sentence stands on one.
+        let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mistake = Mistake { path: self.path.to_owned(), line, problem, hinders };
+        if self.found.len() < MAX_MISTAKES || mistake.hinders != Hinders::Nothing {
+            self.found.push((span.start, mistake));
+        }
+    }
+
+    /// All of them in the order of the file.
+    pub(super) fn in_order(mut self) -> Vec<Mistake> {
+        self.found.sort_by_key(|(at, _)| *at);
+        self.found.into_iter().map(|(_, mistake)| mistake).collect()
+    }
+}
+
+/// The line, counted from 1, in which this byte stands.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}

@@ -1,0 +1,266 @@
+//! Recipes of the user's own: what the names of an application's locks look like, and what they mean.
+
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, PoisonError};
+
+pub use pattern::BadPattern;
+use pattern::Pattern;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::kind::Traits;
+use super::{ChildName, LockKind, Recipe, RequestMode};
+use crate::znode::ZnodePath;
+
+/// The most recipes of their own that one program knows. They stay in memory until it ends.
+const MAX_RECIPES: usize = 1000;
+
+/// The longest name of a recipe, in characters: it stands in a column.
+const MAX_NAME: usize = 16;
+
+/// What a part of a name says of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NameRole {
+    /// It asks to read.
+    Reader,
+    /// It asks to write.
+    Writer,
+    /// It is a lease of a semaphore.
+    Lease,
+    /// It waits for a lease of a semaphore.
+    Waiter,
+}
+
+impl NameRole {
+    /// The name in the config file and in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Writer => "writer",
+            Self::Lease => "lease",
+            Self::Waiter => "waiter",
+        }
+    }
+}
+
+/// A recipe as the user writes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Definition {
+    /// What it is called in JSON and on the screen.
+    pub name: String,
+    /// What its nodes are called.
+    pub pattern: String,
+    /// What its locks grant.
+    pub kind: LockKind,
+    /// What `{role}` stands for.
+    pub roles: Vec<(String, NameRole)>,
+    /// Whether its nodes queue for a lock; else they are members of a group, and no contenders.
+    pub lock: bool,
+    /// Whether nodes that no session owns count too.
+    pub persistent: bool,
+    /// Below which node it holds; everywhere when absent.
+    pub below: Option<ZnodePath>,
+}
+
+/// Why a definition means nothing. Each message is a part of a sentence that says what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRecipe {
+    /// The pattern means nothing.
+    #[error("pattern: {0}")]
+    Pattern(#[from] BadPattern),
+    /// The name is none.
+    #[error("name: up to {MAX_NAME} small letters, digits and dashes are allowed")]
+    Name,
+    /// A recipe that comes with the program is called so.
+    #[error("name: {0} is the name of a recipe that lockscope has already; choose another one")]
+    Taken(String),
+    /// Only one node that is the lock has no number.
+    #[error("kind: a pattern without {{sequence}} is that of a single node: write kind = \"single-node\"")]
+    NotNumbered,
+    /// A single node has no number.
+    #[error("kind: a single node has no {{sequence}}: leave it out, or write another kind")]
+    Numbered,
+    /// Nothing in the pattern tells its names from others.
+    #[error("pattern: any name would fit: add what its names have in common, or `below`")]
+    AnyName,
+    /// Roles without a place for them, or the other way round.
+    #[error("roles: {{role}} in the pattern and roles go together: write both, or neither")]
+    Roles,
+    /// A role that this kind of lock does not have.
+    #[error("roles: {0}")]
+    WrongRole(&'static str),
+    /// A semaphore has one queue.
+    #[error("pattern: {{lock}} has no meaning in a semaphore or a single node")]
+    LockName,
+    /// There are more than are kept.
+    #[error("name: more than {MAX_RECIPES} recipes were read since the program started: start it again")]
+    TooMany,
+}
+
+/// A recipe of the user's own. All copies are one: it lives as long as the program.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnRecipe(&'static Defined);
+
+#[derive(Debug)]
+struct Defined {
+    definition: Definition,
+    pattern: Pattern,
+    traits: Traits,
+}
+
+/// All that were defined: recipes are as long-lived as the program, since they stand in the same places as those that come with it.
+static KNOWN: Mutex<Vec<&'static Defined>> = Mutex::new(Vec::new());
+
+impl OwnRecipe {
+    /// Understands a definition. Equal definitions are one recipe.
+    pub fn define(definition: Definition) -> Result<Self, BadRecipe> {
+        let pattern = understand(&definition)?;
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.iter().find(|known| known.definition == definition) {
+            return Ok(Self(known));
+        }
+        if known.len() >= MAX_RECIPES {
+            return Err(BadRecipe::TooMany);
+        }
+        let name: &'static str = Box::leak(definition.name.clone().into_boxed_str());
+        let single = definition.kind == LockKind::SingleNode;
+        let traits =
+            Traits { id: name, title: name, kind: definition.kind, needs_ephemeral: single || !definition.persistent };
+        let defined: &'static Defined = Box::leak(Box::new(Defined { definition, pattern, traits }));
+        known.push(defined);
+        Ok(Self(defined))
+    }
+
+    /// The one of that name that was defined last.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().rev().find(|known| known.definition.name == name).map(|known| Self(known))
+    }
+
+    /// What the user wrote.
+    pub fn definition(self) -> &'static Definition {
+        &self.0.definition
+    }
+
+    pub(super) const fn traits(self) -> Traits {
+        self.0.traits
+    }
+
+    /// What a child's name says, when it is one of this recipe.
+    pub fn read(self, name: &str) -> Option<ChildName<'_>> {
+        let definition = self.definition();
+        let words: Vec<&str> = definition.roles.iter().map(|(word, _)| &**word).collect();
+        let matched = self.0.pattern.read(name, &words)?;
+        let role = matched.role.and_then(|word| definition.roles.iter().find(|(known, _)| known == word));
+        let mode = match (role.map(|(_, role)| *role), definition.kind) {
+            (Some(NameRole::Reader), _) => RequestMode::Read,
+            (Some(NameRole::Writer), _) | (None, LockKind::ReadWrite) => RequestMode::Write,
+            (_, LockKind::Semaphore) => RequestMode::Lease,
+            _ => RequestMode::Exclusive,
+        };
+        Some(ChildName {
+            recipe: Recipe::Own(self),
+            mode,
+            sequence: matched.sequence,
+            lock_name: matched.lock,
+            attempt: matched.attempt,
+        })
+    }
+
+    /// Whether a node of that name, which [`read`](Self::read) understands, only waits for a lease.
+    pub(super) fn is_waiter(self, name: &str) -> bool {
+        let words: Vec<&str> = self.definition().roles.iter().map(|(word, _)| &**word).collect();
+        let word = self.0.pattern.read(name, &words).and_then(|matched| matched.role);
+        self.definition().roles.iter().any(|(known, role)| Some(&**known) == word && *role == NameRole::Waiter)
+    }
+
+    /// Whether it holds at that path.
+    pub(super) fn holds_at(self, path: &ZnodePath) -> bool {
+        self.definition().below.as_ref().is_none_or(|below| path != below && path.is_within(below))
+    }
+}
+
+/// The pattern of a definition that means something.
+fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
+    let Definition { name, kind, roles, .. } = definition;
+    let is_name = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
+        return Err(BadRecipe::Name);
+    }
+    if Recipe::ALL.iter().any(|known| known.id() == name) {
+        return Err(BadRecipe::Taken(name.clone()));
+    }
+    let pattern = Pattern::parse(&definition.pattern)?;
+    if !pattern.is_particular() && definition.below.is_none() {
+        return Err(BadRecipe::AnyName);
+    }
+    if pattern.has_role() == roles.is_empty() || roles.iter().any(|(word, _)| word.is_empty()) {
+        return Err(BadRecipe::Roles);
+    }
+    if !definition.lock {
+        return Ok(pattern);
+    }
+    match (kind, pattern.numbered) {
+        (LockKind::SingleNode, true) => return Err(BadRecipe::Numbered),
+        (LockKind::SingleNode, false) | (_, true) => {}
+        (_, false) => return Err(BadRecipe::NotNumbered),
+    }
+    if pattern.names_lock() && matches!(kind, LockKind::Semaphore | LockKind::SingleNode) {
+        return Err(BadRecipe::LockName);
+    }
+    let allowed = |allowed: &[NameRole]| roles.iter().all(|(_, role)| allowed.contains(role));
+    match kind {
+        LockKind::ReadWrite if !allowed(&[NameRole::Reader, NameRole::Writer]) => {
+            Err(BadRecipe::WrongRole("those of a read-write lock are reader and writer"))
+        }
+        LockKind::Semaphore if !allowed(&[NameRole::Lease, NameRole::Waiter]) => {
+            Err(BadRecipe::WrongRole("those of a semaphore are lease and waiter"))
+        }
+        LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode if !roles.is_empty() => {
+            Err(BadRecipe::WrongRole("only read-write locks and semaphores have roles"))
+        }
+        _ => Ok(pattern),
+    }
+}
+
+impl PartialEq for OwnRecipe {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for OwnRecipe {}
+
+impl PartialOrd for OwnRecipe {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OwnRecipe {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.definition().cmp(other.definition())
+    }
+}
+
+impl std::hash::Hash for OwnRecipe {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.definition().hash(state);
+    }
+}
+
+impl Serialize for OwnRecipe {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.definition().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for OwnRecipe {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::define(Definition::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,276 @@
+//! Patterns of node names, as users write them: `zlock#{uuid}#{sequence}`.
+
+use super::super::ids;
+use crate::znode::Sequence;
+
+/// The longest pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 200;
+
+/// What stands for a part of a name, with what a user reads about it.
+const PLACEHOLDERS: &str = "{sequence}, {uuid}, {hex32}, {session}, {digits}, {role}, {lock} and {text}";
+
+/// Why a pattern means nothing. Each message is a part of a sentence that says what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPattern {
+    /// It is empty, or longer than any name.
+    #[error("a pattern has from 1 to {MAX_PATTERN_BYTES} bytes")]
+    Length,
+    /// It has a slash.
+    #[error("a pattern is that of a node's name, which has no slash; `below` names the nodes that it is for")]
+    Slash,
+    /// A brace stands alone.
+    #[error("a brace stands alone: write {{{{ or }}}} for a brace of the name itself")]
+    Brace,
+    /// There is no such placeholder.
+    #[error("there is no placeholder {{{0}}}: {PLACEHOLDERS} are allowed")]
+    Unknown(String),
+    /// The number is not the end.
+    #[error("{{sequence}} stands at the end of a pattern, as the server writes it, and only there")]
+    SequenceInside,
+    /// More than one part can be of any length.
+    #[error(
+        "only one {{text}} or {{lock}} can stand in a pattern: where one ends and the other begins could not be told"
+    )]
+    TwoTexts,
+    /// Where one part ends and the next begins cannot be told.
+    #[error("two placeholders stand side by side: put what stands between them in the names there")]
+    SideBySide,
+    /// A placeholder that is read from the left stands behind one of any length.
+    #[error("{{session}} cannot stand behind {{text}} or {{lock}}: put it in front")]
+    SessionBehind,
+    /// A placeholder stands there twice.
+    #[error("{{{0}}} stands there twice")]
+    Twice(&'static str),
+}
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    /// 36 characters, with dashes.
+    Uuid,
+    /// A UUID without dashes.
+    Hex32,
+    /// A session's id, decimal or hexadecimal.
+    Session,
+    Digits,
+    /// One of the words to which the user gave a role.
+    Role,
+    /// At least one character, which name the lock.
+    Lock,
+    /// At least one character.
+    Text,
+}
+
+impl Part {
+    fn of_placeholder(name: &str) -> Result<Self, BadPattern> {
+        Ok(match name {
+            "uuid" => Self::Uuid,
+            "hex32" => Self::Hex32,
+            "session" => Self::Session,
+            "digits" => Self::Digits,
+            "role" => Self::Role,
+            "lock" => Self::Lock,
+            "text" => Self::Text,
+            _ => return Err(BadPattern::Unknown(name.to_owned())),
+        })
+    }
+
+    fn is_of_any_length(&self) -> bool {
+        matches!(self, Self::Lock | Self::Text)
+    }
+
+    /// How many bytes at the beginning of a text are this part.
+    fn at_front(&self, text: &str, roles: &[&str]) -> Option<usize> {
+        let length = match self {
+            Self::Literal(literal) => return text.starts_with(&**literal).then_some(literal.len()),
+            Self::Role => return roles.iter().filter(|role| text.starts_with(**role)).map(|role| role.len()).max(),
+            Self::Uuid => 36,
+            Self::Hex32 => 32,
+            Self::Digits => text.bytes().take_while(u8::is_ascii_digit).count(),
+            Self::Session => {
+                let sign = usize::from(text.starts_with('-'));
+                let digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'x';
+                sign + text.bytes().skip(sign).take_while(digit).count()
+            }
+            Self::Lock | Self::Text => text.len(),
+        };
+        self.is(text.get(..length)?).then_some(length)
+    }
+
+    /// How many bytes at the end of a text are this part.
+    fn at_back(&self, text: &str, roles: &[&str]) -> Option<usize> {
+        let length = match self {
+            Self::Literal(literal) => return text.ends_with(&**literal).then_some(literal.len()),
+            Self::Role => return roles.iter().filter(|role| text.ends_with(**role)).map(|role| role.len()).max(),
+            Self::Uuid => 36,
+            Self::Hex32 => 32,
+            Self::Digits => text.bytes().rev().take_while(u8::is_ascii_digit).count(),
+            Self::Session | Self::Lock | Self::Text => text.len(),
+        };
+        self.is(text.get(text.len().checked_sub(length)?..)?).then_some(length)
+    }
+
+    fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Uuid => ids::is_uuid(text),
+            Self::Hex32 => ids::is_hex32(text),
+            Self::Session => ids::is_decimal_session(text) || ids::is_hex_session(text),
+            Self::Literal(_) | Self::Role | Self::Digits | Self::Lock | Self::Text => !text.is_empty(),
+        }
+    }
+}
+
+/// What a name says by a pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Matched<'n> {
+    pub sequence: Option<Sequence>,
+    pub attempt: Option<&'n str>,
+    pub lock: Option<&'n str>,
+    pub role: Option<&'n str>,
+}
+
+/// What node names look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// Read from the left.
+    front: Vec<Part>,
+    /// What stays between the two.
+    middle: Option<Part>,
+    /// Read from the right; the last part first.
+    back: Vec<Part>,
+    /// Whether the server numbers the nodes.
+    pub numbered: bool,
+}
+
+impl Pattern {
+    pub(super) fn parse(text: &str) -> Result<Self, BadPattern> {
+        if text.is_empty() || text.len() > MAX_PATTERN_BYTES {
+            return Err(BadPattern::Length);
+        }
+        if text.contains('/') {
+            return Err(BadPattern::Slash);
+        }
+        let head = text.strip_suffix("{sequence}");
+        let parts = parts(head.unwrap_or(text))?;
+        check(&parts, head.is_some())?;
+        let middle = parts.iter().position(Part::is_of_any_length);
+        let mut front = parts;
+        let mut back = middle.map_or_else(Vec::new, |at| front.split_off(at));
+        back.reverse();
+        Ok(Self { middle: back.pop(), front, back, numbered: head.is_some() })
+    }
+
+    /// Whether the pattern has a part for roles.
+    pub(super) fn has_role(&self) -> bool {
+        self.parts().any(|part| *part == Part::Role)
+    }
+
+    /// Whether the pattern has a part that names the lock.
+    pub(super) fn names_lock(&self) -> bool {
+        self.parts().any(|part| *part == Part::Lock)
+    }
+
+    /// Whether anything in it tells its names from others.
+    pub(super) fn is_particular(&self) -> bool {
+        self.parts().any(|part| !part.is_of_any_length() && *part != Part::Digits)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.front.iter().chain(&self.middle).chain(&self.back)
+    }
+
+    /// What a name says; `None` when it is none of this pattern. The work is linear in the length of the name.
+    pub(super) fn read<'n>(&self, name: &'n str, roles: &[&str]) -> Option<Matched<'n>> {
+        let (mut rest, sequence) = match Sequence::split(name) {
+            Some((head, sequence)) if self.numbered => (head, Some(sequence)),
+            _ if self.numbered => return None,
+            _ => (name, None),
+        };
+        let mut matched = Matched { sequence, ..Matched::default() };
+        for part in &self.front {
+            let (taken, after) = rest.split_at(part.at_front(rest, roles)?);
+            matched.take(part, taken);
+            rest = after;
+        }
+        for part in &self.back {
+            let (before, taken) = rest.split_at(rest.len() - part.at_back(rest, roles)?);
+            matched.take(part, taken);
+            rest = before;
+        }
+        match &self.middle {
+            None if !rest.is_empty() => return None,
+            None => {}
+            Some(_) if rest.is_empty() => return None,
+            Some(part) => matched.take(part, rest),
+        }
+        Some(matched)
+    }
+}
+
+impl<'n> Matched<'n> {
+    fn take(&mut self, part: &Part, text: &'n str) {
+        match part {
+            Part::Uuid | Part::Hex32 | Part::Session => self.attempt = Some(text),
+            Part::Lock => self.lock = Some(text),
+            Part::Role => self.role = Some(text),
+            Part::Literal(_) | Part::Digits | Part::Text => {}
+        }
+    }
+}
+
+fn parts(mut text: &str) -> Result<Vec<Part>, BadPattern> {
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    while let Some(letter) = text.chars().next() {
+        let rest = &text[letter.len_utf8()..];
+        text = match letter {
+            '{' | '}' if rest.starts_with(letter) => {
+                literal.push(letter);
+                &rest[1..]
+            }
+            '}' => return Err(BadPattern::Brace),
+            '{' => {
+                let (name, after) = rest.split_once('}').ok_or(BadPattern::Brace)?;
+                if name == "sequence" {
+                    return Err(BadPattern::SequenceInside);
+                }
+                parts.extend(Some(std::mem::take(&mut literal)).filter(|text| !text.is_empty()).map(Part::Literal));
+                parts.push(Part::of_placeholder(name)?);
+                after
+            }
+            letter => {
+                literal.push(letter);
+                rest
+            }
+        };
+    }
+    parts.extend(Some(literal).filter(|text| !text.is_empty()).map(Part::Literal));
+    Ok(parts)
+}
+
+/// Whether it can be told where each part ends, and what it means.
+fn check(parts: &[Part], numbered: bool) -> Result<(), BadPattern> {
+    let texts = parts.iter().filter(|part| part.is_of_any_length()).count();
+    if texts > 1 {
+        return Err(BadPattern::TwoTexts);
+    }
+    let attempt = |part: &&Part| matches!(part, Part::Uuid | Part::Hex32 | Part::Session);
+    if parts.iter().filter(attempt).count() > 1 {
+        return Err(BadPattern::Twice("uuid}, {hex32} or {session"));
+    }
+    if parts.iter().filter(|part| **part == Part::Role).count() > 1 {
+        return Err(BadPattern::Twice("role"));
+    }
+    let grows = |part: &Part| matches!(part, Part::Digits | Part::Session) || part.is_of_any_length();
+    let touches = parts.windows(2).any(|pair| grows(&pair[0]) && grows(&pair[1]));
+    let before_number = parts.last().filter(|_| numbered);
+    if touches || before_number.is_some_and(|last| matches!(last, Part::Digits | Part::Session)) {
+        return Err(BadPattern::SideBySide);
+    }
+    let text = parts.iter().position(Part::is_of_any_length);
+    if text.is_some_and(|at| parts[at..].contains(&Part::Session)) {
+        return Err(BadPattern::SessionBehind);
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! The names of the recipes that come with the program, in the form in which users write theirs.
+
+use super::{LockKind, NameRole, Recipe};
+
+/// A recipe as it would be written in a config file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenRecipe {
+    /// What it is called.
+    pub name: &'static str,
+    /// What its nodes are called; names of different patterns stand in one queue.
+    pub patterns: Vec<&'static str>,
+    /// What its locks grant.
+    pub kind: LockKind,
+    /// What `{role}` stands for.
+    pub roles: Vec<(&'static str, NameRole)>,
+    /// Whether its nodes queue for a lock.
+    pub lock: bool,
+    /// Whether it is one of the user's own.
+    pub own: bool,
+    /// What the patterns do not show; a part of a sentence.
+    pub note: Option<&'static str>,
+}
+
+/// A recipe in the form in which users write theirs.
+pub fn written(recipe: Recipe) -> WrittenRecipe {
+    let (patterns, roles): (&'static [&'static str], &'static [(&'static str, NameRole)]) = match recipe {
+        Recipe::Own(own) => return written_own(own),
+        Recipe::CuratorMutex => (&["_c_{uuid}-lock-{sequence}"], &[]),
+        Recipe::CuratorReadWrite => {
+            (&["_c_{uuid}-{role}{sequence}"], &[("__READ__", NameRole::Reader), ("__WRIT__", NameRole::Writer)])
+        }
+        Recipe::CuratorSemaphore => {
+            (&["_c_{uuid}-{role}-{sequence}"], &[("lease", NameRole::Lease), ("lock", NameRole::Waiter)])
+        }
+        Recipe::CuratorLatch => (&["_c_{uuid}-latch-{sequence}"], &[]),
+        Recipe::KazooLock => (&["{hex32}__lock__{sequence}"], &[]),
+        Recipe::KazooReadWrite => {
+            (&["{hex32}{role}{sequence}"], &[("__rlock__", NameRole::Reader), ("__lock__", NameRole::Writer)])
+        }
+        Recipe::KazooSemaphore => (&["{hex32}", "{hex32}__lock__{sequence}"], &[]),
+        Recipe::ZookeeperWriteLock => (&["x-{session}-{sequence}"], &[]),
+        Recipe::ZookeeperElection => (&["n_{sequence}", "{uuid}-n_{sequence}", "{hex32}-n_{sequence}"], &[]),
+        Recipe::GoLock => (&["_c_{hex32}-lock-{sequence}"], &[]),
+        Recipe::RustLock => (&["_c_{uuid}-{lock}{sequence}", "_c_{uuid}-{sequence}"], &[]),
+        Recipe::Hive => (
+            &["LOCK-{role}-{sequence}"],
+            &[("SHARED", NameRole::Reader), ("SEMI_SHARED", NameRole::Reader), ("EXCLUSIVE", NameRole::Writer)],
+        ),
+        Recipe::SolrElection => (&["{session}-{text}-n_{sequence}"], &[]),
+        Recipe::HadoopElector => (&["ActiveStandbyElectorLock"], &[]),
+        Recipe::KafkaController => (&["controller"], &[]),
+        Recipe::TextbookQueue => (&["lock-{sequence}", "{uuid}-lock-{sequence}", "{hex32}-lock-{sequence}"], &[]),
+        Recipe::TextbookSessionQueue => (&["lock-{session}-{sequence}"], &[]),
+        Recipe::TextbookNamedQueue => (&["{lock}_lock_{sequence}"], &[]),
+        Recipe::TextbookShared => (
+            &["{role}-{sequence}", "{uuid}-{role}-{sequence}", "{hex32}-{role}-{sequence}", "{text}-{role}-{sequence}"],
+            &[
+                ("read", NameRole::Reader),
+                ("R", NameRole::Reader),
+                ("r", NameRole::Reader),
+                ("write", NameRole::Writer),
+                ("W", NameRole::Writer),
+                ("w", NameRole::Writer),
+            ],
+        ),
+        Recipe::SingleNode => (&["lock", "mutex", "leader", "master", "active", "controller"], &[]),
+        Recipe::UnknownQueue => (&["{text}{sequence}", "{sequence}"], &[]),
+    };
+    WrittenRecipe {
+        name: recipe.id(),
+        patterns: patterns.to_vec(),
+        kind: recipe.kind(),
+        roles: roles.to_vec(),
+        lock: true,
+        own: false,
+        note: note(recipe),
+    }
+}
+
+fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
+    let definition = own.definition();
+    WrittenRecipe {
+        name: &definition.name,
+        patterns: vec![&definition.pattern],
+        kind: definition.kind,
+        roles: definition.roles.iter().map(|(word, role)| (&**word, *role)).collect(),
+        lock: definition.lock,
+        own: true,
+        note: None,
+    }
+}
+
+/// What the patterns of a recipe do not show.
+fn note(recipe: Recipe) -> Option<&'static str> {
+    Some(match recipe {
+        Recipe::CuratorSemaphore => "leases stand in leases, and who waits in locks beside it",
+        Recipe::KazooSemaphore => "who waits stands beside the semaphore, in a node whose name ends in -__lock__",
+        Recipe::KazooReadWrite => "where no __rlock__ stands beside it, a __lock__ is that of kazoo-lock",
+        Recipe::KafkaController => "only as /controller",
+        Recipe::TextbookShared => "a UUID leads only read and write, another text only the single letters",
+        Recipe::SingleNode => "in any case, and after -, _ or . at the end of any name; only ephemeral nodes count",
+        Recipe::UnknownQueue => "what no other recipe reads; only ephemeral nodes count, and who holds is assumed",
+        _ => return None,
+    })
+}

@@ -1,0 +1,97 @@
+//! Contexts: the ensembles that the config file knows by a name, and going from one to another.
+
+use super::{App, Effect, Phase, Update};
+
+/// An ensemble that the config file knows by a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownContext {
+    /// Its name.
+    pub name: String,
+    /// Whether people depend on it.
+    pub production: bool,
+}
+
+/// What a config file that has changed says now, as far as it counts at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// The ensembles that it knows by a name.
+    pub contexts: Vec<KnownContext>,
+    /// The context that marks this ensemble as one that people depend on.
+    pub production: Option<String>,
+    /// What was taken in and what was not; sentences.
+    pub notice: String,
+    /// Whether something in the file is wrong.
+    pub wrong: bool,
+}
+
+impl App {
+    /// The names that `:context` takes.
+    pub fn context_names(&self) -> impl Iterator<Item = &str> {
+        self.settings.contexts.iter().map(|context| context.name.as_str())
+    }
+
+    /// Goes to another ensemble, or says which there are.
+    pub(super) fn go_to_context(&mut self, name: Option<&str>) -> Update {
+        let Some(name) = name else {
+            self.show_notice(self.known_contexts());
+            return Update::redraw();
+        };
+        if self.tour.is_some() {
+            return self.refuse("During the tour there is one ensemble: q ends it.".to_owned());
+        }
+        if !self.context_names().any(|known| known == name) {
+            return self.refuse(format!("There is no context `{name}`. {}", self.known_contexts()));
+        }
+        if self.deletions.working.is_some() {
+            return self.refuse("A deletion is being carried out: wait for its end.".to_owned());
+        }
+        if self.test_clients.fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running) {
+            self.footer.asks_to_quit = true;
+            self.footer.next_context = Some(name.to_owned());
+            return Update::redraw();
+        }
+        self.leave_for(name.to_owned())
+    }
+
+    pub(super) fn leave_for(&mut self, name: String) -> Update {
+        self.show_notice(format!("Going to {name}."));
+        Update::effect(Effect::GoToContext(name))
+    }
+
+    fn known_contexts(&self) -> String {
+        if self.settings.contexts.is_empty() {
+            return "The config file has no contexts: write [context.NAME] there.".to_owned();
+        }
+        let names = self.settings.contexts.iter().map(|context| {
+            let here = if self.settings.context.as_ref() == Some(&context.name) { ", here" } else { "" };
+            match (context.production, here) {
+                (true, here) => format!("{} (production{here})", context.name),
+                (false, "") => context.name.clone(),
+                (false, _) => format!("{} (here)", context.name),
+            }
+        });
+        format!("Contexts: {}.", names.collect::<Vec<_>>().join(", "))
+    }
+
+    /// It could not be gone to the context.
+    pub(super) fn context_refused(&mut self, why: String) -> Update {
+        self.show_failure(why);
+        Update::redraw()
+    }
+
+    /// The config file has changed.
+    pub(super) fn config_changed(&mut self, change: ConfigChange) -> Update {
+        self.settings.contexts = change.contexts;
+        if self.settings.production != change.production {
+            // What was asked under the other rule is asked anew.
+            self.deletions.open = None;
+            self.settings.production = change.production;
+        }
+        if change.wrong {
+            self.show_failure(change.notice);
+        } else {
+            self.show_notice(change.notice);
+        }
+        Update::redraw()
+    }
+}

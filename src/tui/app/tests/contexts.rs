@@ -1,0 +1,64 @@
+//! Going from one ensemble to another.
+
+use crate::tui::app::tests::SIZE;
+use crate::tui::app::{App, ConfigChange, Effect, Event, KnownContext};
+use crate::tui::testing::fleets::running;
+use crate::tui::testing::{NOW, live, press};
+
+fn known() -> Vec<KnownContext> {
+    let context = |name: &str, production| KnownContext { name: name.to_owned(), production };
+    vec![context("prod", true), context("test", false)]
+}
+
+fn with_contexts(mut app: App) -> App {
+    app.settings.contexts = known();
+    app.settings.context = Some("test".to_owned());
+    app
+}
+
+fn notice(app: &App) -> &str {
+    app.notice().map_or("", |notice| &notice.text)
+}
+
+#[test]
+fn a_context_is_gone_to_by_its_name_and_without_one_they_are_listed() {
+    let mut app = with_contexts(live(SIZE));
+    assert_eq!(press(&mut app, ":context\n").effects, []);
+    assert_eq!(notice(&app), "Contexts: prod (production), test (here).");
+    assert_eq!(press(&mut app, ":context nowhere\n").effects, []);
+    assert!(notice(&app).starts_with("There is no context `nowhere`. Contexts: "), "{}", notice(&app));
+    assert_eq!(press(&mut app, ":context prod\n").effects, [Effect::GoToContext("prod".to_owned())]);
+    assert_eq!(app.context_names().collect::<Vec<_>>(), ["prod", "test"]);
+    app.update(Event::ContextRefused("The auth file is gone.".to_owned()), NOW);
+    assert_eq!(notice(&app), "The auth file is gone.");
+    let mut app = live(SIZE);
+    press(&mut app, ":context\n");
+    assert!(notice(&app).contains("no contexts"), "{}", notice(&app));
+}
+
+#[test]
+fn with_test_clients_it_is_asked_first() {
+    let mut app = with_contexts(running(SIZE, 2));
+    assert_eq!(press(&mut app, ":context prod\n").effects, []);
+    assert_eq!(app.quit_question().unwrap(), "4 test clients run: stop them and go to prod? y/n");
+    assert_eq!(press(&mut app, "n").effects, []);
+    press(&mut app, "q");
+    assert_eq!(app.quit_question().unwrap(), "4 test clients run: stop them and quit? y/n");
+    press(&mut app, "n:context prod\n");
+    assert_eq!(press(&mut app, "y").effects, [Effect::GoToContext("prod".to_owned())]);
+    assert!(!app.asks_to_quit());
+}
+
+#[test]
+fn what_the_config_file_says_anew_counts_at_once() {
+    let mut app = with_contexts(live(SIZE));
+    let change = ConfigChange {
+        contexts: known()[..1].to_vec(),
+        production: Some("prod".to_owned()),
+        notice: "The config file was read again.".to_owned(),
+        wrong: false,
+    };
+    app.update(Event::ConfigChanged(Box::new(change)), NOW);
+    assert_eq!((notice(&app), app.context_names().count()), ("The config file was read again.", 1));
+    assert_eq!(app.settings().production.as_deref(), Some("prod"));
+}

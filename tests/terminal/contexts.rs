@@ -1,0 +1,82 @@
+//! Several ensembles in one console, and one that people depend on, on real servers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zookeeper_client::CreateMode;
+
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// A config file with two ensembles, one on each server, of which the second is production.
+fn config(folder: &Path, first: &str, second: &str) -> PathBuf {
+    let text = format!(
+        "audit-log = 'audit.jsonl'\n[context.test]\nconnect = '{first}'\n[context.prod]\nconnect = '{second}'\n\
+         production = true\nwrite = true\n"
+    );
+    let path = folder.join("config.toml");
+    fs::write(&path, text).expect("it is written");
+    path
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_leads_to_the_other_ensemble_where_a_deletion_asks_for_its_name() {
+    let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
+    let first = zk::own_root("contexts").await;
+    let (here, there) = (zk::connect(&first).await, zk::connect(&other.connect_string()).await);
+    zk::make(&here, ["/tests".to_owned()]).await;
+    zk::make(&there, ["/orders".to_owned()]).await;
+    zk::create_all(&here, CreateMode::EphemeralSequential, [("/tests/lock-".to_owned(), b"host-t".to_vec())]).await;
+    let node = ("/orders/lock-".to_owned(), b"host-p".to_vec());
+    let left = zk::create_all(&there, CreateMode::PersistentSequential, [node]).await;
+    let config = config(folder.path(), &first, &other.connect_string());
+    let arguments = ["--config", config.to_str().expect("a plain path"), "--context", "test"];
+    let mut terminal = Terminal::lockscope(&arguments, 120, 30);
+    terminal.shows_all(&["● live", " test ", "/tests", "read-only"]);
+    terminal.hides("PRODUCTION");
+    terminal.press(":context\r");
+    terminal.shows("Contexts: prod (production), test (here).");
+    terminal.press(":context nowhere\r");
+    terminal.shows("There is no context `nowhere`.");
+    terminal.press(":context prod\r");
+    terminal.shows_all(&["● live", "PRODUCTION prod", "/orders", "may write"]);
+    terminal.hides("/tests");
+    terminal.press("\r");
+    terminal.shows("ownerless");
+    terminal.press("x");
+    terminal.shows_all(&["Delete /orders/", "type prod and Enter"]);
+    terminal.press("y\r");
+    terminal.shows("people depend on this ensemble; type prod to confirm");
+    assert!(there.check_stat(&left[0]).await.expect("an answer").is_some());
+    terminal.press("prod\r");
+    terminal.shows("is deleted.");
+    eventually("the end of the node", async || match there.check_stat(&left[0]).await {
+        Ok(None) => Ok(()),
+        seen => Err(format!("{seen:?}")),
+    })
+    .await;
+    terminal.press(":context test\r");
+    terminal.shows_all(&["● live", "/tests", "read-only"]);
+    terminal.hides("PRODUCTION");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_the_config_file_is_taken_in_and_a_mistake_in_it_is_named() {
+    let (folder, first) = (tempfile::tempdir().expect("a folder"), zk::own_root("reload").await);
+    let path = config(folder.path(), &first, "localhost:1");
+    let arguments = ["--config", path.to_str().expect("a plain path"), "--context", "test"];
+    let mut terminal = Terminal::lockscope(&arguments, 160, 30);
+    terminal.shows("● live");
+    let text = fs::read_to_string(&path).expect("it is there");
+    fs::write(&path, format!("theme = 5\nstuck-after = '5s'\n{text}[context.third]\nconnect = 'third'\n"))
+        .expect("it is written");
+    terminal.shows_all(&["is wrong in line 1: theme", "the value of before stays", "stuck-after"]);
+    terminal.press(":context\r");
+    terminal.shows("Contexts: prod (production), test (here), third.");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
