@@ -246,7 +246,7 @@ pub const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Program",
         commands: &[
-            entry(Command::Context, "context", &[], "To the ensemble of that context, or which there are")
+            entry(Command::Context, "context", &[], "To the ensemble of that context")
                 .takes("[NAME]", ArgumentKind::Context),
             entry(Command::Prompt, "command", &[Key::Char(':')], "Type a command by its name"),
             entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Draw everything anew"),
