@@ -128,17 +128,17 @@ impl OptionsSource for ConsoleOptions {
             Some(first) => sentence(&first.as_kept()),
         };
         if mistakes.len() > 1 {
-            notice += &format!(" {} mistakes in all: `lockscope --config-check` names them.", mistakes.len());
+            notice = format!("{notice} {} mistakes in all: `lockscope --config-check` names them.", mistakes.len());
         }
         let later = settings.changed_for_later(&known.settings);
         if !later.is_empty() {
-            notice += &format!(" From the next start or :context on: {}.", later.join(", "));
+            notice = format!("{notice} From the next start or :context on: {}.", later.join(", "));
         }
         let (name, palette) = match themes::find(&settings.theme, self.path.as_deref()) {
             Ok(palette) => (settings.theme, palette),
             Err(error) => {
                 wrong = true;
-                notice += &format!(" {}", sentence(&error.to_string()));
+                notice = format!("{notice} {}", sentence(&error.to_string()));
                 (known.settings.theme.clone(), known.settings.palette)
             }
         };
@@ -179,7 +179,7 @@ fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
         ..given.ensemble.clone()
     };
     let locks = WhichLocks { root: None, lock: None, ..given.locks.clone() };
-    SharedOptions { ensemble, locks, ..given.clone() }
+    SharedOptions { locks, ensemble, ..given.clone() }
 }
 
 fn elsewhere_environment(environment: &Environment) -> Environment {

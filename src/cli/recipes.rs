@@ -114,13 +114,13 @@ fn why(path: &ZnodePath, place: Option<&Classification>, classifier: &Classifier
     let mut why = format!("{whose} {} reads {}; it {what}", recipe.name, recipe.patterns.join(" or "));
     let own = if let Recipe::Own(own) = place.recipe { Some(own.definition()) } else { None };
     if let Some(below) = own.and_then(|own| own.below.as_ref()) {
-        why += &format!("; it holds below {below}");
+        why = format!("{why}; it holds below {below}");
     }
     if place.needs_ephemeral() {
         why += "; it counts only when a session owns it";
     }
     if let Some(note) = recipe.note {
-        why += &format!("; {note}");
+        why = format!("{why}; {note}");
     }
     why
 }

@@ -1,6 +1,8 @@
 //! What the families of recipes read from a contender's name.
 
-use super::{Recipe, RequestMode};
+use super::kind::Recipe;
+use super::own::OwnRecipe;
+use super::request::RequestMode;
 use crate::znode::Sequence;
 
 /// What a contender's name alone says.
@@ -23,5 +25,19 @@ impl ChildName<'_> {
     /// A name that says no more than this. The families read what stands before the number; [`read`](super::read) adds the number.
     pub(super) fn of(recipe: Recipe, mode: RequestMode) -> Self {
         Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
+    }
+}
+
+impl OwnRecipe {
+    /// What a child's name says, when it is one of this recipe.
+    pub fn read(self, name: &str) -> Option<ChildName<'_>> {
+        let (mode, matched) = self.parts(name)?;
+        Some(ChildName {
+            recipe: Recipe::Own(self),
+            mode,
+            sequence: matched.sequence,
+            lock_name: matched.lock,
+            attempt: matched.attempt,
+        })
     }
 }

@@ -1,21 +1,9 @@
-//! The table of recipes: one row a recipe; and the kinds of locks that they make.
+//! The table of recipes: one row a recipe.
 
 use serde::{Deserialize, Serialize};
 
-use super::OwnRecipe;
-
-/// What is particular about a recipe.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
-    /// The name in JSON and on the command line. An interface: it stays.
-    pub id: &'static str,
-    /// The name for people, at most 16 columns.
-    pub title: &'static str,
-    pub kind: LockKind,
-    /// Whether only ephemeral nodes are its contenders: its names alone do not tell a lock from a folder or from anything else
-    /// that is numbered.
-    pub needs_ephemeral: bool,
-}
+use super::own::{BadRecipe, Definition, OwnRecipe};
+use super::request::{LockKind, Traits};
 
 macro_rules! recipes {
     ($($(#[$doc:meta])* $recipe:ident { $($traits:tt)* })*) => {
@@ -89,6 +77,14 @@ recipes! {
 }
 
 impl Recipe {
+    /// Understands a recipe of the user's own. Equal definitions are one recipe; none has the name of one that is known here.
+    pub fn define(definition: Definition) -> Result<OwnRecipe, BadRecipe> {
+        if Self::ALL.iter().any(|known| known.id() == definition.name) {
+            return Err(BadRecipe::Taken(definition.name));
+        }
+        OwnRecipe::define(definition)
+    }
+
     /// The recipe of that name, also one of the user's own that this program has read; `None` when there is none.
     pub fn named(id: &str) -> Option<Self> {
         Self::ALL.iter().find(|known| known.id() == id).copied().or_else(|| OwnRecipe::named(id).map(Self::Own))
@@ -149,47 +145,4 @@ pub enum WaitRule {
     NearestWriter,
     /// The first request for writing of the queue, when that is before it.
     LowestWriter,
-}
-
-/// What a lock grants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LockKind {
-    /// One holder.
-    Exclusive,
-    /// Readers together, or one writer.
-    ReadWrite,
-    /// Up to a number of leases.
-    Semaphore,
-    /// One leader, until it goes; the others wait.
-    Latch,
-    /// One node; its waiters are not in the tree.
-    SingleNode,
-}
-
-impl LockKind {
-    /// The name in JSON, in the config file and in recordings.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Exclusive => "exclusive",
-            Self::ReadWrite => "read-write",
-            Self::Semaphore => "semaphore",
-            Self::Latch => "latch",
-            Self::SingleNode => "single-node",
-        }
-    }
-}
-
-/// What a contender asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RequestMode {
-    /// The lock alone, in a queue without readers.
-    Exclusive,
-    /// The lock together with other readers.
-    Read,
-    /// The lock alone, in a queue that has readers too.
-    Write,
-    /// One of a semaphore's leases.
-    Lease,
 }

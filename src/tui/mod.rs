@@ -14,7 +14,7 @@
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
 //!   `past_writer`: the loop and what it touches; `replay_run` starts it on a recording.
 //!
 //! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a

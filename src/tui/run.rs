@@ -4,20 +4,22 @@
 //! Architecture invariant: keys come before frames, frames before changes; changes are taken in slices, so that no
 //! burst of them keeps a key waiting.
 
+mod effects;
+#[cfg(test)]
+mod tests;
+
 use std::error::Error;
 use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use std::{io, vec};
 
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
-use ratatui::layout::Rect;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::JoinSet;
 
-use super::app::{App, Effect, Event, FleetSide};
+use super::app::{App, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
 use super::input::{ProcessSignal, translate};
@@ -31,7 +33,6 @@ use super::view::draw;
 use super::{Source, TuiError, TuiOptions};
 use crate::contend::{self, Scenario};
 use crate::demo::SceneCommand;
-use crate::files;
 use crate::observe::Observed;
 use crate::queue::LockQueue;
 use crate::record::Batch;
@@ -87,7 +88,7 @@ enum Turn {
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
     Note(&'static str),
-    Config(ReadAgain),
+    Config(Box<ReadAgain>),
     Tick,
     Due,
     Frame,
@@ -269,7 +270,7 @@ where
             () = until(tick) => Turn::Tick,
             () = until(due) => Turn::Due,
             event = fleets.next() => Turn::Done(event),
-            change = changed(self.config.as_mut()) => Turn::Config(change),
+            change = changed(self.config.as_mut()) => Turn::Config(Box::new(change)),
             note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,
             () = std::future::ready(()), if !idle => Turn::Slice,
@@ -339,99 +340,6 @@ where
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    async fn carry_out(
-        &mut self,
-        effect: Effect,
-        changes: &mut impl ChangeSource,
-        fleets: &mut impl FleetControl,
-    ) -> Result<ControlFlow<()>, TuiError> {
-        match effect {
-            Effect::Quit => return Ok(ControlFlow::Break(())),
-            Effect::GoToContext(name) => return self.go_to(name).await,
-            Effect::Copy(text) => self.control.copy(&text).map_err(TuiError::terminal)?,
-            Effect::Export { name, text } => {
-                self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
-            }
-            Effect::FindGuards(plan) => {
-                self.tasks.spawn(self.deletions.clone().find_guards(*plan));
-            }
-            Effect::Delete(plan) => {
-                self.tasks.spawn(self.deletions.clone().carry_out(*plan));
-            }
-            Effect::ReadAudit => {
-                self.tasks.spawn(self.deletions.clone().read_audit());
-            }
-            Effect::ReadNode(path) => {
-                self.tasks.spawn(self.nodes.clone().read(path));
-            }
-            Effect::Suspend => {
-                self.control.suspend().await.map_err(TuiError::terminal)?;
-                return self.redraw();
-            }
-            Effect::Redraw => return self.redraw(),
-            Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
-            Effect::Order { side, order } => fleets.order(side, order),
-            Effect::StopFleet(side) => fleets.stop(side),
-            Effect::DismissFleets => fleets.dismiss(),
-            Effect::DirectScene(direction) => fleets.direct(direction),
-            Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
-            Effect::Travel { from, outlined, travel } => {
-                if let Some(past) = self.past.clone() {
-                    self.tasks.spawn_blocking(move || {
-                        let arrived = past.travel(from, outlined, &travel);
-                        spawn_blocking(move || past.read_ahead());
-                        arrived
-                    });
-                }
-            }
-            Effect::ForgetPast => {
-                if let Some(past) = self.past.clone() {
-                    // It may wait for a way that is being gone.
-                    spawn_blocking(move || past.forget());
-                }
-            }
-            Effect::Record(batches) => {
-                if let Some(writer) = self.past_writer.clone() {
-                    self.tasks.spawn_blocking(move || writer.write(batches, now()));
-                }
-            }
-            Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Ends the loop where the user can go on to that context.
-    async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
-        let refused = match self.source.clone() {
-            None => "There is no config file here.".to_owned(),
-            Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
-                Ok(Ok(next)) => {
-                    self.next = Some(Box::new(next));
-                    // It takes a moment to leave, and nothing is drawn meanwhile.
-                    let (app, theme) = (&self.app, &self.theme);
-                    self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
-                    return Ok(ControlFlow::Break(()));
-                }
-                Ok(Err(why)) => why,
-                Err(_) => return Err(TuiError::Panicked),
-            },
-        };
-        if self.app.update(Event::ContextRefused(refused), now()).redraw {
-            self.frames.request();
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
-    fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
-        let size = self.terminal.size().map_err(TuiError::terminal)?;
-        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
-        self.terminal.resize(Rect::new(0, 0, size.width, size.height)).map_err(TuiError::terminal)?;
-        self.app.update(Event::Resize(size.width, size.height), now());
-        self.frames.request();
-        Ok(ControlFlow::Continue(()))
-    }
 }
 
 /// The next change of the config file; never, where there is none.
@@ -441,21 +349,3 @@ async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
         None => std::future::pending().await,
     }
 }
-
-/// Writes a new file into the current directory; a file of that name is never overwritten.
-fn export(name: &str, text: &str) -> Result<PathBuf, String> {
-    use std::io::Write;
-
-    let path = std::env::current_dir().unwrap_or_default().join(name);
-    let written = files::create_new(&path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.write_all(b"\n")
-    });
-    match written {
-        Ok(()) => Ok(path),
-        Err(error) => Err(format!("{} could not be written: {error}.", path.display())),
-    }
-}
-
-#[cfg(test)]
-mod tests;

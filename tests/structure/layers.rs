@@ -84,12 +84,13 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// The only parts of the screen that know the runtime.
-pub const TUI_RUNTIME: [&str; 8] = [
+pub const TUI_RUNTIME: [&str; 9] = [
     "tui/mod",
     "tui/run",
     "tui/terminal",
     "tui/input",
     "tui/sources",
+    "tui/options_source",
     "tui/fleet_tasks",
     "tui/deletion_runner",
     "tui/node_reader",

@@ -78,7 +78,8 @@ pub(super) fn read(
         stands_there && !entries.contains_key(*key)
     });
     let kept: SoundEntries = wrong.map(|(key, value)| (key.clone(), value.clone())).collect();
-    let kept_text: String = kept.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    let kept_text: Vec<String> = kept.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let kept_text = kept_text.join("\n");
     sound.extend(DeTable::parse(&kept_text).map(Spanned::into_inner).unwrap_or_default());
     // Each of them alone was read without a mistake, so all together are.
     let mut options = options(sound).unwrap_or_default();

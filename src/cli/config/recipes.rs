@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::mistake::Mistakes;
 use super::nearest::nearest;
-use crate::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe};
+use crate::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, Recipe};
 use crate::znode::ZnodePath;
 
 /// The most recipes of one file.
@@ -46,18 +46,18 @@ pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> V
 
 /// One recipe; `None` when anything in it is wrong: half a recipe would read other names.
 fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Option<OwnRecipe> {
-    for key in table.keys().filter(|key| !KEYS.contains(&&**key.get_ref())) {
+    if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
         let meant = nearest(key.get_ref(), KEYS)
             .map_or_else(|| format!("{} are allowed", KEYS.join(", ")), |meant| format!("perhaps {meant} is meant"));
         mistakes.note(key.span(), &format!("a recipe has no {:?}; {meant}", key.get_ref()));
         return None;
     }
-    let lock = field::<bool>(table, "lock", mistakes)?.unwrap_or(true);
-    let roles = field::<BTreeMap<String, NameRole>>(table, "roles", mistakes)?.unwrap_or_default();
+    let lock = field::<bool>(table, "lock", mistakes).ok()?.unwrap_or(true);
+    let roles = field::<BTreeMap<String, NameRole>>(table, "roles", mistakes).ok()?.unwrap_or_default();
     let (name, pattern, kind) = (
-        field::<String>(table, "name", mistakes)?,
-        field::<String>(table, "pattern", mistakes)?,
-        field::<LockKind>(table, "kind", mistakes)?,
+        field::<String>(table, "name", mistakes).ok()?,
+        field::<String>(table, "pattern", mistakes).ok()?,
+        field::<LockKind>(table, "kind", mistakes).ok()?,
     );
     let missing = |what: &str| format!("a recipe needs a {what}, as in {what} = {}", example(what));
     let mut needed = |value: Option<String>, what: &str| {
@@ -77,10 +77,10 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
         kind: kind.unwrap_or(LockKind::Exclusive),
         roles: roles.into_iter().collect(),
         lock,
-        persistent: field(table, "persistent", mistakes)?.unwrap_or(false),
-        below: field::<ZnodePath>(table, "below", mistakes)?,
+        persistent: field(table, "persistent", mistakes).ok()?.unwrap_or(false),
+        below: field::<ZnodePath>(table, "below", mistakes).ok()?,
     };
-    match OwnRecipe::define(definition) {
+    match Recipe::define(definition) {
         Ok(recipe) => Some(recipe),
         Err(error) => {
             let at = table.get(field_of(&error)).unwrap_or(all);
@@ -90,21 +90,29 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
     }
 }
 
-/// The value of one entry; `Some(None)` when it is not there, `None` when it is wrong.
-fn field<'de, T: Deserialize<'de>>(table: &DeTable<'de>, key: &str, mistakes: &mut Mistakes<'_>) -> Option<Option<T>> {
-    let Some((name, value)) = table.get_key_value(key) else { return Some(None) };
-    // The value of a table, since a value alone is not read by its names.
-    #[derive(Deserialize)]
-    struct Alone<T> {
-        value: T,
-    }
+/// A table with one value, since a value alone is not read by its names.
+#[derive(Deserialize)]
+struct Alone<T> {
+    value: T,
+}
+
+/// An entry was wrong, and was noted.
+struct Wrong;
+
+/// The value of one entry; `None` when it is not there.
+fn field<'de, T: Deserialize<'de>>(
+    table: &DeTable<'de>,
+    key: &str,
+    mistakes: &mut Mistakes<'_>,
+) -> Result<Option<T>, Wrong> {
+    let Some((name, value)) = table.get_key_value(key) else { return Ok(None) };
     let alone = DeTable::from_iter([(Spanned::new(name.span(), "value".into()), value.clone())]);
     match Alone::<T>::deserialize(Deserializer::from(Spanned::new(0..0, alone))) {
-        Ok(alone) => Some(Some(alone.value)),
+        Ok(alone) => Ok(Some(alone.value)),
         Err(error) => {
             let at = error.span().unwrap_or_else(|| value.span());
             mistakes.note(at, &format!("{key}: {}", error.message()));
-            None
+            Err(Wrong)
         }
     }
 }

@@ -1,3 +1,5 @@
+//! A config file as people write it, right and wrong.
+
 use std::path::Path;
 
 use super::*;
@@ -133,8 +135,10 @@ fn each_invalid_entry_gives_one_sentence_with_its_file_and_line_and_says_what_is
 
 #[test]
 fn all_mistakes_of_a_file_are_named_and_what_is_valid_stands() {
-    let harmless = INVALID.iter().filter(|(text, .., starts)| *starts && !text.contains('[') && !text.contains('\n'));
-    let mut lines: Vec<&str> = harmless.map(|(text, ..)| *text).filter(|text| *text != "context = 'a'").collect();
+    let is_section = |text: &str| ["context", "keys", "screen"].iter().any(|section| text.starts_with(section));
+    let is_line = |text: &str| !text.contains('[') && !text.contains('\n') && !is_section(text);
+    let harmless = INVALID.iter().filter(|(text, .., starts)| *starts && is_line(text));
+    let mut lines: Vec<&str> = harmless.map(|(text, ..)| *text).collect();
     // A key that stands there twice is a mistake of its own.
     let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
     lines.dedup_by_key(|line| key(line));

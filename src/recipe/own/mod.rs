@@ -7,12 +7,11 @@ mod tests;
 use std::sync::{Mutex, PoisonError};
 
 pub use pattern::BadPattern;
-use pattern::Pattern;
+use pattern::{Matched, Pattern};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::kind::Traits;
-use super::{ChildName, LockKind, Recipe, RequestMode};
+use super::request::{LockKind, RequestMode, Traits};
 use crate::znode::ZnodePath;
 
 /// The most recipes of their own that one program knows. They stay in memory until it ends.
@@ -116,8 +115,8 @@ struct Defined {
 static KNOWN: Mutex<Vec<&'static Defined>> = Mutex::new(Vec::new());
 
 impl OwnRecipe {
-    /// Understands a definition. Equal definitions are one recipe.
-    pub fn define(definition: Definition) -> Result<Self, BadRecipe> {
+    /// Understands a definition, whatever its name. Equal definitions are one recipe.
+    pub(super) fn define(definition: Definition) -> Result<Self, BadRecipe> {
         let pattern = understand(&definition)?;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.iter().find(|known| known.definition == definition) {
@@ -150,8 +149,8 @@ impl OwnRecipe {
         self.0.traits
     }
 
-    /// What a child's name says, when it is one of this recipe.
-    pub fn read(self, name: &str) -> Option<ChildName<'_>> {
+    /// What a child asks for by its name, and the parts of the name, when it is one of this recipe.
+    pub(super) fn parts(self, name: &str) -> Option<(RequestMode, Matched<'_>)> {
         let definition = self.definition();
         let words: Vec<&str> = definition.roles.iter().map(|(word, _)| &**word).collect();
         let matched = self.0.pattern.read(name, &words)?;
@@ -162,13 +161,7 @@ impl OwnRecipe {
             (_, LockKind::Semaphore) => RequestMode::Lease,
             _ => RequestMode::Exclusive,
         };
-        Some(ChildName {
-            recipe: Recipe::Own(self),
-            mode,
-            sequence: matched.sequence,
-            lock_name: matched.lock,
-            attempt: matched.attempt,
-        })
+        Some((mode, matched))
     }
 
     /// Whether a node of that name, which [`read`](Self::read) understands, only waits for a lease.
@@ -190,9 +183,6 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     let is_name = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
         return Err(BadRecipe::Name);
-    }
-    if Recipe::ALL.iter().any(|known| known.id() == name) {
-        return Err(BadRecipe::Taken(name.clone()));
     }
     let pattern = Pattern::parse(&definition.pattern)?;
     if !pattern.is_particular() && definition.below.is_none() {

@@ -123,7 +123,7 @@ impl Part {
 
 /// What a name says by a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Matched<'n> {
+pub(in crate::recipe) struct Matched<'n> {
     pub sequence: Option<Sequence>,
     pub attempt: Option<&'n str>,
     pub lock: Option<&'n str>,

@@ -1,5 +1,7 @@
+//! Recipes of the user's own, from their definition to what they read.
+
 use super::*;
-use crate::recipe::{Classification, Classifier, Role};
+use crate::recipe::{Classification, Classifier, Recipe, Role};
 use crate::znode::Sequence;
 
 fn definition(name: &str, pattern: &str, kind: LockKind) -> Definition {
@@ -124,13 +126,13 @@ fn what_a_recipe_cannot_mean_is_said() {
         (with_roles("{role}{sequence}", Exclusive, &[("r", NameRole::Writer)]), "only read-write locks"),
         (definition("own", "a-{lock}-{sequence}", Semaphore), "no meaning"),
     ] {
-        let error = OwnRecipe::define(wrong).unwrap_err().to_string();
+        let error = Recipe::define(wrong).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }
 
 fn classified(own: &[Definition], at: &str) -> Option<Classification> {
-    let own: Vec<OwnRecipe> = own.iter().cloned().map(|own| OwnRecipe::define(own).unwrap()).collect();
+    let own: Vec<OwnRecipe> = own.iter().cloned().map(|own| Recipe::define(own).unwrap()).collect();
     Classifier::new([]).with_recipes(&own).classify(&path(at))
 }
 
@@ -174,7 +176,7 @@ fn a_semaphore_and_a_single_node_are_what_they_are_called() {
 
 #[test]
 fn a_recipe_of_ones_own_is_the_same_after_it_was_written_and_read() {
-    let own = OwnRecipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
+    let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
     let bytes = postcard::to_allocvec(&(Recipe::Hive, Recipe::Own(own))).unwrap();
     assert_eq!(postcard::from_bytes::<(Recipe, Recipe)>(&bytes).unwrap(), (Recipe::Hive, Recipe::Own(own)));
     let name = format!("kept-{UUID}-0000000001");

@@ -1,28 +1,6 @@
 //! Contexts: the ensembles that the config file knows by a name, and going from one to another.
 
-use super::{App, Effect, Phase, Update};
-
-/// An ensemble that the config file knows by a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownContext {
-    /// Its name.
-    pub name: String,
-    /// Whether people depend on it.
-    pub production: bool,
-}
-
-/// What a config file that has changed says now, as far as it counts at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigChange {
-    /// The ensembles that it knows by a name.
-    pub contexts: Vec<KnownContext>,
-    /// The context that marks this ensemble as one that people depend on.
-    pub production: Option<String>,
-    /// What was taken in and what was not; sentences.
-    pub notice: String,
-    /// Whether something in the file is wrong.
-    pub wrong: bool,
-}
+use super::{App, ConfigChange, Effect, Phase, Update};
 
 impl App {
     /// The names that `:context` takes.

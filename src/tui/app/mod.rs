@@ -15,6 +15,7 @@ mod command_line;
 mod commands;
 mod comparison;
 mod completion;
+mod config_change;
 mod contend;
 mod contexts;
 mod cursor;
@@ -65,10 +66,10 @@ use std::path::PathBuf;
 pub use audit::AuditLog;
 pub use commands::{command_groups, commands};
 pub use comparison::{ComparedFleet, FleetComparison};
+pub use config_change::{ConfigChange, KnownContext};
 pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, SlowMotion, is_living,
 };
-pub use contexts::{ConfigChange, KnownContext};
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};

@@ -9,6 +9,7 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use ratatui::backend::TestBackend;
 use tokio::time::timeout;
 
+use super::effects::export;
 use super::*;
 use crate::queue::Change;
 use crate::time::now;

@@ -1,0 +1,59 @@
+//! What a lock grants, and what a contender asks for.
+
+use serde::{Deserialize, Serialize};
+
+/// What is particular about a recipe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    /// The name in JSON and on the command line. An interface: it stays.
+    pub id: &'static str,
+    /// The name for people, at most 16 columns.
+    pub title: &'static str,
+    pub kind: LockKind,
+    /// Whether only ephemeral nodes are its contenders: its names alone do not tell a lock from a folder or from anything else
+    /// that is numbered.
+    pub needs_ephemeral: bool,
+}
+
+/// What a lock grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockKind {
+    /// One holder.
+    Exclusive,
+    /// Readers together, or one writer.
+    ReadWrite,
+    /// Up to a number of leases.
+    Semaphore,
+    /// One leader, until it goes; the others wait.
+    Latch,
+    /// One node; its waiters are not in the tree.
+    SingleNode,
+}
+
+impl LockKind {
+    /// The name in JSON, in the config file and in recordings.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::ReadWrite => "read-write",
+            Self::Semaphore => "semaphore",
+            Self::Latch => "latch",
+            Self::SingleNode => "single-node",
+        }
+    }
+}
+
+/// What a contender asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestMode {
+    /// The lock alone, in a queue without readers.
+    Exclusive,
+    /// The lock together with other readers.
+    Read,
+    /// The lock alone, in a queue that has readers too.
+    Write,
+    /// One of a semaphore's leases.
+    Lease,
+}
