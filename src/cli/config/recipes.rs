@@ -131,6 +131,7 @@ fn field_of(error: &BadRecipe) -> &'static str {
         BadRecipe::Name | BadRecipe::Taken(_) | BadRecipe::TooMany => "name",
         BadRecipe::NotNumbered | BadRecipe::Numbered => "kind",
         BadRecipe::Pattern(_) | BadRecipe::AnyName | BadRecipe::LockName => "pattern",
-        BadRecipe::Roles | BadRecipe::WrongRole(_) => "roles",
+        BadRecipe::Roles | BadRecipe::TooManyRoles | BadRecipe::WrongRole(_) => "roles",
+        BadRecipe::LongPath => "below",
     }
 }

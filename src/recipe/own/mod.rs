@@ -20,6 +20,13 @@ const MAX_RECIPES: usize = 1000;
 /// The longest name of a recipe, in characters: it stands in a column.
 const MAX_NAME: usize = 16;
 
+/// The most roles of a recipe, and the longest word for one, in bytes.
+const MAX_ROLES: usize = 16;
+const MAX_ROLE_BYTES: usize = 64;
+
+/// The longest path below which a recipe holds, in bytes.
+const MAX_BELOW_BYTES: usize = 1000;
+
 /// What a part of a name says of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -89,6 +96,12 @@ pub enum BadRecipe {
     /// Roles without a place for them, or the other way round.
     #[error("roles: {{role}} in the pattern and roles go together: write both, or neither")]
     Roles,
+    /// More roles than anybody needs.
+    #[error("roles: up to {MAX_ROLES} are allowed, with words of up to {MAX_ROLE_BYTES} bytes")]
+    TooManyRoles,
+    /// A path that is too long to be kept.
+    #[error("below: a path of up to {MAX_BELOW_BYTES} bytes is allowed")]
+    LongPath,
     /// A role that this kind of lock does not have.
     #[error("roles: {0}")]
     WrongRole(&'static str),
@@ -183,6 +196,12 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     let is_name = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
         return Err(BadRecipe::Name);
+    }
+    if roles.len() > MAX_ROLES || roles.iter().any(|(word, _)| word.len() > MAX_ROLE_BYTES) {
+        return Err(BadRecipe::TooManyRoles);
+    }
+    if definition.below.as_ref().is_some_and(|below| below.as_str().len() > MAX_BELOW_BYTES) {
+        return Err(BadRecipe::LongPath);
     }
     let pattern = Pattern::parse(&definition.pattern)?;
     if !pattern.is_particular() && definition.below.is_none() {

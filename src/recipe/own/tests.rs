@@ -125,6 +125,15 @@ fn what_a_recipe_cannot_mean_is_said() {
         (with_roles("{role}{sequence}", Semaphore, &[("r", NameRole::Reader)]), "lease and waiter"),
         (with_roles("{role}{sequence}", Exclusive, &[("r", NameRole::Writer)]), "only read-write locks"),
         (definition("own", "a-{lock}-{sequence}", Semaphore), "no meaning"),
+        (with_roles("{role}{sequence}", ReadWrite, &[("r", NameRole::Reader); 17]), "up to 16"),
+        (with_roles("{role}{sequence}", ReadWrite, &[(&"r".repeat(65), NameRole::Reader)]), "up to 64 bytes"),
+        (
+            Definition {
+                below: Some(ZnodePath::new(&format!("/{}", "a".repeat(1000))).unwrap()),
+                ..definition("own", "a-{sequence}", Exclusive)
+            },
+            "up to 1000 bytes",
+        ),
     ] {
         let error = Recipe::define(wrong).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
