@@ -133,7 +133,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
             "connect": at, "chroot": format!("/{chroot}"), "session": session, "servers": [server],
         },
         "locks": [{
-            "path": "/locks/billing", "name": null, "recipe": "curator-mutex", "kind": "exclusive", "next_sequence": 3,
+            "path": "/locks/billing", "name": null, "recipe": "curator-mutex", "kind": "exclusive", "assumed": false, "next_sequence": 3,
             "no_handover_since": time(nodes[&names[0]].stat.ctime),
             "sampled": null, "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
         }],
@@ -170,7 +170,7 @@ async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
     let taken =
         |at: usize, by: i64| held(reported(at, None, "lease", &[], true), taken_at, by, nodes[&names[at]].stat.ctime);
     let expected = json!({
-        "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
+        "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "assumed": false, "next_sequence": 4,
         "no_handover_since": time(last), "sampled": null,
         "contenders": [
             taken(0, second),
