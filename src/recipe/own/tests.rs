@@ -183,6 +183,7 @@ fn a_semaphore_and_a_single_node_are_what_they_are_called() {
     assert_eq!((single.recipe.id(), single.role, single.lock), ("owner", Role::SingleNode, path("/job/OWNER")));
 }
 
+#[cfg(feature = "console")]
 #[test]
 fn a_recipe_of_ones_own_is_the_same_after_it_was_written_and_read() {
     let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
