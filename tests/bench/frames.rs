@@ -79,12 +79,17 @@ fn measure(
 
 /// The head leaves, a new contender comes, and the screen shows it.
 fn frames(criterion: &mut Criterion) {
-    let filter = [Key::Enter, Key::Char('/'), Key::Char('1'), Key::Char('7'), Key::Enter];
-    let screens: [(&str, &[Key]); 4] = [
+    let filtered = |text: &str| {
+        let text = text.chars().map(Key::Char);
+        [Key::Enter, Key::Char('/')].into_iter().chain(text).chain([Key::Enter]).collect::<Vec<_>>()
+    };
+    let (words, pattern) = (filtered("17 !9"), filtered("/1[78]/"));
+    let screens: [(&str, &[Key]); 5] = [
         ("Locks", &[]),
         ("Queue", &[Key::Enter]),
         ("Queue, from its end", &[Key::Enter, Key::Char('G')]),
-        ("Queue, filtered", &filter),
+        ("Queue, filtered by words", &words),
+        ("Queue, filtered by a pattern", &pattern),
     ];
     for (screen, keys) in screens {
         let mut group = criterion.benchmark_group(format!("a change and its frame: {screen}"));
@@ -186,7 +191,13 @@ fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
         next_step: None,
         trace: wakes.collect(),
         trace_missed: 0,
-        resource: ResourceStatus::default(),
+        resource: ResourceStatus {
+            highest: Some(Zxid(4_711)),
+            writer: Some(ClientId(1)),
+            accepted: 7,
+            rejected: 1,
+            last_rejected: Some((ClientId(2), Zxid(4_700), Duration::ZERO)),
+        },
     }
 }
 
@@ -204,7 +215,7 @@ fn frames_of_the_picture(criterion: &mut Criterion) {
     let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
     let theme = Theme::new(ThemeName::Terminal, false);
     let mut turn = 0;
-    criterion.bench_function("a frame of the picture: 100 clients on each side, all of them woken", |bencher| {
+    criterion.bench_function("a frame of the picture: 100 clients on each side, all of them woken, and the resource", |bencher| {
         bencher.iter(|| {
             turn += 1;
             app.update(Event::Due, Timestamp(1_001 + turn % 900));
