@@ -51,8 +51,8 @@ struct Filter {
 
 /// Whether all rows are looked at.
 pub(super) fn is_of_all(query: &HistoryQuery) -> bool {
-    let HistoryQuery { lock, session, client, from, .. } = query;
-    lock.is_none() && session.is_none() && client.is_none() && from.is_none()
+    let HistoryQuery { lock, session, client, from, to, .. } = query;
+    lock.is_none() && session.is_none() && client.is_none() && from.is_none() && to.is_none()
 }
 
 /// Looks at all rows with these numbers.
@@ -72,25 +72,35 @@ pub(super) fn scan_range(
     Ok(found)
 }
 
-/// Reads all that was asked for. Linear in the rows of the lock, session or client, else in those that still stood at the beginning.
+/// Up to when who stood at that time can have been seen first: where nothing was seen then, up to the end of that gap; of the time before
+/// the recording, up to the end of its first look.
+fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
+    let began = connection.query_row("SELECT ifnull(min(began_at), ?1) FROM recording", [to], |row| row.get(0))?;
+    let to = to.max(began);
+    let gap_end = "SELECT ifnull(max(ifnull(ended_at, 9223372036854775807)), ?1) FROM gap WHERE began_at <= ?1";
+    Ok(connection.query_row(gap_end, [to], |row| row.get::<_, i64>(0))?.max(to))
+}
+
+/// Reads all that was asked for. Linear in the rows of the lock, session or client. Else it looks at an entry of an index for each
+/// that still stood at the beginning, and at the rows of those that came before the end.
 pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
     if is_of_all(query) {
         return scan_range(connection, query, until, i64::MIN..=i64::MAX);
     }
     let filter = Filter::new(connection, query, until)?;
     let mut found = Found::default();
-    let by = |column: &str| format!("{COLUMNS} {column} = ?2 AND ifnull(ended_before, 9223372036854775807) >= ?1");
+    let seen_until = query.to.map_or(Ok(i64::MAX), |to| seen_until(connection, to.0))?;
+    let stood = "ifnull(ended_before, 9223372036854775807) >= ?1 AND first_seen_at <= ?2";
+    let by = |column: &str| format!("{COLUMNS} {stood} AND {column} = ?3");
     let (statement, values): (String, Vec<i64>) = match (&filter.locks, filter.session, &filter.clients) {
         (_, Some(session), _) => (by("session"), vec![session]),
         (Some(locks), ..) => (by("lock_id"), locks.iter().copied().collect()),
         (_, _, Some(clients)) => (by("client_id"), clients.iter().copied().collect()),
-        (None, None, None) => {
-            (format!("{COLUMNS} ?2 = 0 AND ifnull(ended_before, 9223372036854775807) >= ?1"), vec![0])
-        }
+        (None, None, None) => (format!("{COLUMNS} {stood} AND ?3 = 0"), vec![0]),
     };
     let mut statement = connection.prepare(&statement)?;
     for value in values {
-        let mut rows = statement.query([filter.from, value])?;
+        let mut rows = statement.query([filter.from, seen_until, value])?;
         while let Some(row) = rows.next()? {
             found.take(row, &filter)?;
         }

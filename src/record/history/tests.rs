@@ -87,6 +87,27 @@ fn a_time_takes_in_whatever_reaches_into_it() {
 }
 
 #[test]
+fn who_came_while_nothing_was_seen_is_found_in_that_time_too() {
+    let mut connection = recorded(1_000, 10);
+    let gap = "INSERT INTO gap VALUES (1, 1004000, 1005000, 'cut'), (2, 900000, 1000015, 'not read')";
+    connection.execute(gap, []).unwrap();
+    // Both were found at the end of a gap, by the times of their nodes.
+    for (id, first_seen_at, came) in [(1, 1_000_015, 970_000), (451, 1_005_000, 1_004_200)] {
+        let found = "UPDATE contender SET first_seen_at = ?2, enqueued_at = ?3, acquired_after = ?3, ended_after = ?2 + 400, \
+                     ended_before = ?2 + 400 WHERE id = ?1";
+        connection.execute(found, [id, first_seen_at, came]).unwrap();
+    }
+    let mut found = |from: Option<i64>, to: i64| {
+        let query = HistoryQuery { from: from.map(Timestamp), to: Some(Timestamp(to)), ..query() };
+        read(&mut connection, &query).holds.iter().map(|hold| hold.id).collect::<Vec<_>>()
+    };
+    assert!(found(Some(1_004_300), 1_004_400).contains(&451));
+    assert!(!found(Some(1_004_000), 1_004_100).contains(&451), "it had not come");
+    assert_eq!(found(None, 980_000), [1], "before anything was recorded");
+    assert_eq!(found(None, 960_000), [0; 0]);
+}
+
+#[test]
 fn ranks_are_by_what_was_asked_for_and_only_within_the_time() {
     let mut connection = recorded(100, 2);
     connection

@@ -51,7 +51,9 @@ CREATE TABLE IF NOT EXISTS contender (
     czxid INTEGER,                  -- the transaction that created the node: the fencing token
     data                            -- the beginning of the node's data when it came, acquired or was found: text, or a blob where it is none
 );
-CREATE INDEX IF NOT EXISTS contender_ended ON contender (ifnull(ended_before, 9223372036854775807));
+-- Who stood within a time is found in the index alone. Earlier versions had one without the second column.
+CREATE INDEX IF NOT EXISTS contender_stood ON contender (ifnull(ended_before, 9223372036854775807), first_seen_at);
+DROP INDEX IF EXISTS contender_ended;
 CREATE INDEX IF NOT EXISTS contender_lock ON contender (lock_id, ifnull(ended_before, 9223372036854775807));
 CREATE INDEX IF NOT EXISTS contender_session ON contender (session, ifnull(ended_before, 9223372036854775807));
 CREATE INDEX IF NOT EXISTS contender_client ON contender (client_id, ifnull(ended_before, 9223372036854775807));
