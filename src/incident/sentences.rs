@@ -77,6 +77,9 @@ fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
         ContenderEnd::Released | ContenderEnd::Left => format!("held it from {from} until it released it at {at}"),
         ContenderEnd::Expired => format!("held it from {from} until its session expired at {at}"),
         ContenderEnd::Deleted => format!("held it from {from} until its node was deleted by hand at {at}"),
+        ContenderEnd::Unknown if past.ended.is_some_and(|ended| ended.exactly().is_some()) => {
+            format!("held it from {from} until {at}, when it released it or its session expired")
+        }
         ContenderEnd::Unknown => {
             let after = past.ended.map(|ended| time(ended.after)).unwrap_or_default();
             format!("held it from {from} until a time between {after} and {at} that nobody saw")

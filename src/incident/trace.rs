@@ -196,7 +196,7 @@ impl TraceEvents {
         for pair in by_begin.windows(2) {
             let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
             // Who holds at the same time was handed nothing; and what was not seen is no hand-over.
-            if next < ended || before.end == ContenderEnd::Open || before.end == ContenderEnd::Unknown {
+            if next < ended || before.ended.is_none_or(|ended| ended.exactly().is_none()) {
                 continue;
             }
             let event = |ph, ts, tid, bp| TraceEvent {

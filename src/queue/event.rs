@@ -10,9 +10,10 @@ pub enum LockEvent {
     Enqueued,
     /// A contender became a holder.
     Acquired,
-    /// A holder's node is gone, and nothing proves that its session had expired.
+    /// A holder's node is gone, and nothing proves that its session had expired. Whether it can have is in
+    /// [`Happening::may_have_expired`](super::Happening::may_have_expired).
     Released,
-    /// A waiter's node is gone before its turn, and nothing proves that its session had expired.
+    /// A waiter's node is gone before its turn; the same holds.
     Left,
     /// A contender's node vanished with its session, whose time had run out.
     Expired,
@@ -47,6 +48,18 @@ impl LockEvent {
             Self::Resynced => "resynced",
         }
     }
+}
+
+/// What is known of a session at the moment at which a node of it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::queue) enum SessionAtEnd {
+    /// It cannot have expired: its client deleted the node, or ended the session, or somebody else did. So it is with nodes without a session.
+    Lived,
+    /// It was heard so long ago that nobody can tell.
+    #[default]
+    MayHaveExpired,
+    /// It expired.
+    Expired,
 }
 
 /// Watch events that a change costs the ensemble and its clients.

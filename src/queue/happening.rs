@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::SessionAtEnd;
 use super::{ClientIdentity, Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
 use crate::znode::{SessionId, Timestamp};
 
@@ -26,6 +27,9 @@ pub struct Happening {
     pub waited_ms: Option<u64>,
     /// How long it held, in milliseconds, where both ends were seen; `None` otherwise.
     pub held_ms: Option<u64>,
+    /// Whether nobody can tell that its session had not expired: of who released or left, that the servers were last asked too long
+    /// before. See [`LockEvent::Released`].
+    pub may_have_expired: bool,
     /// Contenders in the queue afterwards.
     pub queue: usize,
     /// What the change cost. An acquisition costs nothing of its own: the release before it was paid.
@@ -49,6 +53,7 @@ impl Happening {
                 HeldSince::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
                 _ => None,
             },
+            may_have_expired: false,
             queue: lock.len(),
             watch_events: WatchEvents::default(),
         }
@@ -71,6 +76,7 @@ impl Happening {
             client: ClientIdentity::default(),
             waited_ms: None,
             held_ms: None,
+            may_have_expired: false,
             queue: 0,
             watch_events: WatchEvents::default(),
         }
@@ -84,6 +90,12 @@ impl Happening {
 
     pub(super) fn costing(mut self, watch_events: WatchEvents) -> Self {
         self.watch_events = watch_events;
+        self
+    }
+
+    /// What was known of its session then.
+    pub(super) fn ending(mut self, at_end: SessionAtEnd) -> Self {
+        self.may_have_expired = at_end == SessionAtEnd::MayHaveExpired;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::SessionAtEnd;
 use super::handover::Gone;
 use super::lock::SessionExpired;
 use super::table::{Parent, SyncPhase};
@@ -117,8 +118,9 @@ impl LockTable {
             parent.nodes.remove(path.name());
         }
         let (slot, live) = (slot as usize, self.is_live());
-        let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
-        let expired = self.session_expired(session, now);
+        let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
+        let (session, at_end) = (contender.session, self.session_at_end(contender, now));
+        let expired = at_end == SessionAtEnd::Expired;
         let client = session.filter(|_| expired).map(|session| self.identity(session));
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let stood = lock.stands(slot);
@@ -146,7 +148,7 @@ impl LockTable {
             let node = Arc::clone(&contender.node);
             lock.session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
-        self.node_gone(id, (slot, stood), Gone { contender, event, cost }, now, out);
+        self.node_gone(id, (slot, stood), Gone { contender, event, at_end, cost }, now, out);
         if live {
             self.settle(id, None, now, out);
         }

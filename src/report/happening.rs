@@ -23,6 +23,8 @@ pub struct HappeningLine<'a> {
     client: ClientFacts,
     waited_ms: Option<u64>,
     held_ms: Option<u64>,
+    /// Of `released` and `left`: whether nobody can tell that its session had not expired. `null` for other events.
+    may_have_expired: Option<bool>,
     /// Contenders in the queue afterwards.
     queue: Option<usize>,
     watch_events: Option<WatchEvents>,
@@ -45,6 +47,8 @@ impl<'a> HappeningLine<'a> {
             client: (&happening.client).into(),
             waited_ms: happening.waited_ms,
             held_ms: happening.held_ms,
+            may_have_expired: matches!(happening.event, LockEvent::Released | LockEvent::Left)
+                .then_some(happening.may_have_expired),
             queue: lock.map(|_| happening.queue),
             watch_events: lock.map(|_| happening.watch_events),
             reason,
@@ -73,6 +77,7 @@ mod tests {
             client: ClientIdentity { address: Some("10.0.4.17:51586".into()), ..ClientIdentity::default() },
             waited_ms: Some(1250),
             held_ms: None,
+            may_have_expired: false,
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         };
@@ -80,6 +85,7 @@ mod tests {
             "at": "2024-05-01T14:41:07.250Z", "event": "acquired", "lock": "/locks/billing", "name": "db",
             "node": "db_lock_0000000042", "contender": "db_lock_0000000042@77", "session": "0xfffffffffffffffe",
             "client": "10.0.4.17:51586", "client_name": null, "was_client": null, "client_last_seen_at": null, "waited_ms": 1250, "held_ms": null,
+            "may_have_expired": null,
             "queue": 3, "watch_events": { "herd": 2, "chain": 1 }, "reason": null,
         });
         assert_eq!(serde_json::to_value(HappeningLine::new(&happening, None)).unwrap(), expected);

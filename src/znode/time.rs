@@ -22,6 +22,12 @@ impl Timestamp {
     pub fn plus(self, by: Duration) -> Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
+
+    /// This time moved by `by` into the past, at most to the beginning of time.
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+    }
 }
 
 #[cfg(test)]

@@ -215,13 +215,16 @@ fn frames_of_the_picture(criterion: &mut Criterion) {
     let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
     let theme = Theme::new(ThemeName::Terminal, false);
     let mut turn = 0;
-    criterion.bench_function("a frame of the picture: 100 clients on each side, all of them woken, and the resource", |bencher| {
-        bencher.iter(|| {
-            turn += 1;
-            app.update(Event::Due, Timestamp(1_001 + turn % 900));
-            terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
-        });
-    });
+    criterion.bench_function(
+        "a frame of the picture: 100 clients on each side, all of them woken, and the resource",
+        |bencher| {
+            bencher.iter(|| {
+                turn += 1;
+                app.update(Event::Due, Timestamp(1_001 + turn % 900));
+                terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+            });
+        },
+    );
     assert!(app.next_due().is_some(), "the events are still on their way");
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::queue::contender::Queued;
+use crate::queue::event::SessionAtEnd;
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
 
@@ -114,6 +115,9 @@ pub(in crate::queue) struct Gone {
     pub contender: Contender,
     /// What it means, if that was its only node: left, released or expired.
     pub event: LockEvent,
+    /// What is known of its session. A recording does not keep it: behind a keyframe nobody can tell.
+    #[serde(skip)]
+    pub at_end: SessionAtEnd,
     /// What its departure cost.
     pub cost: WatchEvents,
 }

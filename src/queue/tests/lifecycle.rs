@@ -1,9 +1,11 @@
 //! Locks that are found and gone, cuts, and readings of everything.
 
+use std::time::Duration;
+
 use super::TableFixture;
 use super::fixture::{events, path, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
-use crate::server_view::{Provenance, ServerView};
+use crate::server_view::{Listing, Provenance, ServerView};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
@@ -127,6 +129,49 @@ fn a_node_that_vanishes_with_an_expired_session_expired() {
     fixture.create("/a/lock-", 2);
     fixture.apply(session_runs_out(1));
     assert_eq!(events(&fixture.delete(&holder)), [LockEvent::Expired, LockEvent::Acquired]);
+}
+
+/// What a server lists of a session that is connected, when it was asked at that time: it was heard just then.
+fn session_lives(session: i64, at: Timestamp, timeout_ms: u64) -> Change {
+    let Change::Surveyed { view } = session_runs_out(session) else { panic!("it is a view") };
+    let mut view = ServerView { at, ..ServerView::clone(&view) };
+    let mut sessions = view.members[0].sessions.as_ref().expect("listed").items().to_vec();
+    sessions[0].expires_at = Some(at.plus(Duration::from_millis(timeout_ms)));
+    view.members[0].sessions = Some(Listing::new(sessions, true, at));
+    Change::Surveyed { view: view.into() }
+}
+
+#[test]
+fn nobody_calls_it_a_release_when_the_session_was_not_heard_of_for_its_timeout() {
+    // For how long the holder stood, what the servers said of its session at which time, and whether it may have expired.
+    let cases = [
+        (1_000, None, false),
+        (5_000, None, true),
+        (60_000, Some((1, 56_000)), false),
+        (60_000, Some((1, 49_000)), true),
+        (60_000, Some((7, 59_000)), true),
+    ];
+    for (at, (stood_ms, heard, may_have_expired)) in cases.into_iter().enumerate() {
+        let mut fixture = TableFixture::new();
+        let (holder, waiter) = (fixture.create("/a/lock-", 1), fixture.create("/a/lock-", 1));
+        let began = fixture.now;
+        if let Some((session, at_ms)) = heard {
+            fixture.apply(session_lives(session, Timestamp(began.0 + at_ms), 6_000));
+        }
+        fixture.now = Timestamp(began.0 + stood_ms);
+        let gone = [fixture.delete(&waiter).remove(0), fixture.delete(&holder).remove(0)];
+        assert_eq!(events(&gone), [LockEvent::Left, LockEvent::Released], "case {at}");
+        assert_eq!(gone.map(|gone| gone.may_have_expired), [may_have_expired; 2], "case {at}");
+    }
+}
+
+#[test]
+fn a_node_without_a_session_is_released_whenever_it_goes() {
+    let mut fixture = TableFixture::new();
+    let holder = fixture.create_plain("/a/lock-0000000000", None);
+    fixture.now = Timestamp(fixture.now.0 + 600_000);
+    let gone = fixture.delete(&holder).remove(0);
+    assert_eq!((gone.event, gone.may_have_expired), (LockEvent::Released, false));
 }
 
 #[test]

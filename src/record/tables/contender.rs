@@ -47,7 +47,8 @@ pub enum ContenderEnd {
     Expired,
     /// It was deleted by hand, as the audit log says.
     Deleted,
-    /// It ended while nobody was looking.
+    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to go and nobody can tell whether it
+    /// released or its session expired.
     Unknown,
 }
 

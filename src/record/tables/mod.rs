@@ -29,7 +29,8 @@
 //! While the table of locks is not live, nothing is known to happen at a certain time. A hold that stood before and is found again (the same
 //! node, by the same transaction) goes on. One that is gone ended between the gap's beginning and its end, with the ending `unknown`,
 //! unless the servers said that its session expired, or the audit log that it was deleted. A waiter that went within a gap may have held
-//! in between. The time between two runs of the recorder is such a gap.
+//! in between. One whose end was seen is `unknown` too, with equal bounds, while nobody can tell whether its session had expired; when the
+//! servers list that session later, it becomes `released` or `left`. The time between two runs of the recorder is such a gap.
 //!
 //! A contender that stands for less than two flushes is one insert; one that stands longer is written as `open` and updated when it acquires
 //! or ends. So `recording.until_at` is one flush behind.
@@ -52,6 +53,7 @@ mod sessions;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod unsettled;
 
 pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;

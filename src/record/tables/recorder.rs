@@ -123,6 +123,7 @@ impl TableRecorder {
         let unseen_since = self.gaps.since().filter(|_| !self.was_live && self.last_true.is_some());
         self.events += happenings.len() as u64;
         if let Some(contenders) = &mut self.contenders {
+            contenders.unsettled.heard(table.view());
             for happening in happenings {
                 contenders.happened(happening, table, Moment { at: happening.at, unseen_since });
                 self.sessions.happened(happening, happening.at, self.no_data);
@@ -166,12 +167,13 @@ impl TableRecorder {
     pub fn take_rows(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> TableRows {
         let seen_until = if is_last { now } else { self.flushed_at };
         let since = if self.was_live { None } else { self.gaps.since() };
-        let (mut contenders, lost) = match &mut self.contenders {
+        let (mut contenders, settled, lost) = match &mut self.contenders {
             Some(standing) => {
                 let due = standing.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
-                (due, std::mem::take(&mut standing.lost))
+                let settled = std::mem::take(&mut standing.unsettled.settled);
+                (due, settled, std::mem::take(&mut standing.lost))
             }
-            None => (Vec::new(), 0),
+            None => (Vec::new(), Vec::new(), 0),
         };
         if lost > 0 {
             let reason = format!("{lost} contenders ended that could not be written in time");
@@ -188,6 +190,7 @@ impl TableRecorder {
         self.flushed_at = now;
         TableRows {
             contenders,
+            settled,
             findings: std::mem::take(&mut self.findings.changed),
             sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
             gaps: std::mem::take(&mut self.gaps.changed),

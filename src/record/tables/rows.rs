@@ -13,6 +13,7 @@ use super::found::FindingRecord;
 use super::gaps::GapRecord;
 use super::resume::mode_id;
 use super::sessions::SessionRecord;
+use super::unsettled::SettledEnd;
 use crate::znode::{SessionId, Timestamp};
 
 /// More numbers of locks and of clients are not remembered.
@@ -85,6 +86,8 @@ impl RowIds {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRows {
     pub(super) contenders: Vec<ContenderRecord>,
+    /// Endings of rows that may be written already.
+    pub(super) settled: Vec<SettledEnd>,
     pub(super) findings: Vec<FindingRecord>,
     pub(super) sessions: Vec<(SessionId, SessionRecord)>,
     pub(super) gaps: Vec<GapRecord>,
@@ -112,9 +115,11 @@ impl TableWriter {
     /// Writes the rows into the caller's transaction. If that is rolled back, [`Self::start_over`] must be called, and the same rows
     /// can be written again.
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
-        let TableRows { contenders, findings, sessions, gaps, deletions, activity: (until, events), run } = rows;
+        let TableRows { contenders, settled, findings, sessions, gaps, deletions, activity: (until, events), run } =
+            rows;
         let ids = &mut self.ids;
         contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
+        settled.iter().try_for_each(|end| settle(transaction, *end))?;
         findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
         sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
@@ -175,6 +180,14 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
         record.czxid.map(|zxid| zxid.0),
         record.data.as_deref().map(Data),
     ])?;
+    Ok(())
+}
+
+/// What was unknown is known; what the audit log explained stays.
+fn settle(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
+    let mut statement =
+        connection.prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending = 'unknown'")?;
+    statement.execute(params![id, end.id()])?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
 use super::lookup::{Moment, find, held_since};
 use super::resume::Unfinished;
+use super::unsettled::UnsettledEnds;
 use crate::queue::{
     ContenderId, ContenderRow, ContenderState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
 };
@@ -44,6 +45,8 @@ pub(super) struct StandingContenders {
     pub unfinished: Unfinished,
     /// Those of locks that are gone which were not seen to go.
     displaced: FxHashMap<ContenderId, ContenderRecord>,
+    /// Ends of which nobody can tell yet whether the session had expired.
+    pub unsettled: UnsettledEnds,
     /// The number of the last look at the whole table.
     look: u32,
 }
@@ -59,6 +62,7 @@ impl StandingContenders {
             changed: Vec::new(),
             unfinished,
             displaced: FxHashMap::default(),
+            unsettled: UnsettledEnds::default(),
             look: 0,
         }
     }
@@ -99,11 +103,19 @@ impl StandingContenders {
                 record.acquires(between.unwrap_or(moment.bounds()));
             }
             LockEvent::Released | LockEvent::Left | LockEvent::Expired => {
-                let end = match (happening.event, moment.unseen_since) {
-                    (LockEvent::Expired, _) => ContenderEnd::Expired,
-                    (_, Some(_)) => ContenderEnd::Unknown,
-                    (LockEvent::Released, None) => ContenderEnd::Released,
+                let seen = match happening.event {
+                    LockEvent::Expired => ContenderEnd::Expired,
+                    LockEvent::Released => ContenderEnd::Released,
                     _ => ContenderEnd::Left,
+                };
+                let end = match moment.unseen_since {
+                    _ if seen == ContenderEnd::Expired => seen,
+                    Some(_) => ContenderEnd::Unknown,
+                    None if happening.may_have_expired => {
+                        self.unsettled.add(record, seen, moment.at);
+                        ContenderEnd::Unknown
+                    }
+                    None => seen,
                 };
                 return self.ends(name.id, id, end, moment);
             }

@@ -59,6 +59,9 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
     if let Some(held) = happening.held_ms {
         add(format_args!("  held {}", duration(Duration::from_millis(held))));
     }
+    if happening.may_have_expired {
+        add(format_args!("  or its session expired"));
+    }
     if happening.node.is_some() {
         add(format_args!("  queue {}", happening.queue));
     }
@@ -98,6 +101,7 @@ mod tests {
             },
             waited_ms: Some(1250),
             held_ms: None,
+            may_have_expired: false,
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         }

@@ -84,6 +84,8 @@ pub struct Stay {
     pub end: StayEnd,
     /// Whether it ended while there was no connection: some time before `until`.
     pub end_unseen: bool,
+    /// Whether its session may have expired in place of a release: nobody can tell.
+    pub may_have_expired: bool,
 }
 
 /// What is known of a contender as long as it stands in the queue.
@@ -116,6 +118,7 @@ impl Stay {
             until,
             end: StayEnd::Open,
             end_unseen: false,
+            may_have_expired: false,
             known: Some(Box::new(StayDetails {
                 mode: contender.mode,
                 data: text.filter(|text| !text.trim().is_empty()),

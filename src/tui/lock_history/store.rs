@@ -75,13 +75,14 @@ impl LockHistories {
                     let known = happening.contender.as_ref().and_then(|contender| before.get(contender));
                     let mut stay = known.cloned().unwrap_or_else(|| unknown(happening, node));
                     (stay.until, stay.end, stay.end_unseen) = (happening.at, end, unseen);
+                    stay.may_have_expired = happening.may_have_expired;
                     stay.client.clone_from(&happening.client);
                     stay.waited = stay.waited.or(happening.waited_ms.map(Duration::from_millis));
                     if end == StayEnd::Left {
                         stay.held = None;
                     }
                     if self.was_deleted_here(lock.id, &stay) {
-                        stay.end = StayEnd::Deleted;
+                        (stay.end, stay.may_have_expired) = (StayEnd::Deleted, false);
                     }
                     self.push(lock.id, HistoryEntry::Stay(stay));
                 }
@@ -119,7 +120,7 @@ impl LockHistories {
                 && (&stay.node, stay.session) == (node, session)
                 && at.0.saturating_sub(stay.until.0) <= MAX_DELETION_MS
             {
-                stay.end = StayEnd::Deleted;
+                (stay.end, stay.may_have_expired) = (StayEnd::Deleted, false);
                 return;
             }
         }
@@ -207,5 +208,6 @@ fn unknown(happening: &Happening, node: &Arc<str>) -> Stay {
         until: happening.at,
         end: StayEnd::Open,
         end_unseen: false,
+        may_have_expired: false,
     }
 }

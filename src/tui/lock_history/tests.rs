@@ -24,6 +24,7 @@ fn happening(event: LockEvent, id: u64, node: i64) -> Happening {
         client: ClientIdentity::default(),
         waited_ms: Some(20),
         held_ms: Some(10),
+        may_have_expired: false,
         queue: 0,
         watch_events: WatchEvents::default(),
     }

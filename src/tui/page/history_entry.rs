@@ -112,8 +112,10 @@ fn end(stay: &Stay, utc: bool) -> String {
     let at = date_and_time(stay.until, utc);
     let text = match stay.end {
         StayEnd::Open => return "it holds the lock now".to_owned(),
+        StayEnd::Released if stay.may_have_expired => "released, or its session expired,",
         StayEnd::Released => "released",
         StayEnd::Expired => "its session expired",
+        StayEnd::Left if stay.may_have_expired => "gave up before its turn, or its session expired,",
         StayEnd::Left => "gave up before its turn",
         StayEnd::Deleted => "deleted from this console",
     };

@@ -7,10 +7,16 @@ use crate::queue::{Happening, LockEvent, LockName};
 use crate::text::human::{date_and_time, duration, plural};
 use crate::znode::Timestamp;
 
+/// What is said beside an end of which nobody knows how it came.
+pub const MAY_HAVE_EXPIRED: &str = "its session expired: the servers were asked too long before to tell";
+
 pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
     let lock = happening.lock.as_ref().map(|lock| format!(" {}", name_of(lock))).unwrap_or_default();
     let at = date_and_time(happening.at, utc);
     page.fact("what", &format!("{}{lock} at {at}", happening.event.id()), Tone::Strong);
+    if happening.may_have_expired {
+        page.fact("or", MAY_HAVE_EXPIRED, Tone::Text);
+    }
     if happening.node.is_some() {
         page.fact("who", &happening.client.in_sentence(happening.at), Tone::Text);
     }

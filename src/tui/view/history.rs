@@ -151,6 +151,9 @@ fn what(view: View<'_>, stay: &Stay) -> (&'static str, &'static str, Style) {
     let theme = view.theme;
     match stay.end {
         StayEnd::Open => (theme.signs.holds, "holds", view.data(theme.good)),
+        StayEnd::Released | StayEnd::Left if stay.may_have_expired => {
+            (theme.signs.unknown, stay.end.id(), theme.unsure)
+        }
         StayEnd::Released => ("-", stay.end.id(), theme.text),
         StayEnd::Left => ("-", stay.end.id(), theme.dim),
         StayEnd::Expired => (theme.signs.warning, stay.end.id(), theme.bad),

@@ -78,7 +78,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
     let has_lock = happening.lock.is_some();
     match column.key {
         TimelineColumn::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
-        TimelineColumn::Event => event(view, happening.event),
+        TimelineColumn::Event => event(view, happening.event, happening.may_have_expired),
         TimelineColumn::Lock => {
             let name = happening.lock.as_ref().map(name_of).unwrap_or_default();
             Cell::new(view.fit(&name, width, Keep::End), theme.strong)
@@ -192,12 +192,13 @@ impl Sentence {
 }
 
 /// Its sign and its name.
-fn event(view: View<'_>, event: LockEvent) -> Cell {
+fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let (sign, style): (&str, Style) = match event {
         LockEvent::Enqueued => ("+", theme.wait),
         LockEvent::Acquired => (signs.holds, theme.good),
+        LockEvent::Released | LockEvent::Left if may_have_expired => (signs.unknown, theme.unsure),
         LockEvent::Released => ("-", theme.text),
         LockEvent::Left => ("-", theme.dim),
         LockEvent::Expired => (signs.warning, theme.bad),

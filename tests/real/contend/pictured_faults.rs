@@ -176,7 +176,8 @@ impl PicturedFleet {
 async fn all_go_through_faults(speed: &str, is_slow: bool) {
     let server = Server::start();
     let fleets = all_algorithms().into_iter().map(async |algorithm| {
-        PicturedFleet::start(&server, algorithm, speed, is_slow).await.go_through_faults().await;
+        let fleet = PicturedFleet::start(&server, algorithm, speed, is_slow).await;
+        Box::pin(fleet.go_through_faults()).await;
     });
     futures::future::join_all(fleets).await;
 }

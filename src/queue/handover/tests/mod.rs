@@ -3,6 +3,7 @@
 mod transitions;
 
 use super::{Gone, Handover, Input, NodeGone, Output, Stood};
+use crate::queue::event::SessionAtEnd;
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
 use crate::recipe::{RequestMode, Role};
@@ -103,7 +104,7 @@ fn name(slot: usize) -> String {
 
 fn node_gone(contender: Contender, stood: Stood, event: LockEvent) -> NodeGone {
     let slot = slot(&contender);
-    let gone = Box::new(Gone { contender, event, cost: WatchEvents::default() });
+    let gone = Box::new(Gone { contender, event, at_end: SessionAtEnd::Lived, cost: WatchEvents::default() });
     NodeGone { gone, slot, stood, live: true, reporting: true, lists: false }
 }
 

@@ -4,6 +4,7 @@ use super::fixture::{RecordedFixture, Row};
 use crate::queue::Change;
 use crate::queue::tests::fixture::{TableFixture, session_runs_out};
 use crate::record::tables::{RecordedDeletion, TableRecorder, forget_before};
+use crate::server_view::{Listing, ServerView};
 use crate::znode::{Timestamp, ZnodePath, Zxid};
 
 fn row(path: &ZnodePath, times: [i64; 3], ending: &str) -> Row {
@@ -52,6 +53,37 @@ fn a_session_that_ran_out_is_said_to_have_expired() {
     fixture.flush();
     assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], "expired")]);
     assert_eq!(fixture.texts("SELECT CAST(expired_at AS TEXT) FROM session"), [t2.0.to_string()]);
+}
+
+/// What the servers list at that time: this session, or none.
+fn listed(session: Option<i64>, at: Timestamp) -> Change {
+    let Change::Surveyed { view } = session_runs_out(session.unwrap_or(99)) else { panic!("it is a view") };
+    let mut view = ServerView { at, ..ServerView::clone(&view) };
+    let sessions = view.members[0].sessions.as_ref().expect("listed").items().to_vec();
+    view.members[0].sessions = Some(Listing::new(sessions, true, at));
+    view.members[0].connections = Some(Listing::new(Vec::new(), true, at));
+    Change::Surveyed { view: view.into() }
+}
+
+#[test]
+fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_again() {
+    for (session, after_ms, ending) in [(1, 2_000, "released"), (1, 500, "unknown"), (2, 2_000, "unknown")] {
+        let mut fixture = RecordedFixture::new();
+        let (holder, t1) = fixture.create("/a/lock-", 1);
+        fixture.pass(60_000);
+        let t2 = fixture.delete(&holder);
+        fixture.flush();
+        assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], "unknown")]);
+        fixture.pass(after_ms);
+        fixture.apply(listed(Some(session), fixture.ensemble.now));
+        fixture.flush();
+        assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], ending)], "session {session} after {after_ms} ms");
+        // Once it was gone, nothing that comes later makes it live.
+        fixture.pass(10_000);
+        fixture.apply(listed((session == 2).then_some(1), fixture.ensemble.now));
+        fixture.flush();
+        assert_eq!(fixture.rows()[0].ending, ending);
+    }
 }
 
 fn deletion(path: &ZnodePath, czxid: i64, at: Timestamp, result: &str) -> RecordedDeletion {

@@ -259,6 +259,7 @@ struct StayFacts<'a> {
     waited_ms: Option<u64>,
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
+    /// `unknown` where nobody can tell whether it released or left, or its session expired.
     end: &'static str,
     /// Whether it ended while there was no connection, some time before `released_at`.
     end_unseen: bool,
@@ -282,7 +283,7 @@ impl<'a> StayFacts<'a> {
             waited_ms: stay.waited.map(millis),
             held_at_least_ms: stay.held.map(|held| millis(held.at_least)),
             held_at_most_ms: stay.held.map(|held| millis(held.at_most)),
-            end: stay.end.id(),
+            end: if stay.may_have_expired { "unknown" } else { stay.end.id() },
             end_unseen: stay.end_unseen,
         }
     }
