@@ -101,11 +101,13 @@ impl WatchFixture {
     async fn expect_line(&mut self, event: &str, whom: (&str, &str), queue: usize, herd: u64, chain: u64) -> Value {
         let line = self.next().await;
         let (node, session) = whom;
+        let may_have_expired = ["released", "left"].contains(&event).then_some(false);
         let expected = json!({
             "at": line["at"], "event": event, "lock": LOCK, "name": null, "node": node,
             "contender": line["contender"], "session": session,
             "client": line["client"], "client_name": line["client_name"], "was_client": null, "client_last_seen_at": null,
-            "waited_ms": line["waited_ms"], "held_ms": line["held_ms"], "queue": queue,
+            "waited_ms": line["waited_ms"], "held_ms": line["held_ms"],
+            "may_have_expired": may_have_expired, "queue": queue,
             "watch_events": { "herd": herd, "chain": chain }, "reason": null,
         });
         assert_eq!(line, expected);
