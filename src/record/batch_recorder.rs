@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::entry::Entry;
+use super::recording_clock::{RecordingClock, TimeSource};
 use super::segment::{GrowingSegment, SegmentBounds};
 use super::state::{self, RecordedState};
 use super::tables::{RecordedDeletion, TableExcerpt, TableRecorder};
@@ -12,9 +12,6 @@ use super::writer::{Batch, SegmentStart};
 use crate::diagnose::{Diagnosis, Finding, FindingChanges};
 use crate::queue::{Change, Happening, LockTable};
 use crate::znode::{NodeData, Timestamp};
-
-/// A clock that was set back by less than this goes on from where it was.
-const MAX_CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// Takes down what a table takes in: whoever has the table lets it take in changes by [`apply`](Self::apply) and examines it by
 /// [`examine`](Self::examine), and gives what [`take_batches`](Self::take_batches) answers to a [`BatchWriter`](super::BatchWriter).
@@ -33,6 +30,7 @@ pub struct BatchRecorder {
     ready: Vec<Batch>,
     /// Whether something is missing between the last segment and the next one.
     misses_entries: bool,
+    clock: RecordingClock,
 }
 
 impl BatchRecorder {
@@ -47,6 +45,7 @@ impl BatchRecorder {
             start: None,
             ready: Vec::new(),
             misses_entries: true,
+            clock: RecordingClock::default(),
         }
     }
 
@@ -56,8 +55,8 @@ impl BatchRecorder {
         self.segment_bounds = segment_bounds;
     }
 
-    /// Has a table take in a change, and takes it down. Answers when that was: where the clock was set back a little, at the time of the
-    /// change before.
+    /// Has a table take in a change, and takes it down. Answers when that was: not before what was recorded last, unless the clock was set
+    /// back.
     pub fn apply(
         &mut self,
         change: Change,
@@ -65,7 +64,7 @@ impl BatchRecorder {
         table: &mut LockTable,
         diagnosis: &Diagnosis,
     ) -> (Timestamp, Vec<Happening>) {
-        let at = self.before(now, table, diagnosis);
+        let at = self.before((now, TimeSource::Change), table, diagnosis);
         let change = if self.with_data { change } else { without_data(change, table) };
         self.entry(at, &Entry::Change(Cow::Borrowed(&change)));
         let happenings = table.apply(change, at);
@@ -80,7 +79,7 @@ impl BatchRecorder {
         table: &LockTable,
         diagnosis: &mut Diagnosis,
     ) -> (Timestamp, FindingChanges) {
-        let at = self.before(now, table, diagnosis);
+        let at = self.before((now, TimeSource::Now), table, diagnosis);
         self.entry(at, &Entry::Examined);
         let changes = diagnosis.examine(table, at);
         self.tables.findings_changed(&changes, table, at);
@@ -94,7 +93,7 @@ impl BatchRecorder {
         table: &LockTable,
         diagnosis: &mut Diagnosis,
     ) -> Vec<Arc<Finding>> {
-        let at = self.before(now, table, diagnosis);
+        let at = self.before((now, TimeSource::Now), table, diagnosis);
         self.entry(at, &Entry::FindingsForgotten);
         let cleared = diagnosis.start_over();
         let changes = FindingChanges { raised: Vec::new(), cleared };
@@ -133,7 +132,7 @@ impl BatchRecorder {
 
     /// What is taken down from now on is another table, as after a new connection with other settings.
     pub(super) fn start_over(&mut self, connect: &str, tables: TableRecorder) {
-        (self.connect, self.tables) = (connect.into(), tables);
+        (self.connect, self.tables, self.clock) = (connect.into(), tables, RecordingClock::default());
     }
 
     /// What is taken down from now on begins with what is known at that time, as in an excerpt of another recording. The tables begin with
@@ -145,7 +144,7 @@ impl BatchRecorder {
         (state, at): (&RecordedState, Timestamp),
     ) {
         self.start_over(connect, tables);
-        self.before(at, &state.table, &state.diagnosis);
+        self.before((at, TimeSource::Now), &state.table, &state.diagnosis);
     }
 
     /// The gaps of an excerpt: those of its recording, and others.
@@ -156,6 +155,7 @@ impl BatchRecorder {
     /// Batches from that time on were lost, for that reason: what follows is behind a gap. The tables are those that are in the file.
     pub fn lost(&mut self, from: Timestamp, now: Timestamp, reason: &str, tables: Option<TableRecorder>) {
         (self.segment, self.start, self.misses_entries) = (None, None, true);
+        self.clock.reaches(now);
         if let Some(tables) = tables {
             self.tables = tables;
         }
@@ -163,18 +163,21 @@ impl BatchRecorder {
     }
 
     /// The state of this moment may begin a new segment.
-    fn before(&mut self, now: Timestamp, table: &LockTable, diagnosis: &Diagnosis) -> Timestamp {
-        let mut at = now;
+    fn before(
+        &mut self,
+        (time, source): (Timestamp, TimeSource),
+        table: &LockTable,
+        diagnosis: &Diagnosis,
+    ) -> Timestamp {
+        let taken = self.clock.take(time, source);
+        let at = taken.unwrap_or(time);
         if let Some(segment) = &self.segment {
-            let last = segment.last();
-            let was_set_back = last.since(now) >= MAX_CLOCK_STEP;
-            at = if was_set_back { now } else { now.max(last) };
-            if was_set_back {
-                self.tables.gap(now, last, "the clock of the recorder was set back");
+            if let Err(before) = taken {
+                self.tables.gap(time, before, "the clock of the recorder was set back");
                 self.misses_entries = true;
-            }
-            if was_set_back || segment.is_full(at) {
-                self.end_batch(last.max(at), table, true);
+                self.end_batch(before, table, true);
+            } else if segment.is_full(at) {
+                self.end_batch(at, table, true);
             }
         }
         if self.segment.is_none()
@@ -196,6 +199,9 @@ impl BatchRecorder {
 
     fn end_batch(&mut self, until: Timestamp, table: &LockTable, ends: bool) {
         let Some(segment) = &mut self.segment else { return };
+        if !ends {
+            self.clock.reaches(until);
+        }
         let (chunk, count) = segment.take_unwritten();
         if ends {
             self.segment = None;

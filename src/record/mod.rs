@@ -22,6 +22,7 @@ mod past_time;
 mod playback;
 mod read_segment;
 mod recorder;
+mod recording_clock;
 mod schema;
 mod segment;
 mod state;

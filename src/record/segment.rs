@@ -45,11 +45,6 @@ impl GrowingSegment {
         Self { from, writer: EntryWriter::new(from), bounds, entries: 0, unwritten_entries: 0, written: 0 }
     }
 
-    /// When its last entry was.
-    pub fn last(&self) -> Timestamp {
-        self.writer.last()
-    }
-
     /// Whether the next entry belongs into another segment.
     pub fn is_full(&self, now: Timestamp) -> bool {
         let SegmentBounds { entries, bytes, age } = self.bounds;

@@ -85,11 +85,6 @@ impl EntryWriter {
         Self { last: from, named: Named::default(), chunk: Chunk::default() }
     }
 
-    /// When the last entry was.
-    pub fn last(&self) -> Timestamp {
-        self.last
-    }
-
     /// Adds an entry, which is not older than the last one.
     ///
     /// # Errors

@@ -111,6 +111,33 @@ fn a_clock_that_is_set_back_a_little_stands_still_and_further_back_makes_a_gap()
 }
 
 #[test]
+fn a_change_that_is_taken_in_seconds_after_it_was_seen_makes_no_gap() {
+    let mut fixture = ConsoleFixture::new(ALL, SMALL);
+    for round in 1..4 {
+        fixture.ensemble.now.0 += 5_000;
+        fixture.examine();
+        fixture.flush();
+        // Seen before that, in a burst that fills segments.
+        fixture.ensemble.now.0 -= 3_000;
+        for _ in 0..20 {
+            fixture.survey(round);
+        }
+        fixture.ensemble.now.0 += 3_000;
+        fixture.remember();
+        fixture.flush();
+    }
+    assert_eq!(gaps(&fixture), []);
+    let times = "SELECT count(*) FROM segment AS before JOIN segment AS next ON next.id = before.id + 1 AND next.from_ms < before.until_ms";
+    let connection = Connection::open(&fixture.path).unwrap();
+    assert_eq!(connection.query_row(times, [], |row| row.get::<_, i64>(0)), Ok(0));
+    let segments: i64 = connection.query_row("SELECT count(*) FROM segment", [], |row| row.get(0)).unwrap();
+    assert!(segments > 3, "{segments}");
+    for (at, shown) in fixture.shown.clone() {
+        assert_eq!(fixture.recorded(at), Some(shown));
+    }
+}
+
+#[test]
 fn what_a_disk_does_not_take_is_kept_and_written_when_it_does() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     fixture.flush();
