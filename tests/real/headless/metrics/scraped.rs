@@ -61,21 +61,30 @@ async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment()
     assert_eq!(sum(&scraped, "lockscope_up", &[]), Some(1.0));
     assert_eq!(sum(&scraped, "lockscope_store_up", &[]), Some(1.0));
 
-    let check = fixture.ask(&["check", "--for", "4s"]).await;
-    let check: Value = serde_json::from_str(&check.out).expect("JSON");
-    let findings = check["findings"].as_array().expect("findings");
-    let now = fixture.samples();
-    assert!(!findings.is_empty());
+    // Each of the two asks the servers for itself, at times of its own.
+    eventually("the same findings", async || {
+        let check = fixture.ask(&["check", "--for", "4s"]).await;
+        let check: Value = serde_json::from_str(&check.out).expect("JSON");
+        has_the_findings(&fixture.samples(), check["findings"].as_array().expect("findings"))
+    })
+    .await;
+    equals_history(&fixture, &scraped).await;
+}
+
+/// What was scraped counts these findings, and no others.
+fn has_the_findings(samples: &super::fixture::Samples, findings: &[Value]) -> Result<(), String> {
     for finding in findings {
         let word = |field: &str| finding[field].as_str().expect("a word").to_owned();
         let labels = [format!("code=\"{}\"", word("code")), format!("severity=\"{}\"", word("severity"))];
         let lock = format!("lock=\"{}\"", word("lock"));
-        let count = sum(&now, "lockscope_findings", &[&labels[0], &labels[1], &lock]);
-        assert!(count.is_some_and(|count| count >= 1.0), "{finding} in {now:#?}");
+        let count = sum(samples, "lockscope_findings", &[&labels[0], &labels[1], &lock]);
+        if count.is_none_or(|count| count < 1.0) {
+            return Err(format!("{finding} is not in {samples:#?}"));
+        }
     }
     let all = f64::from(u32::try_from(findings.len()).expect("few"));
-    assert_eq!(sum(&now, "lockscope_findings", &[]), Some(all), "{findings:#?} {now:#?}");
-    equals_history(&fixture, &scraped).await;
+    let is_same = !findings.is_empty() && sum(samples, "lockscope_findings", &[]) == Some(all);
+    if is_same { Ok(()) } else { Err(format!("{findings:#?} {samples:#?}")) }
 }
 
 /// What was counted is what the recording has.
