@@ -34,6 +34,12 @@ fn the_sentences_name_lock_holder_length_cause_and_end() {
     /locks/billing stood still for 15s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until a time between 14:41:27.000 and 14:41:39.000 that nobody saw (no finding says why: the holder kept it so long).
     /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until it released it at 14:41:40.000 (no finding says why: the holder kept it so long).
     ");
+    unseen.contenders[0].ended = Some(TimeBounds::exact(at(32_000)));
+    let told_of_unsure = &told(&unseen)[0];
+    assert!(
+        told_of_unsure.contains("until 14:41:39.000, when it released it or its session expired"),
+        "{told_of_unsure}"
+    );
     let mut deleted = window();
     deleted.findings.clear();
     deleted.contenders[0].end = ContenderEnd::Deleted;

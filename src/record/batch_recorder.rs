@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::entry::Entry;
-use super::recording_clock::{RecordingClock, TimeSource};
+use super::recording_clock::RecordingClock;
 use super::segment::{GrowingSegment, SegmentBounds};
 use super::state::{self, RecordedState};
 use super::tables::{RecordedDeletion, TableExcerpt, TableRecorder};
@@ -64,7 +64,8 @@ impl BatchRecorder {
         table: &mut LockTable,
         diagnosis: &Diagnosis,
     ) -> (Timestamp, Vec<Happening>) {
-        let at = self.before((now, TimeSource::Change), table, diagnosis);
+        let at = self.clock.seen(now);
+        self.before(at, table, diagnosis);
         let change = if self.with_data { change } else { without_data(change, table) };
         self.entry(at, &Entry::Change(Cow::Borrowed(&change)));
         let happenings = table.apply(change, at);
@@ -79,7 +80,8 @@ impl BatchRecorder {
         table: &LockTable,
         diagnosis: &mut Diagnosis,
     ) -> (Timestamp, FindingChanges) {
-        let at = self.before((now, TimeSource::Now), table, diagnosis);
+        let at = self.at(now, table);
+        self.before(at, table, diagnosis);
         self.entry(at, &Entry::Examined);
         let changes = diagnosis.examine(table, at);
         self.tables.findings_changed(&changes, table, at);
@@ -93,7 +95,8 @@ impl BatchRecorder {
         table: &LockTable,
         diagnosis: &mut Diagnosis,
     ) -> Vec<Arc<Finding>> {
-        let at = self.before((now, TimeSource::Now), table, diagnosis);
+        let at = self.at(now, table);
+        self.before(at, table, diagnosis);
         self.entry(at, &Entry::FindingsForgotten);
         let cleared = diagnosis.start_over();
         let changes = FindingChanges { raised: Vec::new(), cleared };
@@ -114,19 +117,21 @@ impl BatchRecorder {
 
     /// What came since the last time, oldest first. To be called once a second, also when nothing happens: that is recorded too.
     pub fn take_batches(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
+        let at = self.at(now, table);
         if self.segment.is_some() {
-            self.end_batch(now, table, false);
+            self.end_batch(at, table, false);
         }
         std::mem::take(&mut self.ready)
     }
 
     /// Ends the recording. What follows, if anything does, is behind a gap.
     pub fn end(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
-        self.end_batch(now, table, true);
-        let rows = self.tables.take_rows(table, now, true);
+        let at = self.at(now, table);
+        self.end_batch(at, table, true);
+        let rows = self.tables.take_rows(table, at, true);
         self.misses_entries = true;
         let mut ready = std::mem::take(&mut self.ready);
-        ready.push(Batch::of_rows(rows, now));
+        ready.push(Batch::of_rows(rows, at));
         ready
     }
 
@@ -144,7 +149,8 @@ impl BatchRecorder {
         (state, at): (&RecordedState, Timestamp),
     ) {
         self.start_over(connect, tables);
-        self.before((at, TimeSource::Now), &state.table, &state.diagnosis);
+        let at = self.clock.seen(at);
+        self.before(at, &state.table, &state.diagnosis);
     }
 
     /// The gaps of an excerpt: those of its recording, and others.
@@ -162,23 +168,22 @@ impl BatchRecorder {
         self.tables.lost(from, now, reason);
     }
 
-    /// The state of this moment may begin a new segment.
-    fn before(
-        &mut self,
-        (time, source): (Timestamp, TimeSource),
-        table: &LockTable,
-        diagnosis: &Diagnosis,
-    ) -> Timestamp {
-        let taken = self.clock.take(time, source);
-        let at = taken.unwrap_or(time);
-        if let Some(segment) = &self.segment {
-            if let Err(before) = taken {
-                self.tables.gap(time, before, "the clock of the recorder was set back");
+    /// When what happens now is to be recorded. Where the clock was set back, that makes a gap.
+    fn at(&mut self, now: Timestamp, table: &LockTable) -> Timestamp {
+        self.clock.now(now).unwrap_or_else(|before| {
+            if self.segment.is_some() {
+                self.tables.gap(now, before, "the clock of the recorder was set back");
                 self.misses_entries = true;
                 self.end_batch(before, table, true);
-            } else if segment.is_full(at) {
-                self.end_batch(at, table, true);
             }
+            now
+        })
+    }
+
+    /// The state of this moment may begin a new segment.
+    fn before(&mut self, at: Timestamp, table: &LockTable, diagnosis: &Diagnosis) {
+        if self.segment.as_ref().is_some_and(|segment| segment.is_full(at)) {
+            self.end_batch(at, table, true);
         }
         if self.segment.is_none()
             && let Ok(state) = state::write(table, diagnosis)
@@ -187,7 +192,6 @@ impl BatchRecorder {
             self.start = Some(SegmentStart { from: at, state, new_run });
             self.segment = Some(GrowingSegment::new(at, table.contender_count(), self.segment_bounds));
         }
-        at
     }
 
     fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
@@ -199,9 +203,6 @@ impl BatchRecorder {
 
     fn end_batch(&mut self, until: Timestamp, table: &LockTable, ends: bool) {
         let Some(segment) = &mut self.segment else { return };
-        if !ends {
-            self.clock.reaches(until);
-        }
         let (chunk, count) = segment.take_unwritten();
         if ends {
             self.segment = None;
