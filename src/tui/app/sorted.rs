@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexset::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,19 +58,29 @@ enum Primary {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LockSortKey {
     primary: Primary,
-    second: Option<Primary>,
+    /// In a box: most orders have no second part.
+    second: Option<Box<Primary>>,
     path: ZnodePath,
     name: Option<Arc<str>>,
     id: LockId,
 }
+
+/// Beyond so many that changed at once, they are sorted before they are put into their places: that is several times as fast.
+const MANY: usize = 64;
+
+/// While everything is read the first time, what was read is put into its place so often: most locks change several times then.
+const FIRST_READING_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
 #[derive(Clone, Debug, Default)]
 pub struct SortedLocks {
     sorting: Sorting<LockOrder>,
     filter: Filter,
-    order: BTreeSet<LockSortKey>,
-    keys: FxHashMap<LockId, LockSortKey>,
+    order: BTreeSet<Arc<LockSortKey>>,
+    keys: FxHashMap<LockId, Arc<LockSortKey>>,
+    /// Locks that changed while everything is read the first time, and since when they wait.
+    waiting: FxHashSet<LockId>,
+    waiting_since: Timestamp,
     /// Locks whose rates may still fade.
     active: FxHashSet<LockId>,
 }
@@ -116,22 +127,57 @@ impl SortedLocks {
     fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.order.clear();
         self.keys.clear();
-        for lock in table.locks() {
-            if !self.takes(lock, table, diagnosis, now) {
-                continue;
-            }
-            let key = self.key(lock, diagnosis, now);
-            self.order.insert(key.clone());
-            self.keys.insert(lock.id(), key);
+        self.waiting.clear();
+        let taken = table.locks().filter(|lock| self.takes(lock, table, diagnosis, now));
+        let keys: Vec<_> = taken.map(|lock| Arc::new(self.key(lock, diagnosis, now))).collect();
+        self.insert(keys);
+    }
+
+    /// Puts keys into their places that were not there.
+    fn insert(&mut self, mut keys: Vec<Arc<LockSortKey>>) {
+        if keys.len() > MANY {
+            keys.sort_unstable();
+        }
+        for key in keys {
+            self.keys.insert(key.id, Arc::clone(&key));
+            self.order.insert(key);
         }
     }
 
-    /// Puts the locks that changed, came or went into their places.
+    /// Puts the locks that changed, came or went into their places. While everything is read the first time, that waits for others.
     pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        for id in touched {
-            self.active.insert(*id);
-            self.place(*id, table, diagnosis, now);
+        if !table.is_reporting() {
+            if self.waiting.is_empty() {
+                self.waiting_since = now;
+            }
+            self.waiting.extend(touched);
+            if now.since(self.waiting_since) < FIRST_READING_INTERVAL {
+                return;
+            }
+        } else {
+            self.active.extend(touched);
         }
+        if self.waiting.is_empty() {
+            self.place_all(touched.iter().copied(), table, diagnosis, now);
+        } else {
+            let mut waiting = std::mem::take(&mut self.waiting);
+            waiting.extend(touched);
+            self.place_all(waiting.into_iter(), table, diagnosis, now);
+        }
+    }
+
+    fn place_all(
+        &mut self,
+        locks: impl ExactSizeIterator<Item = LockId>,
+        table: &LockTable,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+    ) {
+        let mut keys = Vec::with_capacity(locks.len());
+        for id in locks {
+            keys.extend(self.take_out(id, table, diagnosis, now));
+        }
+        self.insert(keys);
     }
 
     /// Puts the locks with other findings than before into their places.
@@ -165,18 +211,28 @@ impl SortedLocks {
     }
 
     fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        let key = self.take_out(id, table, diagnosis, now);
+        self.insert(key.into_iter().collect());
+    }
+
+    /// Takes a lock out that is not in its place; answers its place, unless it is there or does not pass.
+    fn take_out(
+        &mut self,
+        id: LockId,
+        table: &LockTable,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+    ) -> Option<Arc<LockSortKey>> {
         let lock = table.lock(id).filter(|lock| self.takes(lock, table, diagnosis, now));
         let key = lock.map(|lock| self.key(lock, diagnosis, now));
-        if self.keys.get(&id) == key.as_ref() {
-            return;
+        let old = self.keys.get(&id);
+        if old.map(|old| &**old) == key.as_ref() {
+            return None;
         }
         if let Some(old) = self.keys.remove(&id) {
             self.order.remove(&old);
         }
-        if let Some(key) = key {
-            self.order.insert(key.clone());
-            self.keys.insert(id, key);
-        }
+        key.map(Arc::new)
     }
 
     fn takes(&self, lock: &LockQueue, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> bool {
@@ -192,7 +248,7 @@ impl SortedLocks {
         };
         let name = lock.lock_name();
         let Sorting { first, then } = self.sorting;
-        LockSortKey { primary: part(first), second: then.map(part), path: name.path, name: name.name, id: name.id }
+        LockSortKey { primary: part(first), second: then.map(part).map(Box::new), path: name.path, name: name.name, id: name.id }
     }
 
     /// The ids of the rows of a window, in order.
