@@ -12,9 +12,9 @@
 
 mod replacement;
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -28,6 +28,8 @@ pub use replacement::{NewFile, can_replace, replace};
 pub enum Sensitivity {
     /// A secret: it belongs to us or root, and nobody else may read or change it.
     Secret,
+    /// As `Secret`, but a group may read it.
+    GroupSecret,
     /// What is done: it belongs to us or root, and neither a group nor others may change it.
     Steering,
     /// What was done: as `Steering`, but a group may share it.
@@ -128,6 +130,16 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW)).open(path)
 }
 
+/// Lets the group of a file of ours read it; does nothing where there is none.
+pub fn let_group_read(path: &Path) -> Result<(), FileError> {
+    let opened = OpenOptions::new().read(true).custom_flags(flags(OFlags::NOFOLLOW)).open(path).map_err(explain);
+    match opened.and_then(|file| checked(file, Sensitivity::GroupSecret)) {
+        Ok(file) => Ok(file.set_permissions(Permissions::from_mode(0o640))?),
+        Err(error) if error.is_absent() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// The folder, among those above a file, that everybody may change and that does not keep its entries for their owners: whoever
 /// likes can put another file in the place of this one. `None` when there is none, or the file is not there.
 pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
@@ -193,6 +205,7 @@ fn other_kind(found: &Metadata) -> Option<&'static str> {
 fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileError> {
     let (readable, writable) = match guard {
         Sensitivity::Secret => (0o077, 0),
+        Sensitivity::GroupSecret => (0o027, 0),
         Sensitivity::Steering => (0, 0o022),
         Sensitivity::Evidence => (0, 0o002),
         Sensitivity::Public => return Ok(()),
@@ -211,14 +224,19 @@ fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileE
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::fs;
+    use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
     use super::*;
 
-    const ALL: [Sensitivity; 4] =
-        [Sensitivity::Secret, Sensitivity::Steering, Sensitivity::Evidence, Sensitivity::Public];
+    const ALL: [Sensitivity; 5] = [
+        Sensitivity::Secret,
+        Sensitivity::GroupSecret,
+        Sensitivity::Steering,
+        Sensitivity::Evidence,
+        Sensitivity::Public,
+    ];
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
@@ -240,13 +258,13 @@ mod tests {
         let (me, other) = (1000, 1001);
         let used = |uid, mode| ALL.map(|guard| judge(uid, mode, me, guard).is_ok());
         for owner in [me, 0] {
-            assert_eq!(used(owner, 0o600), [true, true, true, true]);
-            assert_eq!(used(owner, 0o640), [false, true, true, true]);
-            assert_eq!(used(owner, 0o644), [false, true, true, true]);
-            assert_eq!(used(owner, 0o620), [false, false, true, true]);
-            assert_eq!(used(owner, 0o666), [false, false, false, true]);
+            assert_eq!(used(owner, 0o600), [true, true, true, true, true]);
+            assert_eq!(used(owner, 0o640), [false, true, true, true, true]);
+            assert_eq!(used(owner, 0o644), [false, false, true, true, true]);
+            assert_eq!(used(owner, 0o620), [false, false, false, true, true]);
+            assert_eq!(used(owner, 0o666), [false, false, false, false, true]);
         }
-        assert_eq!(used(other, 0o600), [false, false, false, true]);
+        assert_eq!(used(other, 0o600), [false, false, false, false, true]);
         // Root uses no file of somebody else either: that one could change it while it is used.
         assert!(judge(other, 0o600, 0, Sensitivity::Secret).is_err());
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use lockscope::cli::{self, Arguments, Verdict};
+use lockscope::cli::{self, Arguments, MayPass, Verdict};
 
 /// It could not be done: usage, connection, permission.
 const FAILED: u8 = 2;
@@ -17,11 +17,11 @@ fn main() -> ExitCode {
             let _ = help.print();
             return ExitCode::SUCCESS;
         }
-        Err(error) => return fail(&cli::usage_sentence(&error)),
+        Err(error) => return fail(&cli::usage_sentence(&error), FAILED),
     };
     match run(arguments) {
         Ok(verdict) => ExitCode::from(verdict.code()),
-        Err(error) => fail(&format!("{error:#}")),
+        Err(error) => fail(&format!("{error:#}"), if error.is::<MayPass>() { MayPass::CODE } else { FAILED }),
     }
 }
 
@@ -38,7 +38,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// Says on stderr why nothing came of it.
-fn fail(sentence: &str) -> ExitCode {
+fn fail(sentence: &str, code: u8) -> ExitCode {
     cli::note(sentence);
-    ExitCode::from(FAILED)
+    ExitCode::from(code)
 }

@@ -3,8 +3,8 @@
 //! [`Arguments`] is the one definition that the help, the completions and the manual page come from. A command's file holds
 //! its options and what it does; [`run`] puts the options over environment, config file and defaults, and starts the command.
 //!
-//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not be done; 128 and the number of a signal that came a second
-//! time. An error is one sentence on stderr. A reader that closes the pipe ends a command quietly.
+//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not be done; 75 a recorder that may work when it is started again;
+//! 128 and the number of a signal that came a second time. An error is one sentence on stderr. A reader that closes the pipe ends a command quietly.
 
 mod arguments;
 mod auth;
@@ -33,6 +33,7 @@ mod past_options;
 mod recipes;
 mod record;
 mod record_metrics;
+mod record_service;
 mod recorded;
 mod replay;
 mod report;
@@ -62,6 +63,7 @@ use merge::Merge;
 use options::{Format, SharedOptions};
 pub use output::note;
 use past::SpanOptions;
+pub use record_service::MayPass;
 use resolved::{Environment, OptionsError, ResolvedOptions};
 pub use verdict::Verdict;
 use watch::WatchOptions;

@@ -17,6 +17,7 @@ use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{json, note, send};
 use super::record_metrics::{MetricsOptions, next_question};
+use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
 use super::unreadable::UnreadableNotices;
 use super::verdict::Verdict;
@@ -46,6 +47,9 @@ pub(super) struct RecordCommand {
     /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by its address only
     #[arg(long, requires = "store")]
     pub no_data: bool,
+    /// Let the group of the file read it from now on, and not only its owner
+    #[arg(long, requires = "store")]
+    pub group_read: bool,
     /// Record, too, what this audit log says of deletions by hand [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
@@ -66,7 +70,7 @@ impl RecordCommand {
 
     fn options(&self) -> RecordOptions {
         let bounds = Bounds { keep: Some(self.keep), max_bytes: Some(self.max_size.as_u64()) };
-        RecordOptions { bounds, with_data: !self.no_data }
+        RecordOptions { bounds, with_data: !self.no_data, group_reads: self.group_read }
     }
 }
 
@@ -132,8 +136,12 @@ pub(super) async fn run(
     let mut signals = Signals::listen()?;
     let settle = || usable(settle()?);
     let mut settings = settle()?;
+    let settle_again = || {
+        reloading();
+        settle()
+    };
     let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
-    let recorder = command.store.as_ref().map(start).transpose()?;
+    let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
     let mut exporter = command.metrics.start().await?;
     let started = Started {
         recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
@@ -145,14 +153,18 @@ pub(super) async fn run(
     let mut recording = Recording { recorder, counters: command.metrics.counters() };
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
-        let end = record(&mut live, &settings, (&mut deletions, &mut exporter), (&settle, &mut signals)).await;
+        ready(&settings.ensemble_name());
+        let end = record(&mut live, &settings, (&mut deletions, &mut exporter), (&settle_again, &mut signals)).await;
+        if !matches!(end, Ok(End::Reload(_))) {
+            stopping();
+        }
         let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| Verdict::Yes) };
         recording = ended;
         match end {
             Ok(End::Reload(new)) => settings = *new,
             end => {
                 if let Some(recorder) = recording.recorder {
-                    block_in_place(|| recorder.stop(&table, now()))?;
+                    block_in_place(|| recorder.stop(&table, now())).map_err(MayPass::of_store)?;
                 }
                 return end.map(|_| Verdict::Yes);
             }
@@ -195,7 +207,10 @@ async fn record(
             is_reload = signals.next() => match is_reload.then(settle) {
                 None => return Ok(End::Stopped),
                 Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
-                Some(Err(error)) => note(&format!("recording goes on with the settings as they were: {error:#}")),
+                Some(Err(error)) => {
+                    note(&format!("recording goes on with the settings as they were: {error:#}"));
+                    ready(&ensemble);
+                }
             },
             _ = flush.tick() => {
                 let now = block_in_place(|| {
@@ -213,7 +228,7 @@ async fn record(
                 trouble = now;
             }
             step = next_step(live, exporter) => {
-                match step? {
+                match step.map_err(MayPass::of)? {
                     Step::Asked(question) => live.answer(question, &ensemble),
                     Step::Changed => {}
                 }

@@ -8,6 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use tokio::task::block_in_place;
 
 use super::output::note;
+use super::record_service::MayPass;
 use crate::exporter::{Access, AccessError, Exporter, Question};
 use crate::metrics::{DEFAULT_MAX_LOCKS, EventCounters};
 
@@ -34,7 +35,10 @@ impl MetricsOptions {
     /// Begins to serve, if metrics are wanted. Reads the config file.
     pub(super) async fn start(&self) -> anyhow::Result<Option<Exporter>> {
         match self.metrics {
-            Some(address) => Ok(Some(Exporter::start(address, self.access()?).await?)),
+            Some(address) => {
+                let access = self.access()?;
+                Ok(Some(Exporter::start(address, access).await.map_err(MayPass::of)?))
+            }
             None => Ok(None),
         }
     }

@@ -44,7 +44,7 @@ pub struct LostBatches {
 impl BatchWriter {
     /// Begins or goes on with a recording.
     pub fn create(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
-        Self::new(Store::create(path)?, options)
+        Self::new(Store::create(path, options.group_reads)?, options)
     }
 
     /// Begins a recording that is never on a disk, and ends with the program.

@@ -25,6 +25,8 @@ pub struct RecordOptions {
     pub bounds: Bounds,
     /// Whether the data of contenders is recorded, which may hold secrets.
     pub with_data: bool,
+    /// Whether the group of its file may read it from now on.
+    pub group_reads: bool,
 }
 
 impl Bounds {

@@ -259,7 +259,8 @@ impl Cutter<'_> {
         let (no_data, known) = (!with_data, (&state.table, &state.diagnosis, at));
         let written = match self.written.take() {
             None => {
-                let options = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data };
+                let options =
+                    RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data, group_reads: false };
                 let mut writer = BatchWriter::create(self.file.temporary(), options)?;
                 let mut batches = writer.recorder(&connect)?;
                 let mut excerpt = self.past.store.sql(|sql| TableExcerpt::read(sql, (at, to)))?;

@@ -84,14 +84,20 @@ pub enum StoreError {
 
 impl Store {
     /// Opens a recording for writing, and makes it, for its owner only, where it is missing. Refused while another program does so.
-    /// Blocks the thread as long as the disk does.
-    pub fn create(path: &Path) -> Result<Self, StoreError> {
-        let file = files::append(path, Sensitivity::Secret).map_err(|error| of_file(path, error))?;
+    /// `group_reads`: from now on its group may read it too. Blocks the thread as long as the disk does.
+    pub fn create(path: &Path, group_reads: bool) -> Result<Self, StoreError> {
+        let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
         let is_new = file.metadata().map_err(|error| of_file(path, error.into()))?.len() == 0;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             rustix::io::Errno::WOULDBLOCK => StoreError::InUse(path.to_owned()),
             error => of_file(path, io::Error::from(error).into()),
         })?;
+        if group_reads {
+            // SQLite gives what it makes beside the file the same rights; what a killed program left has those of before.
+            for part in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
+                files::let_group_read(&part).map_err(|error| of_file(&part, error))?;
+            }
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, Some(file))?;
         // Who was killed while it made the file left one without anything in it.
@@ -206,6 +212,28 @@ impl StoreError {
         matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
     }
 
+    /// Whether it may work at another time though nobody mends anything: the file is in use, or there is no room.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::InUse(_) | Self::NoRoom { .. } | Self::LongRead(_) => true,
+            Self::Sqlite { error, .. } => {
+                matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull))
+            }
+            Self::File { error: FileError::Io(error), .. } => error.kind() == io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
+    /// Whether the recording is another user's, or cannot be written by us: it may still be read.
+    pub fn is_only_for_reading(&self) -> bool {
+        let Self::File { error, .. } = self else { return false };
+        match error {
+            FileError::ForeignOwner { .. } => true,
+            FileError::Io(error) => error.kind() == io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
+    }
+
     /// Whether the disk, or the file, is full.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Sqlite { error, .. } if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
@@ -228,9 +256,14 @@ fn of_file(path: &Path, error: FileError) -> StoreError {
 
 /// How many bytes of it lie beside the file.
 fn log_bytes(path: &Path) -> u64 {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(log).map_or(0, |log| log.len())
+    fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
+}
+
+/// What `SQLite` keeps beside a file, by the end of its name.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 /// The name under which `SQLite` reads a file that nobody changes.
@@ -259,12 +292,41 @@ mod tests {
     fn a_recording_is_for_its_owner_only_and_for_one_writer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks.db");
-        let store = Store::create(&path).unwrap();
+        let store = Store::create(&path, false).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(Store::create(&path), Err(StoreError::InUse(_))));
+        assert!(matches!(Store::create(&path, false), Err(StoreError::InUse(_))));
         Store::open(&path).unwrap();
         drop(store);
-        Store::create(&path).unwrap();
+        Store::create(&path, false).unwrap();
+    }
+
+    #[test]
+    fn a_group_reads_a_recording_and_what_lies_beside_it_when_it_may_and_from_then_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks.db");
+        let parts = || [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")];
+        let modes = || parts().map(|part| fs::metadata(part).map_or(0, |found| found.permissions().mode() & 0o777));
+        let written = |group_reads| {
+            let mut store = Store::create(&path, group_reads).unwrap();
+            store.sql(|sql| sql.pragma_update(None, "user_version", schema::FORMAT)).unwrap();
+            store
+        };
+        let store = written(false);
+        assert_eq!(modes(), [0o600, 0o600, 0o600]);
+        // What a killed recorder leaves.
+        let left = parts().map(|part| fs::read(part).unwrap());
+        drop(store);
+        for (part, content) in parts().iter().zip(left) {
+            fs::write(part, content).unwrap();
+            fs::set_permissions(part, Permissions::from_mode(0o600)).unwrap();
+        }
+        for group_reads in [true, true, false] {
+            let store = written(group_reads);
+            assert_eq!(modes(), [0o640, 0o640, 0o640]);
+            drop(store);
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert!(Store::create(&path, true).unwrap_err().to_string().contains("chmod"), "others must not read it");
     }
 
     #[test]
@@ -281,7 +343,7 @@ mod tests {
         fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
         for path in [&text, &other] {
             let before = fs::read(path).unwrap();
-            assert!(matches!(Store::create(path), Err(StoreError::NotARecording(_))));
+            assert!(matches!(Store::create(path, false), Err(StoreError::NotARecording(_))));
             assert!(matches!(Store::open(path), Err(StoreError::NotARecording(_))));
             assert_eq!(fs::read(path).unwrap(), before);
         }
@@ -292,7 +354,7 @@ mod tests {
     fn a_recording_of_another_version_is_refused_with_its_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks.db");
-        drop(Store::create(&path).unwrap());
+        drop(Store::create(&path, false).unwrap());
         Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4711").unwrap();
         let sentence = Store::open(&path).unwrap_err().to_string();
         assert!(sentence.contains("has format 4711"), "{sentence}");

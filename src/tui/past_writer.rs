@@ -18,7 +18,7 @@ pub enum PastPlace {
     None,
     /// In memory: at most so many bytes.
     Memory(u64),
-    /// In a file; where another program records into it, that is read.
+    /// In a file; where another program records into it, or only another user may, that is read.
     File(PathBuf),
 }
 
@@ -71,13 +71,17 @@ impl LivePast {
             PastPlace::None => return Ok(None),
             PastPlace::Memory(bytes) => {
                 let bounds = Bounds { keep: None, max_bytes: Some(*bytes) };
-                BatchWriter::in_memory(RecordOptions { bounds, with_data: true })?
+                BatchWriter::in_memory(RecordOptions { bounds, with_data: true, group_reads: false })?
             }
             PastPlace::File(path) => {
                 refuse_other_ensembles(path, connect)?;
-                let options = RecordOptions { bounds: Bounds::USUAL, with_data: true };
+                let options = RecordOptions { bounds: Bounds::USUAL, with_data: true, group_reads: false };
                 match BatchWriter::create(path, options) {
-                    Err(StoreError::InUse(_)) => return Ok(Some(Self::of_another_program(path, utc)?)),
+                    Err(error)
+                        if matches!(error, StoreError::InUse(_)) || path.exists() && error.is_only_for_reading() =>
+                    {
+                        return Ok(Some(Self::of_another_program(path, utc)?));
+                    }
                     writer => writer?,
                 }
             }

@@ -137,7 +137,7 @@ fn unrecorded(load: Load) -> Duration {
 
 fn recorded(path: &Path, load: Load) -> Duration {
     let (mut turns, (mut table, mut diagnosis)) = (Turns::new(), table());
-    let options = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true };
+    let options = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
     let mut recorder = Recorder::start(path, "zk1:2181", options).expect("a file");
     let began = cpu();
     for change in turns.start(load.at(0)) {

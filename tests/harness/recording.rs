@@ -37,7 +37,7 @@ fn came(number: i64, at: Timestamp) -> Change {
 /// session ends, and at 02:15:00 the recorder is stopped.
 pub fn incident(path: &Path) {
     let bounds = Bounds { keep: None, max_bytes: None };
-    let options = RecordOptions { bounds, with_data: true };
+    let options = RecordOptions { bounds, with_data: true, group_reads: false };
     let mut recorder = Recorder::start(path, "zk1:2181,zk2:2181,zk3:2181", options).expect("it can be recorded");
     let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     for number in 0..300 {

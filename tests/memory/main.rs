@@ -92,7 +92,8 @@ fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() 
     let _alone = COUNTING.lock();
     let _profiler = dhat::Profiler::builder().testing().build();
     let bounds = Bounds { keep: None, max_bytes: Some(16 << 20) };
-    let mut writer = BatchWriter::in_memory(RecordOptions { bounds, with_data: true }).expect("a recording");
+    let mut writer =
+        BatchWriter::in_memory(RecordOptions { bounds, with_data: true, group_reads: false }).expect("a recording");
     let mut recorder = writer.recorder("localhost:2181").expect("a recorder");
     let (mut table, diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });

@@ -63,7 +63,7 @@ mod tests {
 
     /// A recording with enough rows for two threads.
     fn recording(folder: &std::path::Path, name: &str, segments: i64) -> Store {
-        let mut store = Store::create(&folder.join(name)).unwrap();
+        let mut store = Store::create(&folder.join(name), false).unwrap();
         let rows = format!(
             "INSERT INTO run (connect, version) VALUES ('zk1', '1');
              INSERT INTO recording (tables_version, began_at, until_at) VALUES (1, 0, 900000);

@@ -21,7 +21,8 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
 
 /// Everything is kept, with the data of the nodes.
-pub const ALL: RecordOptions = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true };
+pub const ALL: RecordOptions =
+    RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
 
 /// Many segments of few entries.
 pub const SMALL: SegmentBounds = SegmentBounds { entries: 20, bytes: 64 << 10, age: Duration::from_secs(300) };

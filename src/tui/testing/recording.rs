@@ -97,8 +97,8 @@ fn record(path: &std::path::Path) {
 
 fn run(path: &std::path::Path, seconds: std::ops::Range<u64>, changes: impl Fn(u64) -> Vec<Change>) {
     let bounds = Bounds { keep: None, max_bytes: None };
-    let mut recorder =
-        Recorder::start(path, CONNECT, RecordOptions { bounds, with_data: true }).expect("it can be written");
+    let mut recorder = Recorder::start(path, CONNECT, RecordOptions { bounds, with_data: true, group_reads: false })
+        .expect("it can be written");
     let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     for number in seconds.clone() {
         for change in changes(number) {

@@ -30,7 +30,8 @@ const MOMENTS: usize = 1_000;
 /// How many consoles record one after the other.
 const RUNS: usize = 4;
 
-const OPTIONS: RecordOptions = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true };
+const OPTIONS: RecordOptions =
+    RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
 
 /// What was shown at a moment.
 type Shown = (Timestamp, String);
