@@ -46,7 +46,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
     ("2", "could not be done: usage, connection, permission"),
-    ("75", "record could not go on, and may when it is started again: the ensemble refuses it, the file is in use"),
+    ("75", "record could not go on, and may when it is started again: the ensemble refuses it, the disk is full"),
     ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
 ];
 

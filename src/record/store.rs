@@ -212,10 +212,10 @@ impl StoreError {
         matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
     }
 
-    /// Whether it may work at another time though nobody mends anything: the file is in use, or there is no room.
+    /// Whether it may work at another time though nobody mends anything: there is no room, or somebody reads for long.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::InUse(_) | Self::NoRoom { .. } | Self::LongRead(_) => true,
+            Self::NoRoom { .. } | Self::LongRead(_) => true,
             Self::Sqlite { error, .. } => {
                 matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull))
             }
