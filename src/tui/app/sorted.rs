@@ -146,7 +146,9 @@ impl SortedLocks {
 
     /// Puts the locks that changed, came or went into their places. While everything is read the first time, that waits for others.
     pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if !table.is_reporting() {
+        if table.is_reporting() {
+            self.active.extend(touched);
+        } else {
             if self.waiting.is_empty() {
                 self.waiting_since = now;
             }
@@ -154,8 +156,6 @@ impl SortedLocks {
             if now.since(self.waiting_since) < FIRST_READING_INTERVAL {
                 return;
             }
-        } else {
-            self.active.extend(touched);
         }
         if self.waiting.is_empty() {
             self.place_all(touched.iter().copied(), table, diagnosis, now);
