@@ -78,9 +78,9 @@ pub struct SortedLocks {
     filter: Filter,
     order: BTreeSet<Arc<LockSortKey>>,
     keys: FxHashMap<LockId, Arc<LockSortKey>>,
-    /// Locks that changed while everything is read the first time, and since when they wait.
+    /// Locks that changed while everything is read the first time, and when others were put into their places.
     waiting: FxHashSet<LockId>,
-    waiting_since: Timestamp,
+    placed_at: Option<Timestamp>,
     /// Locks whose rates may still fade.
     active: FxHashSet<LockId>,
 }
@@ -149,13 +149,11 @@ impl SortedLocks {
         if table.is_reporting() {
             self.active.extend(touched);
         } else {
-            if self.waiting.is_empty() {
-                self.waiting_since = now;
-            }
             self.waiting.extend(touched);
-            if now.since(self.waiting_since) < FIRST_READING_INTERVAL {
+            if self.placed_at.is_some_and(|at| now.since(at) < FIRST_READING_INTERVAL) {
                 return;
             }
+            self.placed_at = Some(now);
         }
         if self.waiting.is_empty() {
             self.place_all(touched.iter().copied(), table, diagnosis, now);
@@ -248,7 +246,13 @@ impl SortedLocks {
         };
         let name = lock.lock_name();
         let Sorting { first, then } = self.sorting;
-        LockSortKey { primary: part(first), second: then.map(part).map(Box::new), path: name.path, name: name.name, id: name.id }
+        LockSortKey {
+            primary: part(first),
+            second: then.map(part).map(Box::new),
+            path: name.path,
+            name: name.name,
+            id: name.id,
+        }
     }
 
     /// The ids of the rows of a window, in order.
