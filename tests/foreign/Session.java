@@ -4,6 +4,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.Stat;
 
 /** A session, through Curator or (for WriteLock) through the plain client below it. */
 final class Session implements AutoCloseable {
@@ -57,6 +58,24 @@ final class Session implements AutoCloseable {
     /** The check of who is inside of a lock, which is not the lock's own. */
     Inside inside(String path, String recipe) throws Exception {
         return new Inside(zookeeper(), path, recipe);
+    }
+
+    /** What is run whenever the connection is lost, and so what is held may be. */
+    void onLoss(Runnable listener) {
+        curator.getConnectionStateListenable().addListener((client, state) -> {
+            if (!state.isConnected()) {
+                listener.run();
+            }
+        });
+    }
+
+    /** The fencing token of a holder: its node's czxid. */
+    long token(String node) throws Exception {
+        Stat stat = zookeeper().exists(node, false);
+        if (stat == null) {
+            throw new IllegalStateException(node + " holds without a node");
+        }
+        return stat.getCzxid();
     }
 
     @Override

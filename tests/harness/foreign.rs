@@ -50,17 +50,12 @@ pub struct Foreign {
 impl Foreign {
     /// Curator and Java's `WriteLock`.
     pub fn java(connect: &str) -> Self {
-        let mut command = java(256);
-        command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
-        command.extend(["-cp".to_owned(), format!("{}:{}", compiled().display(), class_path(&JARS))]);
-        command.push("ForeignClient".to_owned());
-        Self::spawn(&command, connect)
+        Self::spawn(&java_program("ForeignClient"), connect)
     }
 
-    /// kazoo, by the Python that has it: `KAZOO_PYTHON`, or Debian's.
+    /// kazoo.
     pub fn kazoo(connect: &str) -> Self {
-        let python = std::env::var("KAZOO_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned());
-        Self::spawn(&[python, sources().join("kazoo_client.py").display().to_string()], connect)
+        Self::spawn(&kazoo_program("kazoo_client.py"), connect)
     }
 
     fn spawn(command: &[String], connect: &str) -> Self {
@@ -201,6 +196,21 @@ impl Drop for Foreign {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// What starts a class of `tests/foreign`.
+pub fn java_program(class: &str) -> Vec<String> {
+    let mut command = java(256);
+    command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
+    command.extend(["-cp".to_owned(), format!("{}:{}", compiled().display(), class_path(&JARS))]);
+    command.push(class.to_owned());
+    command
+}
+
+/// What starts a script of `tests/foreign`, by the Python that has kazoo: `KAZOO_PYTHON`, or Debian's.
+pub fn kazoo_program(script: &str) -> Vec<String> {
+    let python = std::env::var("KAZOO_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned());
+    vec![python, sources().join(script).display().to_string()]
 }
 
 fn sources() -> PathBuf {

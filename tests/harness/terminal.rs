@@ -1,6 +1,7 @@
 //! The program in a real pseudo-terminal, and what a person would see there.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -32,6 +33,13 @@ impl Terminal {
     /// Runs this crate's program with these arguments in a terminal of that size.
     pub fn lockscope(arguments: &[&str], columns: u16, rows: u16) -> Self {
         Self::start(with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments), columns, rows)
+    }
+
+    /// As [`Self::lockscope`], in a folder: exported files come to lie there.
+    pub fn lockscope_in(folder: &Path, arguments: &[&str], columns: u16, rows: u16) -> Self {
+        let mut command = with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments);
+        command.cwd(folder);
+        Self::start(command, columns, rows)
     }
 
     /// Runs a program as a shell would, which prints the modes of the terminal before and after (see
@@ -85,6 +93,11 @@ impl Terminal {
     /// Every byte that the program has sent to the terminal.
     pub fn sent(&self) -> Vec<u8> {
         self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets every byte that was sent so far: a program that runs for long sends many.
+    pub fn forget_sent(&self) {
+        *self.raw.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
     }
 
     /// Waits until the screen shows a text.

@@ -1,0 +1,75 @@
+//! Long life: the console, `watch` and `record` beside an ensemble whose members, connections and clients fail, for as long
+//! as one likes. What each of them knows is compared with what the servers list. `tests/soak --help` says more.
+
+#[path = "../harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the tests need more of it")]
+mod harness;
+
+mod arguments;
+mod built_in;
+mod clients;
+mod clock;
+mod console;
+mod faults;
+mod figures;
+mod holds;
+mod knowledge;
+mod listing;
+mod locks;
+mod quiet;
+mod recorder;
+mod soak;
+mod usage;
+mod watcher;
+
+use std::process::ExitCode;
+
+use arguments::Arguments;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::soak::Soak;
+
+/// As a shell counts ^C.
+const INTERRUPTED: i32 = 130;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("client", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        built_in::run(rest);
+        return ExitCode::SUCCESS;
+    }
+    let arguments = match Arguments::read(&words) {
+        Ok(arguments) => arguments,
+        Err((text, true)) => {
+            eprint!("{text}");
+            return ExitCode::from(2);
+        }
+        Err((text, false)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    runtime.spawn(end_when_interrupted());
+    println!("seed {}", arguments.seed);
+    let passed = Soak::start(&runtime, &arguments).run(&runtime, arguments.time);
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Ends at once: all that runs ends with this process, and takes its folders along.
+async fn end_when_interrupted() {
+    let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+        .map(|kind| signal(kind).expect("signals can be waited for"));
+    let [interrupt, terminate, hangup] = &mut signals;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    // Only what lies in folders of its own stays otherwise.
+    if let Some(folder) = soak::folder() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    std::process::exit(INTERRUPTED);
+}

@@ -1,0 +1,105 @@
+//! The run: trouble, a quiet point, trouble again.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use zookeeper_client::CreateMode;
+
+use crate::arguments::Arguments;
+use crate::clients::Clients;
+use crate::console::Console;
+use crate::faults::{Faults, Links};
+use crate::figures::Figures;
+use crate::harness::ensemble::{Ensemble, MEMBERS};
+use crate::harness::zk;
+use crate::quiet::{self, Observers};
+use crate::recorder::Recorder;
+use crate::watcher::Watcher;
+
+/// How long there is trouble between two quiet points.
+const TROUBLE: Duration = Duration::from_secs(20);
+
+/// How often something is begun or ended.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Connections: of the clients, of the console, of `watch`, of `record`.
+const LINKS: usize = 4;
+
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Everything that runs.
+pub struct Soak {
+    /// First, so that they end before what they are connected to.
+    observers: Observers,
+    faults: Faults,
+    figures: Figures,
+    random: fastrand::Rng,
+    _folder: TempDir,
+}
+
+/// Where everything lies that has no folder of its own.
+pub fn folder() -> Option<&'static Path> {
+    FOLDER.get().map(PathBuf::as_path)
+}
+
+impl Soak {
+    pub fn start(runtime: &Runtime, arguments: &Arguments) -> Self {
+        let folder = tempfile::Builder::new().prefix("lockscope-soak-").tempdir().expect("a folder");
+        FOLDER.get_or_init(|| folder.path().to_owned());
+        let ensemble = Ensemble::start();
+        runtime.block_on(async {
+            let client = zk::connect(&ensemble.connect_string()).await;
+            client.create("/soak", b"", &zk::open(CreateMode::Persistent)).await.expect("it is created");
+        });
+        let links: Vec<Links> = (0..LINKS).map(|_| Links::start(runtime, &ensemble)).collect();
+        let recorder = Recorder::start(folder.path(), &links[3].connect_string(), arguments.max_size);
+        let observers = Observers {
+            console: Console::start(folder.path(), &links[1].connect_string()),
+            watcher: Watcher::start(&links[2].connect_string()),
+            recorder: recorder.unwrap_or_else(|error| panic!("{error}")),
+        };
+        let clients = Clients::start(folder.path(), &links[0].connect_string(), arguments.seed);
+        Self {
+            observers,
+            faults: Faults::new(ensemble, links, clients),
+            figures: Figures::new(arguments.max_size),
+            random: fastrand::Rng::with_seed(arguments.seed),
+            _folder: folder,
+        }
+    }
+
+    /// Runs for a time; says whether all was well.
+    pub fn run(mut self, runtime: &Runtime, time: Duration) -> bool {
+        let begin = Instant::now();
+        let mut number = 0;
+        while begin.elapsed() < time && self.observers.all_run() {
+            self.trouble(runtime, TROUBLE.min(time.saturating_sub(begin.elapsed())));
+            let member = self.faults.ensemble.address(number % MEMBERS);
+            number += 1;
+            self.faults.calm();
+            let point = quiet::reach(runtime, &mut self.observers, &mut self.faults.clients, &member);
+            println!("{:7.1}s  {}", begin.elapsed().as_secs_f64(), point.line());
+            self.figures.add(begin.elapsed(), point);
+        }
+        let ended = self.observers.ended();
+        println!("\n{}", self.figures.table(&self.faults, begin.elapsed(), &ended));
+        self.figures.failures(begin.elapsed(), &self.faults.clients.holds, &ended).is_empty()
+    }
+
+    /// Lets things fail for a time, while somebody looks around in the console.
+    fn trouble(&mut self, runtime: &Runtime, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.faults.step(runtime, &mut self.random);
+            if self.random.u32(..10) == 0 {
+                self.observers.console.look_around(&mut self.random);
+            }
+            self.observers.watcher.take_in();
+            std::thread::sleep(STEP);
+        }
+        self.faults.clients.start_ended();
+    }
+}
