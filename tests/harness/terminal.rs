@@ -1,7 +1,6 @@
 //! The program in a real pseudo-terminal, and what a person would see there.
 
 use std::io::{Read, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -10,6 +9,9 @@ use vt100::{Parser, Screen};
 
 use super::signal;
 use super::wait::eventually_blocking;
+
+/// How many of the bytes that a program sends are kept: more than any test looks at.
+const MAX_SENT: usize = 64 << 20;
 
 /// A program that runs in a terminal. It is killed with this value.
 pub struct Terminal {
@@ -35,13 +37,6 @@ impl Terminal {
         Self::start(with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments), columns, rows)
     }
 
-    /// As [`Self::lockscope`], in a folder: exported files come to lie there.
-    pub fn lockscope_in(folder: &Path, arguments: &[&str], columns: u16, rows: u16) -> Self {
-        let mut command = with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments);
-        command.cwd(folder);
-        Self::start(command, columns, rows)
-    }
-
     /// Runs a program as a shell would, which prints the modes of the terminal before and after (see
     /// [`Self::modes`]) and the program's exit code.
     pub fn in_shell(program: &str, arguments: &[&str], columns: u16, rows: u16) -> Self {
@@ -62,7 +57,12 @@ impl Terminal {
         let reader = std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(length @ 1..) = output.read(&mut piece) {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&piece[..length]);
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&piece[..length]);
+                if kept.len() > MAX_SENT {
+                    kept.drain(..MAX_SENT / 2);
+                }
+                drop(kept);
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&piece[..length]);
             }
         });
@@ -90,14 +90,9 @@ impl Terminal {
         self.screen().contents()
     }
 
-    /// Every byte that the program has sent to the terminal.
+    /// Every byte that the program has sent to the terminal; of one that has sent very many, the last.
     pub fn sent(&self) -> Vec<u8> {
         self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Forgets every byte that was sent so far: a program that runs for long sends many.
-    pub fn forget_sent(&self) {
-        *self.raw.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
     }
 
     /// Waits until the screen shows a text.
@@ -160,7 +155,8 @@ pub fn modes(sent: &[u8]) -> Vec<String> {
         .collect()
 }
 
-fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuilder {
+/// A program that finds no settings of the person who runs the tests.
+pub fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuilder {
     let mut command = CommandBuilder::new(program);
     command.args(arguments);
     for name in ["NO_COLOR", "ZOOKEEPER_CONNECT", "LOCKSCOPE_AUTH", "LOCKSCOPE_AUTH_FILE", "LC_ALL", "LC_CTYPE"] {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::harness::process::process_runs;
-use crate::harness::terminal::Terminal;
+use crate::harness::terminal::{Terminal, with_usual_environment};
 use crate::knowledge::Knowledge;
 use crate::locks::SINGLE;
 
@@ -37,7 +37,10 @@ impl Console {
         fs::create_dir(&folder).expect("the folder is writable");
         // The past is kept in so little memory that the bound is reached within minutes.
         let arguments = ["--connect", connect, "--lock", SINGLE, "--session-timeout", "10s", "--past-memory", "4MiB"];
-        let terminal = Terminal::lockscope_in(&folder, &arguments, COLUMNS, ROWS);
+        let mut command = with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), &arguments);
+        // Exported files come to lie there.
+        command.cwd(&folder);
+        let terminal = Terminal::start(command, COLUMNS, ROWS);
         let pid = terminal.id();
         Self { terminal, pid, folder }
     }
@@ -54,10 +57,9 @@ impl Console {
         self.terminal.text()
     }
 
-    /// Presses some key, and forgets what was sent to the terminal so far.
+    /// Presses some key.
     pub fn look_around(&mut self, random: &mut fastrand::Rng) {
         self.terminal.press(KEYS[random.usize(..KEYS.len())]);
-        self.terminal.forget_sent();
     }
 
     /// What it exports, while its screen says that this is live.
