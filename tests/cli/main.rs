@@ -1,6 +1,7 @@
 //! The program without a server: arguments, settings, exit codes, sentences on stderr, closed pipes.
 
 mod files;
+mod package;
 mod recordings;
 
 use std::fs::{self, Permissions};

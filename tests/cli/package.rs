@@ -1,0 +1,127 @@
+//! What the Debian package is made of: everything is there, scripts can be read, and the unit starts what the program knows.
+//! `tests/package` builds and installs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use toml::Table;
+
+use crate::{home, ran};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn metadata() -> Table {
+    let manifest: Table = text("Cargo.toml").parse().expect("TOML");
+    manifest["package"]["metadata"]["deb"].as_table().expect("the package's table").clone()
+}
+
+/// The values of a key of the unit, in order.
+fn values(key: &str) -> Vec<String> {
+    let unit = text("assets/package/lockscope.service");
+    let lines = unit.lines().filter_map(|line| line.split_once('='));
+    lines.filter(|(name, _)| *name == key).map(|(_, value)| value.to_owned()).collect()
+}
+
+#[test]
+fn every_file_of_the_package_is_there_and_every_config_file_is_one_of_them() {
+    let metadata = metadata();
+    let assets = metadata["assets"].as_array().expect("a list");
+    let mut installed = Vec::new();
+    for asset in assets {
+        let [from, to] = [0, 1].map(|at| asset[at].as_str().expect("text"));
+        let name = Path::new(from).file_name().expect("a name").to_str().expect("text");
+        installed.push(if to.ends_with('/') { format!("/{to}{name}") } else { format!("/{to}") });
+        if let Some(folder) = from.strip_suffix("/*.md") {
+            assert!(repository().join(folder).is_dir(), "{from}");
+        } else if !from.starts_with("target/") {
+            assert!(repository().join(from).is_file(), "{from}");
+        }
+    }
+    for file in metadata["conf-files"].as_array().expect("a list") {
+        assert!(installed.iter().any(|path| Some(&**path) == file.as_str()), "{file:?} is not among {installed:?}");
+    }
+    for key in ["changelog", "license-file"] {
+        assert!(repository().join(metadata[key].as_str().expect("text")).is_file(), "{key}");
+    }
+}
+
+#[test]
+fn the_changelog_begins_with_the_version_of_the_program() {
+    let begin = format!("lockscope ({}-", env!("CARGO_PKG_VERSION"));
+    assert!(
+        text("assets/package/changelog").starts_with(&begin),
+        "assets/package/changelog does not begin with {begin}"
+    );
+}
+
+#[test]
+fn shells_can_read_the_scripts_of_the_package() {
+    for (shell, script) in [
+        ("sh", "assets/package/postinst"),
+        ("sh", "assets/package/postrm"),
+        ("bash", "assets/package/build"),
+        ("bash", "tests/package"),
+    ] {
+        let read = Command::new(shell).arg("-n").arg(repository().join(script)).output().expect("a shell");
+        assert!(read.status.success(), "{script}: {}", String::from_utf8_lossy(&read.stderr));
+    }
+    for script in ["postinst", "postrm"] {
+        assert!(text(&format!("assets/package/{script}")).contains("\n#DEBHELPER#\n"), "{script} leaves the unit out");
+    }
+}
+
+#[test]
+fn the_unit_starts_a_command_that_the_program_takes_and_tells_it_what_it_understands() {
+    let [start] = &values("ExecStart")[..] else { panic!("one command") };
+    let default = text("assets/package/default");
+    let options = default.lines().find_map(|line| line.strip_prefix("RECORD_OPTIONS=")).expect("its options");
+    let start = start.replace("$RECORD_OPTIONS", options.trim_matches('"'));
+    let words: Vec<&str> = start.split(' ').collect();
+    assert_eq!(words[0], "/usr/bin/lockscope");
+    let home = home();
+    let mut command = crate::lockscope(home.path(), &words[1..]);
+    command.arg("--help");
+    assert_eq!(ran(command).0, 0, "{start}");
+    // Whatever it may not write or read would keep it from starting on the first machine and not here.
+    let state = PathBuf::from("/var/lib").join(&values("StateDirectory")[0]);
+    assert!(
+        words.iter().any(|word| Path::new(word).starts_with(&state)),
+        "{start} records outside {}",
+        state.display()
+    );
+    assert_eq!(values("ExecReload"), ["/bin/kill -HUP $MAINPID"]);
+    assert_eq!((values("User"), values("Group")), (vec!["lockscope".to_owned()], vec!["lockscope".to_owned()]));
+    let installer = text("assets/package/postinst");
+    assert!(installer.contains("adduser") && installer.contains(state.to_str().expect("text")), "{installer}");
+}
+
+#[test]
+fn the_config_of_the_service_is_right_and_so_is_each_line_that_is_commented_out() {
+    let home = home();
+    let config = text("assets/package/config.toml");
+    let all: Vec<&str> = config
+        .lines()
+        .map(|line| {
+            line.strip_prefix('#')
+                .filter(|rest| rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ')))
+                .unwrap_or(line)
+        })
+        .collect();
+    for text in [config.clone(), all.join("\n")] {
+        let path = home.path().join("config.toml");
+        fs::write(&path, &text).expect("it is written");
+        let (code, out, stderr) =
+            ran(crate::lockscope(home.path(), &["--config", path.to_str().expect("text"), "--config-check"]));
+        assert_eq!(code, 0, "{out}{stderr}");
+        let entries: Table = text.parse().expect("TOML");
+        assert!(entries.contains_key("connect"));
+    }
+    assert!(all.join("\n").parse::<Table>().expect("TOML").len() > 5);
+}
