@@ -1,4 +1,4 @@
-//! AdminServer: one command to one server by HTTP, bounded in time and in bytes.
+//! AdminServer: one command to one server by HTTP or HTTPS, bounded in time and in bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,26 +10,36 @@ use hyper::client::conn::http1::handshake;
 use hyper::header::{ACCEPT, HOST};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
+use super::dial::Stream;
+use super::fault::ServerFault;
 use super::four_letter::QuestionLimits;
+use super::tls;
 use crate::server_view::admin::BadAnswer;
 
 /// The part of a template that stands for the server's host.
 const HOST_PLACEHOLDER: &str = "HOST";
 
+/// How the address of an AdminServer begins that is asked over TLS.
+const HTTPS: &str = "https://";
+
 /// Why a text does not say where AdminServer is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own host"
+    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands (or https://...), where HOST stands for each server's own host"
 )]
 pub struct BadAdminUrl {
     text: String,
     why: &'static str,
 }
 
-/// Where each server's AdminServer is: `http://HOST:8080/commands`, where `HOST` stands for each server's host.
+/// Where each server's AdminServer is: `http://HOST:8080/commands`, or the same with `https`, where `HOST` stands for each
+/// server's host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminUrl(String);
 
@@ -44,10 +54,7 @@ impl FromStr for AdminUrl {
 
     fn from_str(text: &str) -> Result<Self, BadAdminUrl> {
         let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
-        if text.starts_with("https:") {
-            return bad("AdminServer can be asked over plain HTTP only");
-        }
-        let rest = text.strip_prefix("http://").unwrap_or_default();
+        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix(HTTPS)).unwrap_or_default();
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {
             return bad("it must not contain a user name");
@@ -58,8 +65,13 @@ impl FromStr for AdminUrl {
         }
         let url = Self(text.trim_end_matches('/').to_owned());
         match url.of("localhost", "ruok").parse::<Uri>() {
-            Ok(uri) if uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()) => Ok(url),
-            Ok(_) => bad("it does not start with http:// and a host"),
+            Ok(uri)
+                if matches!(uri.scheme_str(), Some("http" | "https"))
+                    && uri.host().is_some_and(|host| !host.is_empty()) =>
+            {
+                Ok(url)
+            }
+            Ok(_) => bad("it does not start with http:// or https:// and a host"),
             Err(_) => bad("it is not a URL"),
         }
     }
@@ -79,6 +91,11 @@ impl AdminUrl {
         } else {
             self.0.replace(HOST_PLACEHOLDER, host)
         }
+    }
+
+    /// Whether it is asked over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.0.starts_with(HTTPS)
     }
 
     fn of(&self, host: &str, command: &str) -> String {
@@ -104,13 +121,27 @@ pub enum AdminError {
     #[error("{0} is not asked: {NOT_FOLLOWED}")]
     NotFollowed(String),
     /// It answered with an HTTP status other than 200.
-    #[error("{url} answered with status {status}")]
+    #[error("{url} answered with status {status}{}", status_advice(url, *status))]
     Status {
         /// The address of the command.
         url: String,
         /// The HTTP status.
         status: u16,
     },
+    /// It is to be asked over TLS, and there is no authority to check it by.
+    #[error("{0} needs an authority to check the server by: name its PEM file with --tls-ca")]
+    NoAuthority(String),
+    /// The TLS handshake failed.
+    #[error("{url} {fault}")]
+    Tls {
+        /// The address of the command.
+        url: String,
+        /// What is the matter there.
+        fault: ServerFault,
+    },
+    /// It does not speak TLS.
+    #[error("{0} does not speak TLS: write http:// in --admin-url, or turn on admin.portUnification in the servers' config")]
+    PlainOnly(String),
     /// Its answer is longer than what may be read.
     #[error("{url} answered more than {most} bytes")]
     TooLong {
@@ -137,6 +168,15 @@ pub enum AdminError {
     },
 }
 
+/// A server that wants HTTPS leads whoever asks by plain HTTP there.
+fn status_advice(url: &str, status: u16) -> &'static str {
+    if (300..400).contains(&status) && !url.starts_with(HTTPS) {
+        ", which leads elsewhere: where AdminServer wants TLS (admin.forceHttps), write https:// in --admin-url"
+    } else {
+        ""
+    }
+}
+
 /// What AdminServer answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -146,38 +186,53 @@ pub struct Reply {
     pub took: Duration,
 }
 
-/// Asks one AdminServer one command, on a connection of its own. Cancel safe.
+/// How an AdminServer is asked over TLS.
+pub(super) struct AdminTls<'a> {
+    pub(super) connector: &'a TlsConnector,
+    /// Whether it shows a certificate of ours.
+    pub(super) has_certificate: bool,
+}
+
+/// Asks one AdminServer one command, on a connection of its own; `tls` counts where the address begins with `https`. Cancel
+/// safe.
 ///
 /// # Errors
 ///
 /// Also when the answer reaches a limit: half a JSON document cannot be read.
-pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
-    get_from(url, (host, NamedBy::User), command, limits).await
-}
-
-/// As [`get`], from a host that may be named by somebody else than the user.
 pub(super) async fn get_from(
     url: &AdminUrl,
+    tls: Option<&AdminTls<'_>>,
     (host, named_by): (&str, NamedBy),
     command: &str,
     limits: QuestionLimits,
 ) -> Result<Reply, AdminError> {
     // Without a place for the server's host, the address is the user's.
     let named_by = if url.0.contains(HOST_PLACEHOLDER) { named_by } else { NamedBy::User };
+    let is_secure = url.is_secure();
     let url = url.of(host, command);
+    let tls = match tls {
+        _ if !is_secure => None,
+        Some(tls) => Some(tls),
+        None => return Err(AdminError::NoAuthority(url)),
+    };
     let deadline = Instant::now() + limits.within;
-    match timeout_at(deadline, exchange(&url, named_by, limits.bytes)).await {
+    match timeout_at(deadline, exchange(&url, tls, named_by, limits.bytes)).await {
         Ok(answer) => answer,
         Err(_) => Err(AdminError::Silent { url, within: limits.within }),
     }
 }
 
-async fn exchange(url: &str, named_by: NamedBy, most: usize) -> Result<Reply, AdminError> {
+async fn exchange(
+    url: &str,
+    tls: Option<&AdminTls<'_>>,
+    named_by: NamedBy,
+    most: usize,
+) -> Result<Reply, AdminError> {
     let io = |why: String| AdminError::Io { url: url.to_owned(), why };
     let uri: Uri = url.parse().map_err(|_| io("it is not a URL".to_owned()))?;
     let host = uri.host().unwrap_or_default();
     let called = Instant::now();
-    let address = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+    let address = format!("{host}:{}", uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }));
     let stream = call(&address, named_by).await.map_err(|error| match error {
         NotCalled::NotFollowed => AdminError::NotFollowed(url.to_owned()),
         NotCalled::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
@@ -186,6 +241,10 @@ async fn exchange(url: &str, named_by: NamedBy, most: usize) -> Result<Reply, Ad
         NotCalled::Io(error) => io(error.to_string()),
     })?;
     let there_and_back = called.elapsed();
+    let stream: Box<dyn Stream> = match tls {
+        Some(tls) => secured(url, tls, host, stream).await?,
+        None => Box::new(stream),
+    };
     let asked = Instant::now();
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| io(error.to_string()))?;
     let request = Request::get(uri.path())
@@ -208,6 +267,20 @@ async fn exchange(url: &str, named_by: NamedBy, most: usize) -> Result<Reply, Ad
     Ok(Reply { bytes, took: asked.elapsed().saturating_sub(there_and_back) })
 }
 
+async fn secured(url: &str, tls: &AdminTls<'_>, host: &str, stream: TcpStream) -> Result<Box<dyn Stream>, AdminError> {
+    let io = |why: String| AdminError::Io { url: url.to_owned(), why };
+    let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
+    let name = name.map_err(|_| io("no certificate can name its host".to_owned()))?;
+    match tls.connector.connect(name, stream).await {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(match tls::fault_of(&error, tls.has_certificate) {
+            Some(ServerFault::WantsPlain) => AdminError::PlainOnly(url.to_owned()),
+            Some(fault) => AdminError::Tls { url: url.to_owned(), fault },
+            None => io(error.to_string()),
+        }),
+    }
+}
+
 async fn read(url: &str, mut body: Incoming, most: usize) -> Result<Vec<u8>, AdminError> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -227,6 +300,10 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    async fn get(url: &AdminUrl, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
+        get_from(url, None, ("127.0.0.1", NamedBy::User), command, limits).await
+    }
 
     /// Answers each connection with these bytes, and closes it or stays.
     async fn serve(answer: &'static str, closes: bool) -> AdminUrl {
@@ -249,7 +326,7 @@ mod tests {
     async fn ask(answer: &'static str, closes: bool) -> Result<Vec<u8>, AdminError> {
         let url = serve(answer, closes).await;
         let limits = QuestionLimits { within: Duration::from_millis(300), bytes: 10 };
-        get(&url, "127.0.0.1", "dump", limits).await.map(|reply| reply.bytes)
+        get(&url, "dump", limits).await.map(|reply| reply.bytes)
     }
 
     #[tokio::test]
@@ -275,6 +352,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_leads_to_https_is_to_be_asked_by_it_and_that_needs_an_authority() {
+        let moved = "HTTP/1.1 302 Found\r\nLocation: https://zk1:8080/\r\nContent-Length: 0\r\n\r\n";
+        let told = ask(moved, true).await.expect_err("moved").to_string();
+        assert!(told.contains("status 302") && told.contains("write https:// in --admin-url"), "{told}");
+        let url: AdminUrl = "https://HOST:8080/commands".parse().expect("an address");
+        let told = get(&url, "dump", QuestionLimits::default()).await.expect_err("no authority").to_string();
+        assert!(told.starts_with("https://127.0.0.1:8080/commands/dump") && told.contains("--tls-ca"), "{told}");
+    }
+
+    #[tokio::test]
     async fn an_answer_sends_no_question_elsewhere() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = elsewhere.local_addr().expect("an address");
@@ -288,7 +375,7 @@ mod tests {
         ];
         for answer in answers {
             let url = serve(answer.leak(), true).await;
-            let _ = get(&url, "127.0.0.1", "leader", QuestionLimits::default()).await;
+            let _ = get(&url, "leader", QuestionLimits::default()).await;
         }
         let visited = tokio::time::timeout(Duration::from_millis(100), elsewhere.accept()).await;
         assert!(visited.is_err(), "somebody came");
@@ -304,7 +391,8 @@ mod tests {
             "http://a/HOST/b",
             "http://me:secret@a/b",
             "zk1",
-            "https://zk1/commands",
+            "https://me:secret@zk1/commands",
+            "https:///x",
             "ftp://a/b",
             "http:///x",
             "http://a b/",

@@ -7,13 +7,14 @@ use tokio::time::Instant;
 use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport};
-use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
+use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::QuestionLimits;
 
 /// One server, while its AdminServer is asked.
 struct ByHttp<'a> {
     url: &'a AdminUrl,
+    tls: Option<&'a AdminTls<'a>>,
     host: &'a str,
     named_by: NamedBy,
     limits: QuestionLimits,
@@ -30,14 +31,14 @@ struct HttpReply {
 /// Asks one AdminServer all commands; first what the server is, then the rest at the same time. An error when not even that is
 /// answered; what it cost is counted either way.
 pub(super) async fn by_http(
-    url: &AdminUrl,
+    (url, tls): (&AdminUrl, Option<&AdminTls<'_>>),
     (host, named_by): (&str, NamedBy),
     limits: QuestionLimits,
     wanted: WantedAnswers,
     load: &mut Load,
 ) -> Result<RoundAnswers, AdminError> {
-    let answers = RoundAnswers::new(AskedBy::Http, Transport::Plain);
-    let mut asking = ByHttp { url, host, named_by, limits, load, answers };
+    let answers = RoundAnswers::new(AskedBy::Http, if url.is_secure() { Transport::Tls } else { Transport::Plain });
+    let mut asking = ByHttp { url, tls, host, named_by, limits, load, answers };
     let asked = asking.ask("server_stats").await;
     asking.answers.server = asking.take(asked, admin::server_stats)?;
     asking.ask_the_rest(wanted).await;
@@ -79,7 +80,7 @@ impl ByHttp<'_> {
 
     async fn ask(&self, command: &str) -> HttpReply {
         let began = Instant::now();
-        let result = get_from(self.url, (self.host, self.named_by), command, self.limits).await;
+        let result = get_from(self.url, self.tls, (self.host, self.named_by), command, self.limits).await;
         HttpReply { result, elapsed: began.elapsed() }
     }
 

@@ -15,6 +15,7 @@ use crate::server_view::{
     AskedBy, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, Transport, WatchedPath,
 };
 use crate::time::now;
+use crate::zk::admin::AdminTls;
 use crate::zk::connect_string::ConnectString;
 use crate::zk::four_letter::AskError;
 use crate::zk::tls;
@@ -211,7 +212,15 @@ impl Member {
 
     async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
         let Some(host) = &self.address.admin_host else { return Err(self.address.why_no_http()) };
-        by_http(&self.options.admin, (host, self.address.named_by), self.options.limits, wanted, load)
+        let files = self.options.connection.tls.as_ref().filter(|_| self.options.admin.is_secure());
+        let connector = match files {
+            Some(files) => Some(tls::connector(files).await.map_err(|error| error.to_string())?),
+            None => None,
+        };
+        let has_certificate = files.is_some_and(|files| files.cert.is_some());
+        let tls = connector.as_ref().map(|connector| AdminTls { connector, has_certificate });
+        let at = (&self.options.admin, tls.as_ref());
+        by_http(at, (host, self.address.named_by), self.options.limits, wanted, load)
             .await
             .map_err(|error| error.to_string())
     }
