@@ -1,7 +1,7 @@
 //! AdminServer: one command to one server by HTTP or HTTPS, bounded in time and in bytes.
 
-use std::fmt;
-use std::str::FromStr;
+mod url;
+
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
@@ -15,93 +15,13 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+pub use self::url::{AdminUrl, BadAdminUrl};
 use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
 use super::dial::Stream;
 use super::fault::ServerFault;
 use super::four_letter::QuestionLimits;
 use super::tls;
 use crate::server_view::admin::BadAnswer;
-
-/// The part of a template that stands for the server's host.
-const HOST_PLACEHOLDER: &str = "HOST";
-
-/// How the address of an AdminServer begins that is asked over TLS.
-const HTTPS: &str = "https://";
-
-/// Why a text does not say where AdminServer is.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands (or https://...), where HOST stands for each server's own host"
-)]
-pub struct BadAdminUrl {
-    text: String,
-    why: &'static str,
-}
-
-/// Where each server's AdminServer is: `http://HOST:8080/commands`, or the same with `https`, where `HOST` stands for each
-/// server's host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdminUrl(String);
-
-impl Default for AdminUrl {
-    fn default() -> Self {
-        Self("http://HOST:8080/commands".to_owned())
-    }
-}
-
-impl FromStr for AdminUrl {
-    type Err = BadAdminUrl;
-
-    fn from_str(text: &str) -> Result<Self, BadAdminUrl> {
-        let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
-        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix(HTTPS)).unwrap_or_default();
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if authority.contains('@') {
-            return bad("it must not contain a user name");
-        }
-        // A host name that comes from the ensemble must not become part of a path.
-        if path.contains(HOST_PLACEHOLDER) {
-            return bad("HOST may stand only in place of the host");
-        }
-        let url = Self(text.trim_end_matches('/').to_owned());
-        match url.of("localhost", "ruok").parse::<Uri>() {
-            Ok(uri)
-                if matches!(uri.scheme_str(), Some("http" | "https"))
-                    && uri.host().is_some_and(|host| !host.is_empty()) =>
-            {
-                Ok(url)
-            }
-            Ok(_) => bad("it does not start with http:// or https:// and a host"),
-            Err(_) => bad("it is not a URL"),
-        }
-    }
-}
-
-impl fmt::Display for AdminUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl AdminUrl {
-    /// The commands of the server on that host.
-    pub fn at(&self, host: &str) -> String {
-        if host.contains(':') {
-            self.0.replace(HOST_PLACEHOLDER, &format!("[{host}]"))
-        } else {
-            self.0.replace(HOST_PLACEHOLDER, host)
-        }
-    }
-
-    /// Whether it is asked over TLS.
-    pub fn is_secure(&self) -> bool {
-        self.0.starts_with(HTTPS)
-    }
-
-    fn of(&self, host: &str, command: &str) -> String {
-        format!("{}/{command}", self.at(host))
-    }
-}
 
 /// Why AdminServer gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,7 +41,7 @@ pub enum AdminError {
     #[error("{0} is not asked: {NOT_FOLLOWED}")]
     NotFollowed(String),
     /// It answered with an HTTP status other than 200.
-    #[error("{url} answered with status {status}{}", status_advice(url, *status))]
+    #[error("{url} answered with status {status}")]
     Status {
         /// The address of the command.
         url: String,
@@ -139,8 +59,15 @@ pub enum AdminError {
         /// What is the matter there.
         fault: ServerFault,
     },
+    /// It does not speak plain HTTP.
+    #[error(
+        "{0} does not speak plain HTTP: where AdminServer wants TLS (admin.forceHttps), write https:// in --admin-url"
+    )]
+    NotHttp(String),
     /// It does not speak TLS.
-    #[error("{0} does not speak TLS: write http:// in --admin-url, or turn on admin.portUnification in the servers' config")]
+    #[error(
+        "{0} does not speak TLS: write http:// in --admin-url, or turn on admin.portUnification in the servers' config"
+    )]
     PlainOnly(String),
     /// Its answer is longer than what may be read.
     #[error("{url} answered more than {most} bytes")]
@@ -166,15 +93,6 @@ pub enum AdminError {
         /// What is wrong.
         bad: BadAnswer,
     },
-}
-
-/// A server that wants HTTPS leads whoever asks by plain HTTP there.
-fn status_advice(url: &str, status: u16) -> &'static str {
-    if (300..400).contains(&status) && !url.starts_with(HTTPS) {
-        ", which leads elsewhere: where AdminServer wants TLS (admin.forceHttps), write https:// in --admin-url"
-    } else {
-        ""
-    }
 }
 
 /// What AdminServer answered.
@@ -207,7 +125,7 @@ pub(super) async fn get_from(
     limits: QuestionLimits,
 ) -> Result<Reply, AdminError> {
     // Without a place for the server's host, the address is the user's.
-    let named_by = if url.0.contains(HOST_PLACEHOLDER) { named_by } else { NamedBy::User };
+    let named_by = if url.has_placeholder() { named_by } else { NamedBy::User };
     let is_secure = url.is_secure();
     let url = url.of(host, command);
     let tls = match tls {
@@ -222,12 +140,7 @@ pub(super) async fn get_from(
     }
 }
 
-async fn exchange(
-    url: &str,
-    tls: Option<&AdminTls<'_>>,
-    named_by: NamedBy,
-    most: usize,
-) -> Result<Reply, AdminError> {
+async fn exchange(url: &str, tls: Option<&AdminTls<'_>>, named_by: NamedBy, most: usize) -> Result<Reply, AdminError> {
     let io = |why: String| AdminError::Io { url: url.to_owned(), why };
     let uri: Uri = url.parse().map_err(|_| io("it is not a URL".to_owned()))?;
     let host = uri.host().unwrap_or_default();
@@ -252,8 +165,11 @@ async fn exchange(
         .header(ACCEPT, "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|error| io(error.to_string()))?;
+    let no_answer = |error: hyper::Error| {
+        if error.is_parse() && tls.is_none() { AdminError::NotHttp(url.to_owned()) } else { io(error.to_string()) }
+    };
     let answer = async {
-        let response = sender.send_request(request).await.map_err(|error| io(error.to_string()))?;
+        let response = sender.send_request(request).await.map_err(no_answer)?;
         if response.status() != StatusCode::OK {
             return Err(AdminError::Status { url: url.to_owned(), status: response.status().as_u16() });
         }
@@ -262,7 +178,7 @@ async fn exchange(
     // The connection must be polled for the answer to come; both end with this future.
     let bytes = tokio::select! {
         bytes = answer => bytes?,
-        Err(error) = connection => return Err(io(error.to_string())),
+        Err(error) = connection => return Err(no_answer(error)),
     };
     Ok(Reply { bytes, took: asked.elapsed().saturating_sub(there_and_back) })
 }
@@ -345,17 +261,18 @@ mod tests {
         assert!(matches!(status, AdminError::Status { status: 403, .. }), "{status}");
         let silent = ask("", false).await.expect_err("silent");
         assert!(matches!(silent, AdminError::Silent { .. }), "{silent}");
-        for answer in ["", "rubbish\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"] {
+        let foreign = ask("rubbish\r\n\r\n", true).await.expect_err("no HTTP");
+        assert!(matches!(foreign, AdminError::NotHttp(_)), "{foreign}");
+        for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"] {
             let error = ask(answer, true).await.expect_err("no answer");
             assert!(matches!(error, AdminError::Io { .. }), "{answer:?}: {error}");
         }
     }
 
     #[tokio::test]
-    async fn whoever_leads_to_https_is_to_be_asked_by_it_and_that_needs_an_authority() {
-        let moved = "HTTP/1.1 302 Found\r\nLocation: https://zk1:8080/\r\nContent-Length: 0\r\n\r\n";
-        let told = ask(moved, true).await.expect_err("moved").to_string();
-        assert!(told.contains("status 302") && told.contains("write https:// in --admin-url"), "{told}");
+    async fn who_wants_tls_is_to_be_asked_by_https_and_that_needs_an_authority() {
+        let told = ask("\u{15}\u{3}\u{3}\0\u{2}\u{2}P", true).await.expect_err("an alert of TLS").to_string();
+        assert!(told.contains("does not speak plain HTTP") && told.contains("write https:// in --admin-url"), "{told}");
         let url: AdminUrl = "https://HOST:8080/commands".parse().expect("an address");
         let told = get(&url, "dump", QuestionLimits::default()).await.expect_err("no authority").to_string();
         assert!(told.starts_with("https://127.0.0.1:8080/commands/dump") && told.contains("--tls-ca"), "{told}");
@@ -379,25 +296,5 @@ mod tests {
         }
         let visited = tokio::time::timeout(Duration::from_millis(100), elsewhere.accept()).await;
         assert!(visited.is_err(), "somebody came");
-    }
-
-    #[test]
-    fn an_address_stands_for_every_server() {
-        let url = AdminUrl::default();
-        assert_eq!(url.of("zk1", "dump"), "http://zk1:8080/commands/dump");
-        assert_eq!(url.of("::1", "dump"), "http://[::1]:8080/commands/dump");
-        for text in [
-            "",
-            "http://a/HOST/b",
-            "http://me:secret@a/b",
-            "zk1",
-            "https://me:secret@zk1/commands",
-            "https:///x",
-            "ftp://a/b",
-            "http:///x",
-            "http://a b/",
-        ] {
-            assert!(text.parse::<AdminUrl>().is_err(), "{text}");
-        }
     }
 }
