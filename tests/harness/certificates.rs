@@ -28,7 +28,7 @@ impl Certificates {
         authority(folder, "ca");
         authority(folder, "stranger");
         for (name, usage) in [("server", "serverAuth"), ("client", "clientAuth")] {
-            signed(folder, name, usage);
+            signed(folder, name, usage, "ca");
         }
         let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
         let certificate = fs::read_to_string(folder.join("server.crt")).expect("openssl wrote it");
@@ -40,6 +40,12 @@ impl Certificates {
             stranger: folder.join("stranger.pem"),
         }
     }
+}
+
+/// Makes a client's certificate and key that the authority of no server here signed.
+pub fn foreign_client(folder: &Path) -> [PathBuf; 2] {
+    signed(folder, "foreign", "clientAuth", "stranger");
+    ["foreign.crt", "foreign.key"].map(|file| folder.join(file))
 }
 
 /// Writes a certificate for the server anew, by the same authority, that is valid for these days (`YYYYMMDD`) and names.
@@ -77,14 +83,15 @@ fn authority(folder: &Path, name: &str) {
     openssl(folder, &["req", "-x509", "-subj", &subject, "-days", "2", "-keyout", &key, "-out", &out], true);
 }
 
-fn signed(folder: &Path, name: &str, usage: &str) {
+fn signed(folder: &Path, name: &str, usage: &str, authority: &str) {
     let (key, request, certificate) = (format!("{name}.key"), format!("{name}.csr"), format!("{name}.crt"));
     let subject = format!("/CN={name}");
     openssl(folder, &["req", "-subj", &subject, "-keyout", &key, "-out", &request], true);
     let extensions = format!("{name}.ext");
     let text = format!("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage={usage}\n");
     fs::write(folder.join(&extensions), text).expect("the folder is writable");
-    let sign = ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+    let [ca, ca_key] = ["pem", "key"].map(|kind| format!("{authority}.{kind}"));
+    let sign = ["x509", "-req", "-in", &request, "-CA", &ca, "-CAkey", &ca_key, "-CAcreateserial"];
     let out = ["-days", "2", "-extfile", &extensions, "-out", &certificate];
     openssl(folder, &[&sign[..], &out[..]].concat(), false);
 }

@@ -26,8 +26,8 @@ pub struct Ensemble {
     ports: Ports,
     /// Lines of `zoo.cfg` besides those that every server has.
     lines: Vec<String>,
-    /// Whether a member that is alone serves reads.
-    read_only_mode: bool,
+    /// System properties of each member's JVM, as `NAME=VALUE`.
+    properties: [Vec<String>; MEMBERS],
 }
 
 #[derive(Debug)]
@@ -54,22 +54,27 @@ impl Ensemble {
 
     /// As `start`, with more lines of `zoo.cfg`.
     pub fn with(lines: &[&str]) -> Self {
-        Self::set_up(lines, false)
+        Self::set_up(lines, Default::default())
     }
 
     /// As `start`; a member that is alone serves reads.
     pub fn with_read_only_mode() -> Self {
-        Self::set_up(&[], true)
+        Self::set_up(&[], [(); MEMBERS].map(|()| vec!["readonlymode.enabled=true".to_owned()]))
     }
 
-    fn set_up(lines: &[&str], read_only_mode: bool) -> Self {
+    /// As `start`, with system properties of each member's JVM, as `NAME=VALUE`.
+    pub fn with_properties(properties: [Vec<String>; MEMBERS]) -> Self {
+        Self::set_up(&[], properties)
+    }
+
+    fn set_up(lines: &[&str], properties: [Vec<String>; MEMBERS]) -> Self {
         let members = (1..=MEMBERS).map(|number| Member {
             host: Ipv4Addr::new(127, 0, 0, u8::try_from(number).expect("there are few")),
             folder: tempfile::Builder::new().prefix("lockscope-member-").tempdir().expect("a folder").keep(),
             process: None,
         });
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
-        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines, read_only_mode };
+        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines, properties };
         for _ in 0..ATTEMPTS {
             (0..MEMBERS).for_each(|member| ensemble.launch(member));
             if (0..MEMBERS).all(|member| ensemble.serves(member)) {
@@ -163,7 +168,7 @@ impl Ensemble {
     }
 
     fn launch(&mut self, number: usize) {
-        let (text, read_only_mode) = (self.zoo_cfg(number), self.read_only_mode);
+        let (text, properties) = (self.zoo_cfg(number), &self.properties[number]);
         let member = &mut self.members[number];
         let (config, data) = (member.folder.join("zoo.cfg"), member.folder.join("data"));
         fs::create_dir_all(&data).expect("the folder is writable");
@@ -171,9 +176,7 @@ impl Ensemble {
         fs::write(&config, text).expect("the folder is writable");
         let mut command = java(256);
         command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
-        if read_only_mode {
-            command.push("-Dreadonlymode.enabled=true".to_owned());
-        }
+        command.extend(properties.iter().map(|property| format!("-D{property}")));
         command.extend(["-cp".to_owned(), class_path(&JARS)]);
         command.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         command.push(config.display().to_string());

@@ -127,14 +127,16 @@ impl Settings {
             ports.plain,
         );
         if let Some(clients) = self.tls {
+            // Those of the quorum are AdminServer's too.
+            let [server, authority] =
+                [Certificates::SERVER, Certificates::AUTHORITY].map(|file| folder.join(file).display().to_string());
             let _ = writeln!(
                 text,
                 "secureClientPort={}\nsecureClientPortAddress=127.0.0.1\n\
                  serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
-                 ssl.keyStore.location={}\nssl.trustStore.location={}\nssl.clientAuth={}",
+                 ssl.keyStore.location={server}\nssl.trustStore.location={authority}\nssl.clientAuth={}\n\
+                 ssl.quorum.keyStore.location={server}\nssl.quorum.trustStore.location={authority}",
                 ports.secure,
-                folder.join(Certificates::SERVER).display(),
-                folder.join(Certificates::AUTHORITY).display(),
                 clients.name(),
             );
         }

@@ -16,6 +16,7 @@ mod observe;
 mod relay_faults;
 mod relays;
 mod sandbox;
+mod security;
 mod server_view;
 mod servers;
 mod shown;

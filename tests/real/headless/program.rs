@@ -43,6 +43,15 @@ impl Ended {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
     }
 
+    /// As `refused`, also of a recorder, which names its file before it connects, and has an exit code of its own.
+    pub fn refused_at_connecting(mut self) -> String {
+        if self.out.starts_with("{\"recording\":") {
+            assert_eq!(self.code, Some(75), "a service manager shall start it again: {}", self.stderr);
+            (self.code, self.out) = (Some(2), String::new());
+        }
+        self.refused()
+    }
+
     /// The one sentence that it said instead of doing anything, but for what it says while it still tries to connect.
     pub fn refused(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.stderr);
