@@ -78,7 +78,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`record`] | The stream of changes in a file: written, bounded, and played back as the same stream. | `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `text`, `time`, `znode` |
 | [`incident`] | What a recording says of a time as a page to hand over, and as trace events: who held, who waited for whom, and why. Pure. | `record`, `report`, `text`, `znode` |
 | [`exporter`] | Serves metrics over HTTP: who may ask, and what is answered. | `files`, `metrics`, `znode` |
-| [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
+| [`zk`] | Connecting: session, identities and logins, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
 | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
 | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `text`, `time`, `znode` |
@@ -109,7 +109,7 @@ snapshot, watch, check <-- report <-- queue, diagnose
 - What a change means or costs: `queue::apply`, `queue::chain`.
 - When the ensemble is asked what: `observe::follow`; the servers about themselves: `zk::survey`.
 - Why a lock is called stuck: a file in [`diagnose`] for each finding.
-- What is taken from a server, and who may use a connection: `zk::transport`.
+- What is taken from a server, and who may use a connection: `zk::transport`; a login by Kerberos: `zk::kerberos`.
 - How a lock works: [`lock`]; what test clients do and count: [`contend`].
 - What may be deleted, and how it is confirmed: [`admin`].
 - A key or a command: the one table in `tui::keymap`; footer and help follow.

@@ -273,6 +273,7 @@ mod tests {
             Some("DURATION") => "7s".to_owned(),
             Some("SIZE") => "7MiB".to_owned(),
             Some("PATH") => "/some/where".to_owned(),
+            Some("PRINCIPAL") => "some/where".to_owned(),
             Some("URL") => "http://HOST:7/x".to_owned(),
             Some("BOOL") => "true".to_owned(),
             _ => named.unwrap_or_else(|| "some".to_owned()),

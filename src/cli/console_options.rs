@@ -175,6 +175,9 @@ fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
         tls_ca: None,
         tls_cert: None,
         tls_key: None,
+        kerberos: None,
+        kerberos_server: None,
+        kerberos_principal: None,
         admin_url: None,
         ..given.ensemble.clone()
     };

@@ -67,6 +67,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
         session_timeout: SESSION_TIMEOUT,
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     };
     let tour = Tour::new(Script::built_in(), ZnodePath::root().child(SANDBOX_NODE), true, plays);
     // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use super::duration;
 use super::merge::Merge;
 use super::past_options::PastOptions;
+use crate::zk::ServerPrincipal;
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
@@ -152,11 +153,29 @@ pub(super) struct EnsembleOptions {
     /// Private key of that certificate, PEM; only its owner may be able to read the file
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
+    /// Whether to log in by Kerberos.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide_possible_values = true,
+        help = "Log in by Kerberos, with the tickets of kinit or the keytab that KRB5_CLIENT_KTNAME names; needs a build with the feature gssapi"
+    )]
+    pub kerberos: Option<bool>,
+    /// Kerberos principal of the servers, SERVICE/HOST[@REALM]; _HOST stands for each server's own host [default: zookeeper/_HOST]
+    #[arg(long, value_name = "PRINCIPAL")]
+    #[serde(deserialize_with = "text")]
+    pub kerberos_server: Option<ServerPrincipal>,
+    /// Our own Kerberos principal, where there are several [default: that of the credential cache or the keytab]
+    #[arg(long, value_name = "PRINCIPAL")]
+    pub kerberos_principal: Option<String>,
     /// How to ask the servers about their connections, sessions and watches [default: auto]
     #[arg(long, value_name = "HOW", help_heading = "Servers")]
     #[serde(deserialize_with = "choice")]
     pub server_view: Option<ViewBy>,
-    /// Address of AdminServer; HOST stands for each server's own host [default: http://HOST:8080/commands]
+    /// Address of AdminServer; HOST stands for each server's own host, and https:// for TLS [default: http://HOST:8080/commands]
     #[arg(long, value_name = "URL", help_heading = "Servers")]
     #[serde(deserialize_with = "text")]
     pub admin_url: Option<AdminUrl>,
@@ -172,7 +191,7 @@ pub(super) struct EnsembleOptions {
     pub utc: Option<bool>,
 }
 
-merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, server_view, admin_url, config, log_file, utc);
+merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
 
 /// What the commands take that read the locks below the roots: snapshot, watch and check.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

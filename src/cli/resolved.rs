@@ -18,7 +18,7 @@ use crate::report::Ensemble;
 use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::{SurveyOptions, ViewBy};
-use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
+use crate::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, TlsFiles};
 use crate::znode::ZnodePath;
 
 pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
@@ -91,6 +91,7 @@ pub(super) struct ResolvedOptions {
     pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
     pub tls: Option<TlsFiles>,
+    pub kerberos: Option<KerberosLogin>,
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks although their names do not show it.
     pub locks: Vec<ZnodePath>,
@@ -156,11 +157,16 @@ impl ResolvedOptions {
         // Refused now, not by a screen that has just been opened.
         zk::servers(&connect)?;
         let thresholds = Thresholds::default();
+        // Who says to whom or as whom wants a login.
+        let is_named = ensemble.kerberos_server.is_some() || ensemble.kerberos_principal.is_some();
+        let (server, principal) = (ensemble.kerberos_server.unwrap_or_default(), ensemble.kerberos_principal);
+        let kerberos = ensemble.kerberos.unwrap_or(is_named).then_some(KerberosLogin { server, principal });
         Ok(Self {
             connect,
             session_timeout: ensemble.session_timeout,
             auth,
             tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
+            kerberos,
             roots: once_each(locks.root.filter(|roots| !roots.is_empty()).unwrap_or_else(|| vec![ZnodePath::root()])),
             locks: once_each(locks.lock.unwrap_or_default()),
             thresholds: Thresholds { stuck_after: locks.stuck_after.unwrap_or(thresholds.stuck_after), ..thresholds },
@@ -202,6 +208,7 @@ impl ResolvedOptions {
             ("session-timeout", self.session_timeout != before.session_timeout),
             ("auth-file", self.auth != before.auth),
             ("tls-ca, tls-cert, tls-key", self.tls != before.tls),
+            ("kerberos, kerberos-server, kerberos-principal", self.kerberos != before.kerberos),
             ("root", self.roots != before.roots),
             ("lock", self.locks != before.locks),
             ("recipe", self.recipes != before.recipes),
@@ -227,6 +234,7 @@ impl ResolvedOptions {
             session_timeout: self.session_timeout.unwrap_or(SESSION_TIMEOUT),
             auth: self.auth.load()?,
             tls: self.tls.clone(),
+            kerberos: self.kerberos.clone(),
         })
     }
 

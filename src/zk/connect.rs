@@ -47,7 +47,7 @@ pub(crate) async fn connect_and_gather(
         }
         drop(transport);
     });
-    login::check(&client, &options.auth, &servers, connect_timeout(options)).await?;
+    login::check(&client, options, &servers, connect_timeout(options)).await?;
     check_chroot(&client, &chroot, &mut servers, options).await?;
     Ok((client, servers))
 }
@@ -56,7 +56,7 @@ pub(crate) async fn connect_and_gather(
 /// options'. The session ends with the transport.
 pub(crate) async fn connect_through(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let client = open(transport, options).await?;
-    login::check(&client, &options.auth, &transport.status(), connect_timeout(options)).await?;
+    login::check(&client, options, &transport.status(), connect_timeout(options)).await?;
     check_chroot(&client, &transport.chroot(), &mut transport.status(), options).await?;
     Ok(client)
 }
@@ -154,6 +154,7 @@ mod tests {
             session_timeout: Duration::from_secs(4),
             auth: Vec::new(),
             tls: None,
+            kerberos: None,
         }
     }
 

@@ -3,9 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -13,16 +12,13 @@ use super::call::NamedBy;
 use super::connect_string::{ConnectString, ServerAddress};
 use super::fault::ServerFault;
 use super::four_letter::{self, AskError, FourLetterAnswer, QuestionLimits, Word};
-use super::{ConnectError, ConnectOptions, probe, tls};
+use super::kerberos::{self, KerberosFault, Login};
+use super::stream::Stream;
+use super::{Auth, ConnectError, ConnectOptions, KerberosLogin, probe, tls};
 use crate::znode::ZnodePath;
 
 /// How long a server may take to say why it closed a connection.
 const WHY_CLOSED_TIMEOUT: Duration = Duration::from_millis(1500);
-
-/// A connection to a server.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Opens plain connections, or such over TLS, to the servers of a connect string.
 pub(crate) struct Dialer {
@@ -30,6 +26,7 @@ pub(crate) struct Dialer {
     chroot: Option<ZnodePath>,
     tls: Option<TlsConnector>,
     has_certificate: bool,
+    kerberos: Option<KerberosLogin>,
 }
 
 impl std::fmt::Debug for Dialer {
@@ -39,7 +36,7 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Checks the options and reads the TLS files, where there are any; asks no server.
+    /// Checks the options, reads the TLS files, and looks for a ticket, where they are wanted; asks no server.
     pub(crate) async fn new(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let target = ConnectString::parse(&options.connect, options.tls.is_some())?;
         let secure = target.servers.iter().find(|server| server.tls);
@@ -57,7 +54,24 @@ impl Dialer {
             );
             return Err(ConnectError::BadTls(why));
         }
-        Ok(Self { servers: target.servers, chroot: target.chroot, tls, has_certificate })
+        if let Some(login) = &options.kerberos {
+            only_login(&options.auth)?;
+            kerberos::check(login).await.map_err(ConnectError::Kerberos)?;
+        }
+        let kerberos = options.kerberos.clone();
+        Ok(Self { servers: target.servers, chroot: target.chroot, tls, has_certificate, kerberos })
+    }
+
+    /// Gets a ticket for a server where Kerberos is wanted, until a moment. Cancel safe.
+    pub(super) async fn begin_login(
+        &self,
+        server: &ServerAddress,
+        until: Instant,
+    ) -> Result<Option<Login>, KerberosFault> {
+        match &self.kerberos {
+            Some(login) => Login::begin(login, &server.host, until).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The chroot of the connect string.
@@ -129,5 +143,16 @@ impl Dialer {
 
     fn tls_for(&self, server: &ServerAddress) -> Option<&TlsConnector> {
         self.tls.as_ref().filter(|_| server.tls)
+    }
+}
+
+/// A session has one login: by Kerberos, or by user and password.
+fn only_login(auth: &[Auth]) -> Result<(), ConnectError> {
+    match auth.iter().find(|auth| auth.scheme == "sasl") {
+        Some(auth) => Err(ConnectError::BadCredentials {
+            scheme: auth.scheme.clone(),
+            why: "a session has one login, and --kerberos asks for another: leave one of them out",
+        }),
+        None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::BadConnectString;
 use super::fault::Unreachable;
+use super::kerberos::KerberosFault;
 
 /// Why there is no session. Each message is one sentence that says what happened and what to do; none shows a
 /// credential.
@@ -38,6 +39,9 @@ pub enum ConnectError {
         /// The schemes that were offered.
         schemes: Vec<String>,
     },
+    /// We cannot log in by Kerberos, whichever server is asked.
+    #[error("no session: a login by Kerberos is not possible: {0}")]
+    Kerberos(KerberosFault),
     /// No server gave a session.
     #[error("no session: {0}")]
     Unreachable(Unreachable),
@@ -67,7 +71,9 @@ pub enum ConnectError {
 
 fn refusal(schemes: &[String]) -> String {
     if schemes.is_empty() {
-        return "the ensemble requires a login, and none was given: give credentials (--auth-file)".to_owned();
+        return "the ensemble requires a login, and none was given: give credentials (--auth-file), or log in by \
+                Kerberos (--kerberos)"
+            .to_owned();
     }
     let schemes = schemes.join(", ");
     format!(
@@ -84,16 +90,22 @@ impl ConnectError {
             | Self::BadTlsFile { .. }
             | Self::BadTls(_)
             | Self::AuthRefused { .. } => true,
+            Self::Kerberos(fault) => fault.is_permanent(),
             Self::Unreachable(servers) => servers.is_permanent(),
             Self::TooLate { .. } | Self::NoChroot { .. } | Self::NoTransport(_) | Self::Other(_) => false,
         }
     }
 
     /// Whether a command that has had no session yet should end now and not wait, since somebody must change something first. So
-    /// it is with every permanent error, and with a chroot that does not exist; the screen waits for the chroot, since whoever
-    /// looks at it may be about to create it.
+    /// it is with every permanent error, with a chroot that does not exist, and without a ticket of Kerberos; the screen waits for
+    /// these two, since whoever looks at it may be about to create one.
     pub fn ends_a_command(&self) -> bool {
-        self.is_permanent() || matches!(self, Self::NoChroot { .. })
+        match self {
+            Self::NoChroot { .. } => true,
+            Self::Kerberos(fault) => fault.ends_a_command(),
+            Self::Unreachable(servers) => servers.ends_a_command(),
+            error => error.is_permanent(),
+        }
     }
 
     /// Whether no server can be there: every one refused the connection, or its name is not known.

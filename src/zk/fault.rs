@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use super::kerberos::KerberosFault;
 use super::reply_fault::ReplyFault;
 
 /// What is the matter with each server.
@@ -106,6 +107,9 @@ pub enum ServerFault {
     /// It refused the login, or wants one.
     #[error("refused the login: check user and password")]
     LoginRefused,
+    /// We cannot log in to it by Kerberos.
+    #[error("cannot be logged in to by Kerberos: {0}")]
+    Kerberos(#[from] KerberosFault),
     /// It is a ZooKeeper server, and yet there is no session.
     #[error(
         "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are the usual causes"
@@ -134,6 +138,9 @@ impl ServerFault {
 
     /// Whether it stays until somebody changes an option, a file, or the server's certificate.
     pub fn is_permanent(&self) -> bool {
+        if let Self::Kerberos(fault) = self {
+            return fault.is_permanent();
+        }
         matches!(
             self,
             Self::WantsTls
@@ -152,6 +159,15 @@ impl Unreachable {
     /// Whether every server has a fault that stays until somebody changes something.
     pub fn is_permanent(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
+    }
+
+    /// Whether a command should end and not wait: every server has a fault that stays until somebody does something.
+    pub(super) fn ends_a_command(&self) -> bool {
+        let ends = |fault: &ServerFault| match fault {
+            ServerFault::Kerberos(fault) => fault.ends_a_command(),
+            fault => fault.is_permanent(),
+        };
+        !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| ends(fault))
     }
 
     /// Whether each server refused the connection, or its name is not known.

@@ -14,12 +14,13 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use zookeeper_client::{AuthUser, Client, Error};
 
+use super::kerberos::KerberosFault;
 use super::transport::TransportStatus;
-use super::{Auth, ConnectError};
+use super::{ConnectError, ConnectOptions};
 
 /// What is shown once when a login could not be verified.
 const UNVERIFIED: &str = "the sasl login could not be verified: this server is older than ZooKeeper 3.7 and does not say who we are; \
-                          if the password is wrong, it may treat us as anonymous, and what only that user may read is missing";
+                          if it refused the login, it may treat us as anonymous, and what only that user may read is missing";
 
 /// Whether a login of this process could not be verified. One for the process: many parts of it open sessions, all with the
 /// identities of the same user, and the note is for that user.
@@ -43,11 +44,11 @@ pub async fn until_unverified_login() -> &'static str {
 /// A server that is too old answers by closing the connection; then this waits until the session goes on.
 pub(super) async fn check(
     client: &Client,
-    auth: &[Auth],
+    options: &ConnectOptions,
     status: &TransportStatus,
     patience: Duration,
 ) -> Result<(), ConnectError> {
-    if !auth.iter().any(|auth| auth.scheme == "sasl") {
+    if options.kerberos.is_none() && !options.auth.iter().any(|auth| auth.scheme == "sasl") {
         return Ok(());
     }
     let asked = async {
@@ -67,6 +68,7 @@ pub(super) async fn check(
     };
     match timeout(patience, asked).await {
         Ok(Ok(Some(users))) if knows_login(&users) => Ok(()),
+        Ok(Ok(Some(_))) if options.kerberos.is_some() => Err(ConnectError::Kerberos(KerberosFault::Nobody)),
         Ok(Ok(Some(_))) => Err(ConnectError::AuthRefused { schemes: vec!["sasl".to_owned()] }),
         Ok(Ok(None)) => {
             tracing::warn!("{UNVERIFIED}");

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::kerberos::ServerPrincipal;
+
 /// How to reach an ensemble and who we are there.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
@@ -14,6 +16,18 @@ pub struct ConnectOptions {
     pub auth: Vec<Auth>,
     /// TLS, when the servers want it.
     pub tls: Option<TlsFiles>,
+    /// A login by Kerberos, on each connection to a server.
+    pub kerberos: Option<KerberosLogin>,
+}
+
+/// Who logs in by Kerberos, and to whom. The tickets are those of whoever runs the program, as `kinit` gets them, or come by the
+/// keytab that `KRB5_CLIENT_KTNAME` names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KerberosLogin {
+    /// The servers' principal.
+    pub server: ServerPrincipal,
+    /// The principal whose ticket is used; `None` for that of the credential cache or the keytab.
+    pub principal: Option<String>,
 }
 
 /// One identity to add to a session.

@@ -96,11 +96,20 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         ),
         (&["compare", "--plot", "/nonexistent/.svg"], "ends in .svg or in .html"),
         (&["snapshot", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
+        (&["snapshot", "--kerberos-server", "solr"], "zookeeper/_HOST"),
         (&["frobnicate"], "frobnicate"),
     ] {
         let stderr = refused(lockscope(home.path(), arguments));
         assert!(stderr.contains(part), "{stderr}");
     }
+}
+
+#[cfg(not(feature = "gssapi"))]
+#[test]
+fn a_program_that_was_built_without_kerberos_says_so_before_it_asks_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let stderr = refused(lockscope(home.path(), &["snapshot", "--connect", "localhost:1", "--kerberos"]));
+    assert!(stderr.contains("built without it") && stderr.contains("feature gssapi"), "{stderr}");
 }
 
 /// Every command with what it needs to be complete, and the options of others that it does not take.

@@ -238,7 +238,7 @@ fn free_ports() -> Ports {
 
 /// Ports that nobody listens on, below those that the system gives to outgoing connections, so that one stays
 /// free while its server is stopped.
-pub(super) fn ports_free_on(hosts: &[Ipv4Addr]) -> impl Iterator<Item = u16> {
+pub fn ports_free_on(hosts: &[Ipv4Addr]) -> impl Iterator<Item = u16> {
     let seed = RandomState::new().hash_one(std::process::id());
     (0..)
         .map(move |i: u64| 15_000 + u16::try_from(seed.wrapping_add(i) % 17_000).expect("it is below 17 000"))

@@ -138,6 +138,7 @@ async fn a_panic_of_the_screen_ends_the_clients_too() {
         session_timeout: Duration::from_secs(30),
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     };
     let fleets = FleetTasks::new(connection, Vec::new(), true);
     let work = async |fleets: &mut FleetTasks| {

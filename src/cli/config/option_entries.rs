@@ -14,7 +14,7 @@ use crate::zk;
 
 /// The options without which the program would look at or change other nodes than was meant, by another identity or less secured, or
 /// would not write down what it changed: a mistake in one of them keeps the program from starting.
-const STEERING: [&str; 11] = [
+const STEERING: [&str; 14] = [
     "connect",
     "root",
     "lock",
@@ -22,6 +22,9 @@ const STEERING: [&str; 11] = [
     "tls-ca",
     "tls-cert",
     "tls-key",
+    "kerberos",
+    "kerberos-server",
+    "kerberos-principal",
     "server-view",
     "admin-url",
     "audit-log",

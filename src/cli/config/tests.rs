@@ -247,6 +247,7 @@ fn the_documented_example_holds_every_option_at_its_default() {
         *file = None;
     }
     options.output.format = None;
+    options.ensemble.kerberos_principal = None;
     let settings = |file| {
         let settings = ResolvedOptions::resolve(SharedOptions::default(), &Environment::default(), file).unwrap();
         // Whether somebody said it is no option.

@@ -17,9 +17,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 pub use self::url::{AdminUrl, BadAdminUrl};
 use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
-use super::dial::Stream;
 use super::fault::ServerFault;
 use super::four_letter::QuestionLimits;
+use super::stream::Stream;
 use super::tls;
 use crate::server_view::admin::BadAnswer;
 

@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout_at};
 use super::TransportShared;
 use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE};
 use super::secret::is_new;
-use crate::zk::dial::Stream;
 use crate::zk::fault::ServerFault;
+use crate::zk::stream::Stream;
 
 /// How long one member may take to accept a connection and to answer the handshake, at most.
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,6 +88,8 @@ async fn attempt(
     until: Instant,
 ) -> Result<(Box<dyn Stream>, ConnectResponse), ServerFault> {
     let (dialer, member) = (&shared.dialer, &shared.dialer.members()[index]);
+    // Before a session is asked for, which a server would keep for a while when there is no ticket.
+    let login = dialer.begin_login(member, until).await?;
     let mut stream = timeout_at(until, dialer.open(member)).await.map_err(|_| ServerFault::TimedOut)??;
     let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
     let (session, password) = match known {
@@ -108,6 +110,9 @@ async fn attempt(
     }
     if answer.session == 0 && is_new(asked.session) {
         return Err(ServerFault::NoSession);
+    }
+    if let Some(login) = login.filter(|_| answer.session != 0) {
+        login.finish(&mut stream, until).await?;
     }
     if answer.session != 0 {
         shared.state().session = Some((answer.session, answer.password.clone()));

@@ -97,7 +97,13 @@ async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) ->
 }
 
 fn options(address: SocketAddr, timeout: Duration) -> ConnectOptions {
-    ConnectOptions { connect: address.to_string(), session_timeout: timeout, auth: Vec::new(), tls: None }
+    ConnectOptions {
+        connect: address.to_string(),
+        session_timeout: timeout,
+        auth: Vec::new(),
+        tls: None,
+        kerberos: None,
+    }
 }
 
 async fn transport_to(options: &ConnectOptions) -> Transport {

@@ -28,6 +28,7 @@ fn connection(connect: &str) -> ConnectOptions {
         session_timeout: Duration::from_secs(10),
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     }
 }
 

@@ -176,6 +176,7 @@ async fn first_look(connect: &str) -> (LockTable, Timestamp) {
         session_timeout: Duration::from_secs(10),
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     };
     let mut observer = Observer::start(ObserveOptions {
         connection,

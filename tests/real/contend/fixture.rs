@@ -15,7 +15,8 @@ use crate::harness::wait::PATIENCE;
 
 pub fn options(connect: &str) -> FleetOptions {
     let session_timeout = Duration::from_secs(10);
-    let connection = ConnectOptions { connect: connect.to_owned(), session_timeout, auth: Vec::new(), tls: None };
+    let connection =
+        ConnectOptions { connect: connect.to_owned(), session_timeout, auth: Vec::new(), tls: None, kerberos: None };
     FleetOptions { connection, own_watches: 0, asks_servers: true }
 }
 

@@ -68,6 +68,7 @@ impl ConsoleFixture {
             session_timeout: Duration::from_secs(10),
             auth: Vec::new(),
             tls: None,
+            kerberos: None,
         };
         let connection_of_observer = connection(connect);
         let observe = ObserveOptions {

@@ -21,7 +21,13 @@ pub fn path(text: &str) -> ZnodePath {
 }
 
 pub fn connection(connect: &str) -> ConnectOptions {
-    ConnectOptions { connect: connect.to_owned(), session_timeout: SESSION_TIMEOUT, auth: Vec::new(), tls: None }
+    ConnectOptions {
+        connect: connect.to_owned(),
+        session_timeout: SESSION_TIMEOUT,
+        auth: Vec::new(),
+        tls: None,
+        kerberos: None,
+    }
 }
 
 /// The name of a contender of Curator's mutex, without its number.

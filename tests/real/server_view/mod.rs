@@ -21,6 +21,7 @@ fn options(connect: &str, by: ViewBy) -> SurveyOptions {
         session_timeout: Duration::from_secs(10),
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     };
     SurveyOptions { by, ..SurveyOptions::new(connection) }
 }

@@ -26,6 +26,7 @@ fn options(connect: &str) -> ConnectOptions {
         session_timeout: Duration::from_secs(15),
         auth: Vec::new(),
         tls: None,
+        kerberos: None,
     }
 }
 

@@ -1,0 +1,28 @@
+//! In place of the login where the program was built without it.
+
+use tokio::time::Instant;
+
+use super::KerberosFault;
+use crate::zk::fault::ServerFault;
+use crate::zk::options::KerberosLogin;
+use crate::zk::stream::Stream;
+
+/// A login that cannot be.
+#[derive(Debug)]
+pub(in crate::zk) enum Login {}
+
+/// Whether there can be a login: never here.
+pub(in crate::zk) async fn check(_: &KerberosLogin) -> Result<(), KerberosFault> {
+    Err(KerberosFault::NotBuilt)
+}
+
+#[expect(clippy::unused_async, reason = "asks a KDC where the program was built with Kerberos")]
+impl Login {
+    pub(in crate::zk) async fn begin(_: &KerberosLogin, _: &str, _: Instant) -> Result<Self, KerberosFault> {
+        Err(KerberosFault::NotBuilt)
+    }
+
+    pub(in crate::zk) async fn finish(self, _: &mut dyn Stream, _: Instant) -> Result<(), ServerFault> {
+        match self {}
+    }
+}

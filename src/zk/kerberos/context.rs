@@ -1,0 +1,132 @@
+//! Our side of a login by GSSAPI (RFC 4752), step by step. Blocks while the KDC is asked.
+
+use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
+use libgssapi::credential::{Cred, CredUsage};
+use libgssapi::error::Error;
+use libgssapi::name::Name;
+use libgssapi::oid::{GSS_MECH_KRB5, GSS_NT_HOSTBASED_SERVICE, GSS_NT_KRB5_PRINCIPAL, OidSet};
+
+use super::{KerberosFault, ServerPrincipal};
+use crate::zk::options::KerberosLogin;
+
+/// What we say when both sides have shown who they are: no protection of what follows (that is TLS's), and no other identity.
+const NO_SECURITY_LAYER: [u8; 4] = [1, 0, 0, 0];
+
+/// Where the library's error codes of Kerberos begin: `ERROR_TABLE_BASE_krb5`.
+const KRB5: i32 = -1_765_328_384;
+
+/// What is asked for: that the server shows who it is too. Not that our ticket is passed on to it.
+fn wanted() -> CtxFlags {
+    CtxFlags::GSS_C_MUTUAL_FLAG | CtxFlags::GSS_C_SEQUENCE_FLAG | CtxFlags::GSS_C_INTEG_FLAG
+}
+
+/// A login that is under way.
+#[derive(Debug)]
+pub(super) struct LoginContext {
+    context: ClientCtx,
+    server: ServerPrincipal,
+    is_agreed: bool,
+}
+
+/// What to send next.
+#[derive(Debug)]
+pub(super) struct LoginToken {
+    pub(super) bytes: Vec<u8>,
+    /// Whether the server's answer to it ends the login.
+    pub(super) is_last: bool,
+}
+
+/// Finds a ticket, or gets one by a keytab.
+pub(super) fn credentials(login: &KerberosLogin) -> Result<Cred, KerberosFault> {
+    let server = &login.server;
+    let fault = |error: Error| fault_of(error, server);
+    let mut mechanisms = OidSet::new();
+    mechanisms.add(GSS_MECH_KRB5).map_err(fault)?;
+    let name = match &login.principal {
+        Some(principal) => Some(Name::new(principal.as_bytes(), Some(GSS_NT_KRB5_PRINCIPAL)).map_err(fault)?),
+        None => None,
+    };
+    let found = Cred::acquire(name.as_ref(), None, CredUsage::Initiate, Some(&mechanisms)).map_err(fault)?;
+    match found.lifetime() {
+        Ok(left) if left.is_zero() => Err(KerberosFault::Expired),
+        _ => Ok(found),
+    }
+}
+
+impl LoginContext {
+    /// Begins a login to a server; its first token is for the server.
+    pub(super) fn begin(login: &KerberosLogin, server: ServerPrincipal) -> Result<(Self, LoginToken), KerberosFault> {
+        let found = credentials(login)?;
+        let fault = |error: Error| fault_of(error, &server);
+        let name = match server.as_service() {
+            Some(service) => Name::new(service.as_bytes(), Some(GSS_NT_HOSTBASED_SERVICE)),
+            None => Name::new(server.to_string().as_bytes(), Some(GSS_NT_KRB5_PRINCIPAL)),
+        };
+        let context = ClientCtx::new(Some(found), name.map_err(fault)?, wanted(), Some(GSS_MECH_KRB5));
+        let mut login = Self { context, server, is_agreed: false };
+        let bytes = login.establish(None)?;
+        Ok((login, LoginToken { bytes, is_last: false }))
+    }
+
+    /// Takes what the server said.
+    pub(super) fn step(&mut self, challenge: &[u8]) -> Result<LoginToken, KerberosFault> {
+        if !self.context.is_complete() {
+            return Ok(LoginToken { bytes: self.establish(Some(challenge))?, is_last: false });
+        }
+        if self.is_agreed {
+            return Err(KerberosFault::Other("the server asks for more than the protocol has".to_owned()));
+        }
+        let offer = self.context.unwrap(challenge).map_err(|error| fault_of(error, &self.server))?;
+        if offer.len() != NO_SECURITY_LAYER.len() || offer[0] & NO_SECURITY_LAYER[0] == 0 {
+            return Err(KerberosFault::Other(
+                "the server insists on encryption by Kerberos, which is not supported".to_owned(),
+            ));
+        }
+        let answer = self.context.wrap(false, &NO_SECURITY_LAYER).map_err(|error| fault_of(error, &self.server))?;
+        self.is_agreed = true;
+        Ok(LoginToken { bytes: answer.to_vec(), is_last: true })
+    }
+
+    /// To whom this login is.
+    pub(super) fn server(&self) -> String {
+        self.server.to_string()
+    }
+
+    fn establish(&mut self, challenge: Option<&[u8]>) -> Result<Vec<u8>, KerberosFault> {
+        let token = self.context.step(challenge, None).map_err(|error| fault_of(error, &self.server))?;
+        Ok(token.map(|token| token.to_vec()).unwrap_or_default())
+    }
+}
+
+/// What an error means. The library keeps its text by thread: it is read where the error came up.
+fn fault_of(error: Error, server: &ServerPrincipal) -> KerberosFault {
+    let text = text_of(error);
+    let routine = error.major.bits() >> 16 & 0xff;
+    match i32::from_ne_bytes(error.minor.to_ne_bytes()).wrapping_sub(KRB5) {
+        // KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN
+        7 => KerberosFault::UnknownServer(server.to_string()),
+        // KRB5KRB_AP_ERR_TKT_EXPIRED
+        32 => KerberosFault::Expired,
+        // KRB5KRB_AP_ERR_SKEW, KRB5_KDCREP_SKEW
+        37 | 148 => KerberosFault::ClockSkew,
+        // KRB5_REALM_UNKNOWN, KRB5_KDC_UNREACH, KRB5_REALM_CANT_RESOLVE
+        154 | 156 | 220 => KerberosFault::NoKdc(text),
+        // KRB5_CC_NOTFOUND, KRB5_FCC_NOFILE
+        141 | 195 => KerberosFault::NoTicket(text),
+        _ => match routine {
+            // GSS_S_NO_CRED, GSS_S_CREDENTIALS_EXPIRED
+            7 => KerberosFault::NoTicket(text),
+            11 => KerberosFault::Expired,
+            // GSS_S_DEFECTIVE_TOKEN: what the server said belongs to another kind of login.
+            9 => KerberosFault::NotOffered,
+            _ => KerberosFault::Other(text),
+        },
+    }
+}
+
+/// What the mechanism says, which stands in parentheses behind what GSSAPI says of every failure.
+fn text_of(error: Error) -> String {
+    let whole = error.to_string();
+    let text = whole.split_once(" (").and_then(|(_, text)| text.strip_suffix(')')).unwrap_or(&whole);
+    text.chars().filter(|char| !char.is_control()).collect()
+}

@@ -1,0 +1,76 @@
+//! The frames of a login, as ZooKeeper's `jute` writes them. Pure.
+
+/// The operation `sasl` of ZooKeeper's protocol.
+const SASL: i32 = 102;
+
+/// What stands before the token in a reply: the request's number, a transaction, an error, and the token's length.
+const REPLY_HEAD: usize = 4 + 8 + 4;
+
+/// A request with a token, with the length of its frame.
+pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
+    let length = |of: usize| u32::try_from(of).unwrap_or(u32::MAX).to_be_bytes();
+    let mut frame = length(4 + 4 + 4 + token.len()).to_vec();
+    frame.extend(xid.to_be_bytes());
+    frame.extend(SASL.to_be_bytes());
+    frame.extend(length(token.len()));
+    frame.extend(token);
+    frame
+}
+
+/// What a server replied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The next token; `None` when there is none, as at the end, or when the server does not take part.
+    Token(Option<Vec<u8>>),
+    /// The login failed.
+    Refused,
+}
+
+/// Reads a reply without the length of its frame; `None` when it is none to the request with that number.
+pub(super) fn reply(xid: i32, frame: &[u8]) -> Option<Reply> {
+    let (head, rest) = frame.split_at_checked(REPLY_HEAD)?;
+    if int(head, 0)? != xid {
+        return None;
+    }
+    if int(head, 12)? != 0 {
+        return Some(Reply::Refused);
+    }
+    let token = match int(rest, 0)? {
+        -1 => None,
+        length => Some(rest.get(4..)?.get(..usize::try_from(length).ok()?)?.to_vec()),
+    };
+    Some(Reply::Token(token))
+}
+
+fn int(bytes: &[u8], at: usize) -> Option<i32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| i32::from_be_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(xid: i32, error: i32, length: i32, token: &[u8]) -> Vec<u8> {
+        let mut frame = xid.to_be_bytes().to_vec();
+        frame.extend(0_i64.to_be_bytes());
+        frame.extend(error.to_be_bytes());
+        frame.extend(length.to_be_bytes());
+        frame.extend(token);
+        frame
+    }
+
+    #[test]
+    fn a_token_goes_and_comes_as_the_servers_write_it() {
+        assert_eq!(request(1, b"ab"), [0, 0, 0, 14, 0, 0, 0, 1, 0, 0, 0, 102, 0, 0, 0, 2, b'a', b'b']);
+        assert_eq!(reply(1, &answer(1, 0, 2, b"ab")), Some(Reply::Token(Some(b"ab".to_vec()))));
+        assert_eq!(reply(1, &answer(1, 0, -1, b"")), Some(Reply::Token(None)));
+        assert_eq!(reply(1, &answer(1, -115, -1, b"")), Some(Reply::Refused));
+    }
+
+    #[test]
+    fn what_is_no_reply_to_that_request_is_none() {
+        for frame in [answer(2, 0, 0, b""), answer(1, 0, 3, b"ab"), answer(1, 0, -2, b"ab"), vec![0; 7], Vec::new()] {
+            assert_eq!(reply(1, &frame), None, "{frame:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A login on one connection.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::KerberosFault;
+use super::context::{LoginContext, LoginToken, credentials};
+use super::frames::{Reply, reply, request};
+use super::threads::on_a_thread;
+use crate::zk::fault::ServerFault;
+use crate::zk::options::KerberosLogin;
+use crate::zk::stream::Stream;
+
+/// How long a ticket may take before any server is asked: by a keytab, it comes from the KDC.
+const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest reply that is read, in bytes: tokens of servers have a few hundred.
+const MAX_REPLY: usize = 64 << 10;
+
+/// How many tokens a login takes at most; by Kerberos 5 it takes three.
+const MAX_TOKENS: i32 = 8;
+
+/// A login that has its ticket for the server and was not sent yet.
+#[derive(Debug)]
+pub(in crate::zk) struct Login {
+    context: LoginContext,
+    token: LoginToken,
+}
+
+/// Whether there can be a login: finds a ticket, or gets one by a keytab. Cancel safe.
+pub(in crate::zk) async fn check(login: &KerberosLogin) -> Result<(), KerberosFault> {
+    let login = login.clone();
+    let found = timeout(TICKET_TIMEOUT, on_a_thread(move || credentials(&login).map(drop))).await;
+    found.map_err(|_| no_kdc())?.ok_or_else(no_thread)?
+}
+
+impl Login {
+    /// Gets a ticket for the server on a host, until a moment. Cancel safe.
+    pub(in crate::zk) async fn begin(login: &KerberosLogin, host: &str, until: Instant) -> Result<Self, KerberosFault> {
+        let (login, server) = (login.clone(), login.server.at(host));
+        let begun = timeout_at(until, on_a_thread(move || LoginContext::begin(&login, server))).await;
+        let (context, token) = begun.map_err(|_| no_kdc())?.ok_or_else(no_thread)??;
+        Ok(Self { context, token })
+    }
+
+    /// Logs in on a connection that has a session, until a moment.
+    pub(in crate::zk) async fn finish(self, stream: &mut dyn Stream, until: Instant) -> Result<(), ServerFault> {
+        let Self { mut context, mut token } = self;
+        for xid in 1..=MAX_TOKENS {
+            let exchanged = timeout_at(until, exchange(stream, xid, &token.bytes)).await;
+            let answer =
+                exchanged.map_err(|_| ServerFault::Silent)?.map_err(|error| ServerFault::of_connection(&error))?;
+            let challenge = match answer.ok_or(ServerFault::Foreign)? {
+                Reply::Refused => return Err(KerberosFault::Refused(context.server()).into()),
+                Reply::Token(_) if token.is_last => return Ok(()),
+                Reply::Token(None) => return Err(KerberosFault::NotOffered.into()),
+                Reply::Token(Some(challenge)) => challenge,
+            };
+            // Nothing is asked of the KDC any more: it takes no time.
+            token = context.step(&challenge)?;
+        }
+        Err(KerberosFault::Other("the login does not come to an end".to_owned()).into())
+    }
+}
+
+/// Sends a token and reads the reply; `None` when what came is no reply to it.
+async fn exchange(stream: &mut dyn Stream, xid: i32, token: &[u8]) -> io::Result<Option<Reply>> {
+    stream.write_all(&request(xid, token)).await?;
+    stream.flush().await?;
+    let length = stream.read_u32().await? as usize;
+    if length > MAX_REPLY {
+        return Ok(None);
+    }
+    let mut frame = vec![0; length];
+    stream.read_exact(&mut frame).await?;
+    Ok(reply(xid, &frame))
+}
+
+fn no_kdc() -> KerberosFault {
+    KerberosFault::NoKdc("it did not answer in time".to_owned())
+}
+
+fn no_thread() -> KerberosFault {
+    KerberosFault::Other("this machine gives no more threads".to_owned())
+}

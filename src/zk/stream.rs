@@ -1,0 +1,8 @@
+//! A connection to a server, plain or over TLS.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A connection to a server.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
