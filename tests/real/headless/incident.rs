@@ -14,9 +14,9 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::{browser, signal, zk};
 
-/// The session timeout of whoever is killed: long enough that the servers are asked in between, unless the machine is very slow. Of a session
+/// The session timeout of whoever is killed: long enough that the servers are asked in between also on a slow machine. Of a session
 /// that ended before anybody heard that it lost its connection, nobody can say whether it expired.
-const TIMEOUT: Duration = Duration::from_secs(12);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How far what the recorder saw may be behind what the test did: the delay of an event, on a machine that others load.
 const DELAY_MS: i64 = 3_000;
@@ -94,7 +94,6 @@ async fn killed_program(connect: &str, (lock, store): (&'static str, &Path)) -> 
     let contend = || {
         let mut command =
             lockscope(&["contend", "--path", lock, "--clients", "1", "--hold", "1h", "--connect", connect]);
-        // Of one of them it is heard in any case.
         command.args(["--session-timeout", "30s"]);
         Running::start(command)
     };
@@ -150,8 +149,7 @@ fn time(value: &Value) -> i64 {
 /// What the history says of a hold is what was done.
 fn is_what_was_done(hold: &Value, done: &Done) {
     let within = |at: i64, (from, to): (i64, i64)| at >= from - 50 && at <= to + DELAY_MS;
-    let is_unsure = done.end == "expired" && hold["end"] == "unknown";
-    assert!(hold["end"] == done.end || is_unsure, "{hold} {done:?}");
+    assert_eq!(hold["end"], done.end, "{hold} {done:?}");
     assert!(within(time(&hold["acquired_at"]), done.began), "{hold} {done:?}");
     assert!(within(time(&hold["released_at"]), done.ended), "{hold} {done:?}");
     let length = time(&hold["released_at"]) - time(&hold["acquired_at"]);
@@ -198,7 +196,6 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
     for done in &done {
         is_what_was_done(hold_of(done.lock), done);
     }
-    assert!(done.iter().any(|done| hold_of(done.lock)["end"] == "expired"), "{history}");
     let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
     assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), done.len(), "{top}");
     assert_eq!(top["hold_ms"]["count"], 2 * done.len(), "{top}");
@@ -215,7 +212,7 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let hold = hold_of(done.lock);
         let row = table.descendants().find(|row| row.attribute("data-lock") == Some(done.lock)).expect("a row");
         assert_eq!(row.attribute("data-node"), hold["node"].as_str());
-        assert_eq!(row.attribute("data-end"), hold["end"].as_str());
+        assert_eq!(row.attribute("data-end"), Some(done.end));
         assert_eq!(row.attribute("data-held-at-least-ms"), Some(&*hold["held_at_least_ms"].to_string()));
         // It stood still from when the other one came until the holder was gone.
         let length: i64 = row.attribute("data-standstill-ms").and_then(|ms| ms.parse().ok()).expect("milliseconds");
@@ -240,11 +237,7 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let sentence = element(&text, &begins, "</p>");
         let names = ["client", "client_name", "session"].map(|name| hold[name].as_str().unwrap_or("none of these"));
         assert!(names.iter().any(|name| sentence.contains(name)), "{names:?} is not in {sentence}");
-        let why = match hold["end"].as_str() {
-            Some("expired") => "until its session expired at ",
-            Some("unknown") => ", when it released it or its session expired",
-            _ => "until it released it at ",
-        };
+        let why = if done.end == "expired" { "until its session expired at " } else { "until it released it at " };
         assert!(sentence.contains(why), "{sentence}");
     }
     assert_eq!(sentences, 3, "{text}");
