@@ -61,7 +61,9 @@ impl Attempt {
                 let _ = self.client.delete(&node.path).await;
             }
         };
-        let (released, ()) = join(self.hold(held, channels.requests, &channels.loss), leave_queue).await;
+        // The queue node first, also when the guard is dropped at once: who returns a lease while it is still in the queue looks like
+        // one that never had it.
+        let ((), released) = join(leave_queue, self.hold(held, channels.requests, &channels.loss)).await;
         released
     }
 

@@ -29,12 +29,13 @@ impl LockTable {
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
-            let holding = lock.holding();
+            let (before, holding) = (lock.len(), lock.holding());
             // When it was missed, its time is not known: `acquired_at` stays empty.
             lock.settle_all(|contender| {
                 contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
                 acquired.extend((!contender.returned).then(|| contender.clone()));
             });
+            self.contenders = self.contenders + lock.len() - before;
             lock.release_spare_memory();
             if lock.holding() != holding {
                 self.touched.insert(id);
@@ -168,8 +169,10 @@ impl LockTable {
     }
 
     fn move_contender(&mut self, path: &ZnodePath, from: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(mut contender) = self.locks.get_mut(&from).and_then(|lock| lock.remove(slot as usize)) else { return };
-        self.contenders -= 1;
+        let Some(lock) = self.locks.get_mut(&from) else { return };
+        let before = lock.len();
+        let Some(mut contender) = lock.remove(slot as usize) else { return };
+        self.contenders = self.contenders + lock.len() - before;
         self.sessions.went(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {

@@ -186,7 +186,7 @@ impl LockTable {
         self.locks.len()
     }
 
-    /// How many contenders in all.
+    /// How many contenders in all locks; a semaphore's client between its queue node and its lease counts once.
     pub fn contender_count(&self) -> usize {
         self.contenders
     }

@@ -53,8 +53,12 @@ impl RecordedState {
         // Earlier versions ended here.
         let recipes: Vec<OwnRecipe> =
             if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).map_err(|_| Damage::Keyframe)? };
-        let state = Self { table: state.table.with_recipes(&recipes), ..state };
-        if state.table.is_consistent() { Ok(state) } else { Err(Damage::Keyframe) }
+        let mut state = Self { table: state.table.with_recipes(&recipes), ..state };
+        if !state.table.is_consistent() {
+            return Err(Damage::Keyframe);
+        }
+        state.table.recount();
+        Ok(state)
     }
 }
 

@@ -253,6 +253,8 @@ proptest! {
             let gives_up = matches!(step, Step::GiveUp) && fixture.head().is_some();
             fixture.take(step);
             gave_up += usize::from(gives_up && fixture.server.table.contender_count() < queued);
+            let in_queues: usize = fixture.server.table.locks().map(crate::queue::LockQueue::len).sum();
+            prop_assert_eq!(fixture.server.table.contender_count(), in_queues, "nobody counts twice");
         }
         fixture.settle();
         let left = fixture.contenders().values().filter(|events| events.ends_with(&[LockEvent::Left])).count();

@@ -55,6 +55,7 @@ proptest! {
         if !damaged.is_consistent() {
             return Ok(());
         }
+        damaged.recount();
         for change in changes(&mut fixture.clone(), &after) {
             damaged.apply(change, fixture.now);
             for lock in damaged.locks() {
