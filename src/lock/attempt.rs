@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::cost::AttemptMeter;
+use super::late_create::UnansweredCreates;
 use super::node::{NodeCreator, OwnNode};
 use super::retrying_client::{OneShotWatch, RetryingClient};
 use super::spec::LockSpec;
@@ -43,7 +44,8 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
         let meter = AttemptMeter::of(&spec.options.counter);
-        let client = RetryingClient { raw: spec.client.clone(), meter, lock: spec.path.clone(), cancel };
+        let (lock, unanswered) = (spec.path.clone(), UnansweredCreates::default());
+        let client = RetryingClient { raw: spec.client.clone(), meter, lock, cancel, unanswered };
         Self { spec, client, id: Uuid::new_v4(), waits }
     }
 

@@ -92,7 +92,10 @@
 //! - **One holder** (or only readers, or no more holders than leases), as long as nobody deletes the holder's node and the
 //!   holder acts on what [`Guard::lost`] says.
 //! - **One node an attempt.** When the reply to a create is lost, the attempt searches for its node before it sends the create
-//!   again: its id stands in the node's name, or at the beginning of its data.
+//!   again: its id stands in the node's name, or at the beginning of its data. A create may be carried out late, by a server
+//!   that receives it when the session has moved to another connection. So for two session timeouts after a lost reply a
+//!   background task also looks for nodes that nobody waits for any more: two requests each time, after half a second, one
+//!   second, two, and so on up to half of a timeout. The session stays open meanwhile.
 //! - **No node left behind.** A dropped future, a timeout, an error and a dropped guard leave no node: a background task
 //!   deletes it, through lost connections, as long as the session lives. The end of the session deletes it otherwise.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
@@ -125,6 +128,7 @@ mod cost;
 mod downgrade;
 mod error;
 mod guard;
+mod late_create;
 #[expect(clippy::module_inception, reason = "the file of the type `Lock`")]
 mod lock;
 mod multi;

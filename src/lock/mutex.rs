@@ -6,6 +6,7 @@ use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
+use super::late_create::CreatePlace;
 use super::node::{MAX_PARENT_CREATES, OwnNode};
 use super::retrying_client::{OneShotWatch, Retries};
 use super::{Algorithm, LockError};
@@ -46,7 +47,10 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
                 creator.create_parents(&parent).await?;
             }
             // Whether the node was created is seen when it is created again.
-            Err(error) if is_transient(&error) => retries.wait().await,
+            Err(error) if is_transient(&error) => {
+                attempt.client.unanswered.note(CreatePlace::Node(path.clone()));
+                retries.wait().await;
+            }
             Err(error) => return Err(lock_error(error, &attempt.spec.path, "create", &path).into()),
         }
         if attempt.client.cancel.is_cancelled() {

@@ -6,6 +6,7 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, Stat};
 
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
+use super::late_create::CreatePlace;
 use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{Listing, Retries, RetryingClient};
 use super::{LockError, LockOptions, Parents};
@@ -120,6 +121,8 @@ impl NodeCreator<'_> {
                         self.client.meter.made(&own.path);
                         return Ok((self.in_order(own, parent).await?, None));
                     }
+                    let (parent, names, prefix) = (parent.clone(), names.clone(), prefix.clone());
+                    self.client.unanswered.note(CreatePlace::Queue { parent, names, prefix });
                 }
                 // The last number is given again and again, and names that contain nothing else are taken.
                 Err(Error::NodeExists) => return Err(LockError::NumbersUsedUp { parent: parent.clone() }.into()),
@@ -146,7 +149,12 @@ impl NodeCreator<'_> {
     }
 
     /// Finds the node of a create whose reply was lost; `None` when there is none.
-    async fn find(&self, parent: &ZnodePath, names: &QueueNames, prefix: &str) -> Result<Option<OwnNode>, LockError> {
+    pub(super) async fn find(
+        &self,
+        parent: &ZnodePath,
+        names: &QueueNames,
+        prefix: &str,
+    ) -> Result<Option<OwnNode>, LockError> {
         let Some(children) = self.client.list_in_sync(parent).await? else { return Ok(None) };
         let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
         let alike: Vec<ZnodePath> = alike.map(|name| parent.child(name)).collect();

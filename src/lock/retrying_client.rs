@@ -15,6 +15,7 @@ use super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error, session_ended};
+use super::late_create::UnansweredCreates;
 use crate::time::Backoff;
 use crate::znode::{SessionId, ZnodePath};
 
@@ -33,6 +34,7 @@ pub(super) struct RetryingClient {
     /// The path of the lock, for errors.
     pub(super) lock: ZnodePath,
     pub(super) cancel: CancellationToken,
+    pub(super) unanswered: UnansweredCreates,
 }
 
 impl RetryingClient {

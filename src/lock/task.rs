@@ -40,10 +40,16 @@ impl Attempt {
     /// Acquires the lock, holds it until it is cancelled or lost, and deletes what it created. The result is that of the
     /// release.
     pub(super) async fn run(self, channels: AttemptChannels) -> Result<(), LockError> {
+        let released = self.acquire_and_hold(channels).await;
+        self.delete_late_nodes();
+        released
+    }
+
+    async fn acquire_and_hold(&self, channels: AttemptChannels) -> Result<(), LockError> {
         let contended = match self.spec.algorithm {
-            Algorithm::Mutex | Algorithm::MutexParent => mutex::contend(&self).await,
-            Algorithm::Semaphore(leases) => semaphore::contend(&self, leases).await,
-            _ => queue::contend(&self).await,
+            Algorithm::Mutex | Algorithm::MutexParent => mutex::contend(self).await,
+            Algorithm::Semaphore(leases) => semaphore::contend(self, leases).await,
+            _ => queue::contend(self).await,
         };
         let held = match contended {
             Ok(held) => held,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinSet;
-use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
-use super::fixture::{ALONE, LockFixture, Relayed, delete, got, held, lock, wait_for};
+use super::fixture::{ALONE, LEASES, LockFixture, Relayed, delete, got, held, lock, wait_for};
 use super::wire::{Counted, path};
 use crate::harness::relay::{Fault, Place, Relay, Then, op};
 use crate::harness::server::Server;
@@ -102,4 +102,43 @@ async fn a_node_whose_creation_got_no_reply_is_found_by_its_name_when_it_may_not
         assert!(counted.relay.disarm());
         assert_eq!(counted.client.list_children(&path).await.expect("it is there"), [""; 0]);
     }
+}
+
+/// The first create never reaches the server while its client waits for the reply.
+const HELD_UP_CREATE: [Fault; 1] = [Fault { place: Place::BeforeRequest(1), then: Then::Cut }];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
+    let named = Naming::Named("red".to_owned());
+    for (algorithm, naming) in [(Algorithm::Chain, Naming::Curator), (Algorithm::Herd, named), LEASE, MUTEX] {
+        let (counted, path) = (Counted::new().await, path().await);
+        let options = LockOptions::default().naming(naming);
+        let lock = Lock::with(&counted.client, &format!("{path}/lock"), algorithm, options).expect("a good path");
+        counted.relay.arm(&HELD_UP_CREATE);
+        let guard = held(&lock).await;
+        assert!(counted.relay.disarm(), "{algorithm:?}");
+        let node = guard.path().as_str().to_owned();
+        let (data, _) = counted.client.get_data(&node).await.expect("the holder's node");
+        guard.release().await.expect("it was held");
+        // A semaphore's client begins in the queue.
+        let node = node.replace("/leases/", "/locks/").replace("-lease-", "-lock-");
+        // As a server does that receives the first create only now.
+        late(&counted.client, &node, &data, algorithm).await;
+        // Without waiting for long: the session would not end before the test does.
+        let next = held(&lock).await;
+        assert_eq!(next.is_lost(), None, "{algorithm:?}");
+        next.release().await.expect("it was held: only the late node is deleted");
+    }
+}
+
+const LEASE: (Algorithm, Naming) = (Algorithm::Semaphore(LEASES), Naming::Curator);
+const MUTEX: (Algorithm, Naming) = (Algorithm::Mutex, Naming::Curator);
+
+/// Makes a node as the create did that made this one.
+async fn late(client: &Client, node: &str, data: &[u8], algorithm: Algorithm) {
+    let (name, mode) = match algorithm {
+        Algorithm::Mutex => (node, CreateMode::Ephemeral),
+        _ => (node.trim_end_matches(|digit: char| digit.is_ascii_digit()), CreateMode::EphemeralSequential),
+    };
+    client.create(name, data, &mode.with_acls(Acls::anyone_all())).await.expect("a node");
 }
