@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Contender;
 use super::contender::Queued;
@@ -15,7 +15,7 @@ pub(super) const MAX_DELETED: usize = 10_000;
 
 /// The transaction that created a node, and the checksum of its path: only nodes that one transaction made together need the checksum to be told
 /// apart. The paths themselves would take most of the memory, and most of a recording's keyframes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct NodeKey(Zxid, PathChecksum);
 
 /// In bytes: as a number it would take five bytes of a file.
@@ -34,10 +34,11 @@ pub(super) struct DeletedNode {
 }
 
 /// The contenders that were deleted last: at most [`MAX_DELETED`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Columns", into = "Columns")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Columns")]
 pub(super) struct DeletedNodes {
-    nodes: FxHashMap<NodeKey, DeletedNode>,
+    /// Not a hash map: where one comes for each that goes, it would grow to twice the size that it needs.
+    nodes: BTreeMap<NodeKey, DeletedNode>,
     oldest_first: BTreeMap<u64, NodeKey>,
     next: u64,
 }
@@ -108,13 +109,19 @@ struct Columns {
     queued: Vec<Option<Box<Queued>>>,
 }
 
-impl From<DeletedNodes> for Columns {
-    fn from(mut deleted: DeletedNodes) -> Self {
+impl Serialize for DeletedNodes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Columns::from(self).serialize(serializer)
+    }
+}
+
+impl From<&DeletedNodes> for Columns {
+    fn from(deleted: &DeletedNodes) -> Self {
         let mut columns = Self::default();
         let mut numbers = FxHashMap::default();
         let mut last = (0, 0);
-        for key in deleted.oldest_first.into_values() {
-            let Some(node) = deleted.nodes.remove(&key) else { continue };
+        for key in deleted.oldest_first.values() {
+            let Some(node) = deleted.nodes.get(key) else { continue };
             let (czxid, created_at) = (key.0.0, node.created_at.0);
             columns.checksums.push(key.1);
             columns.czxids.push(czxid.wrapping_sub(last.0));
@@ -127,7 +134,7 @@ impl From<DeletedNodes> for Columns {
             });
             columns.sessions.push(number);
             columns.enqueued_at.push(node.enqueued_at.map(|at| at.0.wrapping_sub(created_at)));
-            columns.queued.push(node.queued);
+            columns.queued.push(node.queued.clone());
         }
         columns
     }

@@ -14,7 +14,7 @@ use crate::znode::{SessionId, Timestamp};
 
 /// How many sessions are remembered that have no contender: those that had one, and those that were seen to wait for a
 /// single-node lock. Beyond that the one is forgotten whose last contender went first, or that was seen to wait the longest ago.
-pub(super) const MAX_DEPARTED: usize = 10_000;
+pub(super) const MAX_DEPARTED: usize = 2_000;
 
 /// A session's connection, as a server lists it or last listed it.
 #[derive(Clone, Copy, Debug)]
