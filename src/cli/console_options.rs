@@ -93,6 +93,8 @@ impl OptionsSource for ConsoleOptions {
             change: ConfigChange {
                 contexts: known_contexts(&known.config),
                 production: known.settings.production.clone(),
+                bindings: known.settings.bindings.clone(),
+                screens: known.settings.screens.clone(),
                 notice,
                 wrong: true,
             },
@@ -146,12 +148,15 @@ impl OptionsSource for ConsoleOptions {
         let change = ConfigChange {
             contexts: known_contexts(&config),
             production: settings.production.clone(),
+            bindings: settings.bindings.clone(),
+            screens: settings.screens.clone(),
             notice: escaped(&notice).into_owned(),
             wrong,
         };
         // What counts later is compared with what counts now, however often the file changes meanwhile.
-        let now =
-            ResolvedOptions { theme: name, palette, ascii, production: settings.production, ..known.settings.clone() };
+        let ResolvedOptions { production, bindings, screens, .. } = settings;
+        let before = known.settings.clone();
+        let now = ResolvedOptions { theme: name, palette, ascii, production, bindings, screens, ..before };
         (known.config, known.settings) = (config, now);
         Some(ReadAgain { change, theme: palette, ascii })
     }
@@ -211,7 +216,7 @@ mod tests {
 
     use super::*;
     use crate::cli::resolved::Environment;
-    use crate::tui::ThemeName;
+    use crate::tui::{Bindings, ScreensChosen, ThemeName};
 
     const FILE: &str = "theme = 'mono'\n[context.a]\nconnect = 'zk1'\n[context.b]\nconnect = 'zk2/b'\nproduction = true\n\
                         [context.c]\nconnect = 5\n";
@@ -262,6 +267,14 @@ mod tests {
         let read = options.read_again().unwrap();
         assert!(read.change.wrong);
         assert!(read.change.notice.contains("in line 1: theme"), "{}", read.change.notice);
+        fs::write(&path, format!("{FILE}[keys]\npause = 'f8'\n[screen.locks]\nsort = 'held'\n")).unwrap();
+        let good = options.read_again().unwrap().change;
+        assert_ne!((&good.bindings, &good.screens), (&Bindings::default(), &ScreensChosen::default()));
+        assert!(!good.notice.contains("next start"), "{}", good.notice);
+        fs::write(&path, format!("{FILE}[keys]\npause = 'hyper'\n[screen.locks]\nsort = 'never'\n")).unwrap();
+        let wrong = options.read_again().unwrap().change;
+        assert_eq!((wrong.bindings, wrong.screens), (good.bindings, good.screens), "what was there before stays");
+        assert!(wrong.notice.contains("3 mistakes"), "{}", wrong.notice);
         fs::remove_file(&path).unwrap();
         assert!(options.read_again().is_none(), "it may come back");
         assert_eq!(options.in_context("a").unwrap_err().matches(&*path.to_string_lossy()).count(), 1);

@@ -212,8 +212,6 @@ impl ResolvedOptions {
             ("root", self.roots != before.roots),
             ("lock", self.locks != before.locks),
             ("recipe", self.recipes != before.recipes),
-            ("keys", self.bindings != before.bindings),
-            ("screen", self.screens != before.screens),
             ("stuck-after", self.thresholds != before.thresholds),
             ("server-view", self.server_view != before.server_view),
             ("admin-url", self.admin_url != before.admin_url),

@@ -7,27 +7,35 @@ use toml::de::DeValue;
 
 use crate::tui::{Bindings, WantedKeys};
 
-/// Reads `[keys]`: the name of a command, and a key or a list of keys. A command whose keys cannot be taken keeps its usual
-/// ones: `note` is told why, with the place.
-pub(super) fn read(all: &Spanned<DeValue<'_>>, note: &mut dyn FnMut(Range<usize>, &str)) -> Bindings {
+/// Reads `[keys]`: the name of a command, and a key or a list of keys. A command whose keys cannot be taken keeps those of
+/// `earlier`: `note` is told why, with the place.
+pub(super) fn read(
+    all: &Spanned<DeValue<'_>>,
+    earlier: &Bindings,
+    note: &mut dyn FnMut(Range<usize>, &str),
+) -> Bindings {
     let Some(table) = all.get_ref().as_table() else {
         note(all.span(), "keys is a table: write [keys], and below it lines like sort = \"o\"");
-        return Bindings::default();
+        return earlier.clone();
     };
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(command, _)| command.span().start);
-    let mut wanted = Vec::new();
+    let (mut wanted, mut kept) = (Vec::new(), Vec::new());
     for (command, value) in entries {
         if let Some(keys) = texts(value) {
             wanted.push(WantedKeys { place: command.span(), command: command.get_ref().to_string(), keys });
         } else {
             let problem = format!("`{}` takes a key or a list of keys, such as [\"x\", \"ctrl-d\"]", command.get_ref());
             note(value.span(), &problem);
+            kept.push(command.get_ref());
         }
     }
-    let (bindings, refused) = Bindings::read(wanted);
+    let (mut bindings, refused) = Bindings::read(wanted, earlier);
     for (span, why) in refused {
         note(span, &why);
+    }
+    for command in kept {
+        bindings.keep(command, earlier);
     }
     bindings
 }

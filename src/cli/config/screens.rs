@@ -8,18 +8,24 @@ use toml::de::{DeTable, DeValue};
 use super::keys::texts;
 use crate::tui::{Screen, ScreenChoices, ScreensChosen};
 
-/// Reads all tables `[screen.NAME]`. What cannot be taken is left out: `note` is told why, with the place.
-pub(super) fn read(all: &Spanned<DeValue<'_>>, note: &mut dyn FnMut(Range<usize>, &str)) -> ScreensChosen {
+/// Reads all tables `[screen.NAME]`. What cannot be taken stays as in `earlier`: `note` is told why, with the place.
+pub(super) fn read(
+    all: &Spanned<DeValue<'_>>,
+    earlier: &ScreensChosen,
+    note: &mut dyn FnMut(Range<usize>, &str),
+) -> ScreensChosen {
     let mut chosen = ScreensChosen::default();
     let Some(tables) = all.get_ref().as_table() else {
         note(all.span(), "screen holds tables: write [screen.locks], and columns, sort and filter below it");
-        return chosen;
+        return earlier.clone();
     };
     for (name, value) in tables {
         let screen = ScreensChosen::screen(name.get_ref());
+        let before = screen.and_then(|screen| earlier.of(screen)).cloned().unwrap_or_default();
         match (screen, value.get_ref().as_table()) {
-            (Some(screen), Some(table)) => chosen.choose(screen, read_one(screen, table, note)),
-            (Some(_), None) => {
+            (Some(screen), Some(table)) => chosen.choose(screen, read_one(screen, table, &before, note)),
+            (Some(screen), None) => {
+                chosen.choose(screen, before);
                 let problem = format!("write [screen.{}], and columns, sort and filter below it", name.get_ref());
                 note(value.span(), &problem);
             }
@@ -32,7 +38,12 @@ pub(super) fn read(all: &Spanned<DeValue<'_>>, note: &mut dyn FnMut(Range<usize>
     chosen
 }
 
-fn read_one(screen: Screen, table: &DeTable<'_>, note: &mut dyn FnMut(Range<usize>, &str)) -> ScreenChoices {
+fn read_one(
+    screen: Screen,
+    table: &DeTable<'_>,
+    before: &ScreenChoices,
+    note: &mut dyn FnMut(Range<usize>, &str),
+) -> ScreenChoices {
     let mut choices = ScreenChoices::default();
     for (name, value) in table {
         let text = value.get_ref().as_str();
@@ -57,6 +68,12 @@ fn read_one(screen: Screen, table: &DeTable<'_>, note: &mut dyn FnMut(Range<usiz
         };
         if let Some(problem) = refused {
             note(value.span(), problem.trim_end_matches('.'));
+            match &**name.get_ref() {
+                "columns" => choices.columns.clone_from(&before.columns),
+                "sort" => choices.sort.clone_from(&before.sort),
+                "filter" => choices.filter.clone_from(&before.filter),
+                _ => {}
+            }
         }
     }
     choices

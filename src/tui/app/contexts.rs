@@ -65,6 +65,9 @@ impl App {
             self.deletions.open = None;
             self.settings.production = change.production;
         }
+        self.settings.bindings = change.bindings;
+        let before = std::mem::replace(&mut self.settings.screens, change.screens);
+        self.arrange_lists(&before);
         if change.wrong {
             self.show_failure(change.notice);
         } else {

@@ -284,7 +284,7 @@ impl App {
             looks: false,
         };
         app.arrange();
-        app.arrange_lists();
+        app.arrange_lists(&ScreensChosen::default());
         app
     }
 

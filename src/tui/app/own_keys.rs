@@ -18,16 +18,20 @@ pub struct WantedKeys<P> {
 
 impl Bindings {
     /// Gives commands the keys that they are to have, as far as no key means two things on one screen then. A command that is refused keeps
-    /// its usual keys: what comes back says why, with the place.
-    pub fn read<P>(wanted: Vec<WantedKeys<P>>) -> (Self, Vec<(P, String)>) {
+    /// the keys that it had in `earlier`: what comes back says why, with the place.
+    pub fn read<P>(wanted: Vec<WantedKeys<P>>, earlier: &Self) -> (Self, Vec<(P, String)>) {
         let (mut bindings, mut refused, mut taken) = (Self::default(), Vec::new(), Vec::new());
+        let mut kept = Vec::new();
         for WantedKeys { place, command, keys } in wanted {
             match understood(&command, &keys) {
                 Ok((entry, keys)) => {
                     bindings.bind(entry.command, keys);
                     taken.push((place, entry));
                 }
-                Err(why) => refused.push((place, why)),
+                Err(why) => {
+                    refused.push((place, why));
+                    kept.push(command);
+                }
             }
         }
         // All of them first, so that two commands may change their keys; the later one of two that clash gives way.
@@ -37,8 +41,22 @@ impl Bindings {
                 refused.push((place, why));
             }
             bindings.unbind(entry.command);
+            kept.push(entry.name.to_owned());
+        }
+        for command in kept {
+            bindings.keep(&command, earlier);
         }
         (bindings, refused)
+    }
+
+    /// Gives a command the keys that it had in `earlier`, unless they mean something else by now.
+    pub fn keep(&mut self, command: &str, earlier: &Self) {
+        let Some(entry) = commands().find(|entry| entry.name == command) else { return };
+        let Some(keys) = earlier.chosen(entry.command) else { return };
+        self.bind(entry.command, keys.to_vec());
+        if self.clash(entry).is_some() {
+            self.unbind(entry.command);
+        }
     }
 
     /// Why a command cannot have its keys.
@@ -56,10 +74,7 @@ impl Bindings {
             let (other, key) =
                 others.find_map(|other| Some((other, self.keys(other).iter().find(|key| keys.contains(key))?)))?;
             let (label, title) = (key.label(true), screen.title);
-            Some(format!(
-                "`{label}` means `{}` in {title} already, so `{}` keeps its usual keys",
-                other.name, entry.name
-            ))
+            Some(format!("`{label}` means `{}` in {title} already, so it cannot be `{}`", other.name, entry.name))
         })
     }
 }
@@ -89,7 +104,7 @@ mod tests {
             command: (*command).to_owned(),
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         });
-        Bindings::read(wanted.collect())
+        Bindings::read(wanted.collect(), &Bindings::default())
     }
 
     fn keys(bindings: &Bindings, command: Command) -> &[Key] {
@@ -109,7 +124,7 @@ mod tests {
         let (bindings, refused) = read(&[("sort", &["o"]), ("pause", &["z"])]);
         assert_eq!(refused.len(), 1);
         assert_eq!(refused[0].0, 0);
-        assert_eq!(refused[0].1, "`o` means `session` in Locks already, so `sort` keeps its usual keys");
+        assert_eq!(refused[0].1, "`o` means `session` in Locks already, so it cannot be `sort`");
         assert_eq!(keys(&bindings, Command::Sort), [Key::Char('s')]);
         assert_eq!(
             keys(&bindings, Command::Pause),
@@ -131,5 +146,21 @@ mod tests {
             assert_eq!(bindings, Bindings::default());
             assert!(refused[0].1.contains(part), "{refused:?}");
         }
+    }
+
+    #[test]
+    fn what_is_refused_later_keeps_the_keys_of_before() {
+        let (earlier, _) = read(&[("sort", &["f8"]), ("pause", &["f9"])]);
+        let wanted = [("sort", "o"), ("pause", "hyper-x"), ("then-by", "f8")];
+        let wanted = wanted.iter().enumerate().map(|(place, (command, key))| WantedKeys {
+            place,
+            command: (*command).to_owned(),
+            keys: vec![(*key).to_owned()],
+        });
+        let (bindings, refused) = Bindings::read(wanted.collect(), &earlier);
+        assert_eq!(refused.len(), 2);
+        assert_eq!(keys(&bindings, Command::Pause), [Key::F(9)]);
+        assert_eq!(keys(&bindings, Command::ThenBy), [Key::F(8)]);
+        assert_eq!(keys(&bindings, Command::Sort), [Key::Char('s')], "its key of before means something else now");
     }
 }

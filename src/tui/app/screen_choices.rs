@@ -77,16 +77,19 @@ impl ScreenChoices {
 }
 
 impl App {
-    /// Gives the lists the order and the filter that were chosen.
-    pub(super) fn arrange_lists(&mut self) {
-        for (screen, choices) in self.settings.screens.0.clone() {
-            let Some(list) = screen.list() else { continue };
-            if let Some(sort) = &choices.sort {
+    /// Gives the lists the order and the filter that were chosen, where others were chosen `before`: what was typed since stays. An
+    /// order that is no longer chosen stays too.
+    pub(super) fn arrange_lists(&mut self, before: &ScreensChosen) {
+        for entry in &SCREENS {
+            let Some(list) = entry.screen.list() else { continue };
+            let chosen = |of: &ScreensChosen| of.of(entry.screen).cloned().unwrap_or_default();
+            let (before, now) = (chosen(before), chosen(&self.settings.screens));
+            if let Some(sort) = now.sort.filter(|sort| before.sort.as_ref() != Some(sort)) {
                 // It was looked at when it was chosen.
-                let _ = list.sort_by(self, Some(sort), self.size.0);
+                let _ = list.sort_by(self, Some(&sort), self.size.0);
             }
-            if let Some(filter) = &choices.filter {
-                list.set_filter(self, Filter::new(filter));
+            if now.filter != before.filter {
+                list.set_filter(self, now.filter.as_deref().map(Filter::new).unwrap_or_default());
             }
         }
     }

@@ -21,14 +21,18 @@ impl Bindings {
         self.chosen.retain(|(bound, _)| *bound != command);
     }
 
+    /// The keys that were chosen for a command, if any were.
+    pub fn chosen(&self, command: Command) -> Option<&[Key]> {
+        self.chosen.iter().find(|(bound, _)| *bound == command).map(|(_, keys)| keys.as_slice())
+    }
+
     /// The keys of a command; the first is the one that the footer names.
     pub fn keys<'a>(&'a self, entry: &'a CommandEntry) -> &'a [Key] {
-        let chosen = self.chosen.iter().find(|(command, _)| *command == entry.command);
-        chosen.map_or(entry.keys, |(_, keys)| keys)
+        self.chosen(entry.command).unwrap_or(entry.keys)
     }
 
     /// Its keys where a text is read. Who chose keys for a command has no others.
     pub fn pager_keys<'a>(&'a self, entry: &'a CommandEntry) -> &'a [Key] {
-        if self.chosen.iter().any(|(command, _)| *command == entry.command) { &[] } else { entry.pager_keys }
+        if self.chosen(entry.command).is_some() { &[] } else { entry.pager_keys }
     }
 }

@@ -1,7 +1,10 @@
 //! Going from one ensemble to another.
 
 use crate::tui::app::tests::SIZE;
-use crate::tui::app::{App, ConfigChange, Effect, Event, KnownContext};
+use crate::tui::app::{App, Bindings, ConfigChange, Effect, Event, KnownContext, ScreenChoices, ScreensChosen};
+use crate::tui::key::Key;
+use crate::tui::keymap::Command;
+use crate::tui::screen::Screen;
 use crate::tui::testing::fleets::running;
 use crate::tui::testing::{NOW, live, press};
 
@@ -52,13 +55,34 @@ fn with_test_clients_it_is_asked_first() {
 #[test]
 fn what_the_config_file_says_anew_counts_at_once() {
     let mut app = with_contexts(live(SIZE));
-    let change = ConfigChange {
-        contexts: known()[..1].to_vec(),
-        production: Some("prod".to_owned()),
-        notice: "The config file was read again.".to_owned(),
-        wrong: false,
-    };
-    app.update(Event::ConfigChanged(Box::new(change)), NOW);
+    press(&mut app, "/orders\n");
+    app.update(Event::ConfigChanged(Box::new(change(Bindings::default(), ScreensChosen::default()))), NOW);
     assert_eq!((notice(&app), app.context_names().count()), ("The config file was read again.", 1));
     assert_eq!(app.settings().production.as_deref(), Some("prod"));
+    assert_eq!(filter_of_locks(&app), "orders", "what was typed stays");
+    let (mut bindings, mut screens) = (Bindings::default(), ScreensChosen::default());
+    bindings.bind(Command::Quit, vec![Key::Char('x')]);
+    let filter = Some("bill".to_owned());
+    screens.choose(Screen::Locks, ScreenChoices { filter, columns: Some(vec!["lock".to_owned()]), sort: None });
+    app.update(Event::ConfigChanged(Box::new(change(bindings, screens))), NOW);
+    assert_eq!(filter_of_locks(&app), "bill");
+    assert_eq!(app.chosen_columns(Screen::Locks), Some(&["lock".to_owned()][..]));
+    assert_eq!(app.bindings().chosen(Command::Quit), Some(&[Key::Char('x')][..]));
+    app.update(Event::ConfigChanged(Box::new(change(Bindings::default(), ScreensChosen::default()))), NOW);
+    assert_eq!((filter_of_locks(&app), app.chosen_columns(Screen::Locks)), ("", None));
+}
+
+fn filter_of_locks(app: &App) -> &str {
+    Screen::Locks.list().and_then(|list| list.filter(app)).map_or("", |filter| filter.text())
+}
+
+fn change(bindings: Bindings, screens: ScreensChosen) -> ConfigChange {
+    ConfigChange {
+        contexts: known()[..1].to_vec(),
+        production: Some("prod".to_owned()),
+        bindings,
+        screens,
+        notice: "The config file was read again.".to_owned(),
+        wrong: false,
+    }
 }
