@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::Past;
 use super::batch_recorder::BatchRecorder;
 use super::bounds::{RecordOptions, SpaceKeeper};
+use super::schema;
 use super::store::{Store, StoreError};
 use super::tables::{TableRecorder, TableWriter};
 use super::unwritten::Unwritten;
@@ -56,6 +57,7 @@ impl BatchWriter {
         let place = store.sql(|sql| WritePlace::at_end(sql))?;
         let space = SpaceKeeper::new(options.bounds, store.is_in_memory());
         store.sql(|sql| space.limit(sql))?;
+        store.sql(|sql| schema::set_cache(sql, options.bounds.max_bytes))?;
         let (table_writer, unwritten) = (TableWriter::default(), Unwritten::default());
         Ok(Self { store, with_data: options.with_data, space, place, table_writer, unwritten })
     }

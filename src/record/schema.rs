@@ -13,8 +13,11 @@ pub(super) const FORMAT: i64 = 1;
 /// Bytes that the log of changes beside the file keeps when nobody reads it.
 const MAX_LOG_BYTES: u32 = 4 << 20;
 
-/// What the connection of who writes keeps of the file in memory, in units of 1,024 bytes.
-const CACHE_KILOBYTES: i64 = 8_192;
+/// What the connection of who writes keeps of the file in memory, at most, in units of 1,024 bytes.
+const MAX_CACHE_KILOBYTES: i64 = 8_192;
+
+/// And at most this part of what the file may become.
+const CACHE_FRACTION: u64 = 8;
 
 /// The stream of changes.
 ///
@@ -74,9 +77,13 @@ pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> 
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // What was written survives the end of the program; of a power failure, only what was moved into the file.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // The pages that each second changes: else they are read again from the file.
-    connection.pragma_update(None, "cache_size", -CACHE_KILOBYTES)?;
     connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// Keeps the pages in memory that each second changes, which would be read again from the file; `max_bytes` is the bound of the file.
+pub(super) fn set_cache(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
+    let part = max_bytes.and_then(|most| i64::try_from(most / CACHE_FRACTION / 1_024).ok());
+    connection.pragma_update(None, "cache_size", -MAX_CACHE_KILOBYTES.min(part.unwrap_or(MAX_CACHE_KILOBYTES)))
 }
 
 /// Whether nothing was ever made in a database.

@@ -17,8 +17,8 @@ their contenders in order (of `watch`: without), their sessions, and who holds. 
 with which fencing token: two at once are a violation, unless one was frozen.
 
 At the end it prints the figures. It exits with 1 when a contender was missed or invented, an order or a holder was wrong,
-two clients held at once, a program of lockscope ended, the recording grew beyond its bound, or, when it runs for more than 10 minutes, one takes more than
-10 % more memory at the end than after 5 minutes.
+two clients held at once, a program of lockscope ended, the recording grew beyond its bound, or, when it runs for more than
+10 minutes, one takes more than 10 % more memory in the last two minutes than in the two after the fifth (medians).
 
 Options:
   --seed N          The same random choices as a run that printed this seed

@@ -29,15 +29,21 @@ pub struct Figures {
     points: Vec<(Duration, QuietPoint)>,
 }
 
+/// Over how long the memory is taken at either time: what is written once in a while comes and goes.
+const SPAN: Duration = Duration::from_secs(2 * 60);
+
 /// What one program used, when it had settled and at the end.
 struct Memory {
     settled: Usage,
     end: Usage,
+    /// The medians of the memory then, in KiB.
+    settled_kib: u64,
+    end_kib: u64,
 }
 
 impl Memory {
     fn percent(&self) -> u64 {
-        self.end.resident * 100 / self.settled.resident.max(1)
+        self.end_kib * 100 / self.settled_kib.max(1)
     }
 }
 
@@ -60,8 +66,21 @@ impl Figures {
     }
 
     fn memory(&self, program: usize) -> Option<Memory> {
-        let settled = self.points.iter().find(|(at, _)| *at >= SETTLED).or(self.points.first())?;
-        Some(Memory { settled: settled.1.usage[program]?, end: self.points.last()?.1.usage[program]? })
+        let settled = self.points.iter().position(|(at, _)| *at >= SETTLED).unwrap_or_default();
+        let until = self.points.get(settled)?.0 + SPAN;
+        let from = self.points.last()?.0.saturating_sub(SPAN);
+        let median = |counts: &dyn Fn(Duration) -> bool| {
+            let points = self.points[settled..].iter().filter(|(at, _)| counts(*at));
+            let mut kib: Vec<u64> = points.filter_map(|(_, point)| Some(point.usage[program]?.resident)).collect();
+            kib.sort_unstable();
+            kib.get(kib.len() / 2).copied()
+        };
+        Some(Memory {
+            settled: self.points[settled].1.usage[program]?,
+            end: self.points.last()?.1.usage[program]?,
+            settled_kib: median(&|at| at <= until)?,
+            end_kib: median(&|at| at >= from)?,
+        })
     }
 
     /// Why the run was not well: nothing when it was.
@@ -116,10 +135,10 @@ impl Figures {
         row("restarts or panics", ended.len().to_string());
         for (program, name) in ASKED.iter().enumerate() {
             let Some(memory) = self.memory(program) else { continue };
-            let Memory { settled, end } = &memory;
+            let Memory { settled, end, .. } = &memory;
             row(
                 &format!("{name}: memory settled, end, ratio"),
-                format!("{} KiB, {} KiB, {} %", settled.resident, end.resident, memory.percent()),
+                format!("{} KiB, {} KiB, {} %", memory.settled_kib, memory.end_kib, memory.percent()),
             );
             row(&format!("{name}: memory at the most"), format!("{} KiB", end.most_resident));
             let cpu = 100.0 * (end.cpu - settled.cpu) / seconds(settled.at, end.at).max(1.0);
