@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::cost::AttemptMeter;
-use super::late_create::UnansweredCreates;
 use super::node::{NodeCreator, OwnNode};
 use super::retrying_client::{OneShotWatch, RetryingClient};
 use super::spec::LockSpec;
+use super::unanswered::UnansweredCreates;
 
 /// What an attempt has when it holds the lock.
 #[derive(Debug)]

@@ -6,17 +6,15 @@
 //! one of a live session, and nobody's: it would block the queue until that session ends. So whoever has sent a create again looks for
 //! such nodes when its own are deleted, for as long as one may come.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
 use super::LockError;
 use super::attempt::Attempt;
-use super::naming::QueueNames;
 use super::node::NodeCreator;
+use super::unanswered::CreatePlace;
 use crate::time::Backoff;
-use crate::znode::ZnodePath;
 
 /// When a node is looked for the second time; from then on the pauses grow, up to half of a session timeout.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -24,48 +22,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// For how many session timeouts after a lost reply a node is looked for: one until the server closes the connection, and one to spare.
 const TIMEOUTS: u32 = 2;
 
-/// Where a create that got no reply may still make a node.
-#[derive(Clone, Debug)]
-pub(super) enum CreatePlace {
-    /// In a queue, with a number behind this beginning of a name.
-    Queue { parent: ZnodePath, names: QueueNames, prefix: String },
-    /// At this path.
-    Node(ZnodePath),
-}
-
-/// The creates of one attempt that got no reply. Each place is kept once: few are in doubt, however often a connection is lost.
-#[derive(Debug, Default)]
-pub(super) struct UnansweredCreates(Mutex<Vec<(CreatePlace, Instant)>>);
-
-impl UnansweredCreates {
-    /// The connection was lost before the reply to a create came.
-    pub(super) fn note(&self, place: CreatePlace) {
-        let (mut places, now) = (self.places(), Instant::now());
-        match places.iter_mut().find(|(known, _)| known.path() == place.path()) {
-            Some((_, lost_at)) => *lost_at = now,
-            None => places.push((place, now)),
-        }
-    }
-
-    fn places(&self) -> MutexGuard<'_, Vec<(CreatePlace, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CreatePlace {
-    fn path(&self) -> ZnodePath {
-        match self {
-            Self::Queue { parent, prefix, .. } => parent.child(prefix),
-            Self::Node(path) => path.clone(),
-        }
-    }
-}
-
 impl Attempt {
     /// After the end of an attempt, when all nodes that it knows of are deleted: looks for those that come late, in the background.
     /// Without a lost reply to a create it does nothing.
     pub(super) fn delete_late_nodes(self) {
-        let places = std::mem::take(&mut *self.client.unanswered.places());
+        let places = self.client.unanswered.take();
         if !places.is_empty() {
             tokio::spawn(async move {
                 // It fails when the session ends, which deletes the nodes, or may not delete them.

@@ -143,6 +143,7 @@ mod retrying_client;
 mod semaphore;
 mod spec;
 mod task;
+mod unanswered;
 
 #[doc(hidden)]
 pub use activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};

@@ -6,9 +6,9 @@ use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
-use super::late_create::CreatePlace;
 use super::node::{MAX_PARENT_CREATES, OwnNode};
 use super::retrying_client::{OneShotWatch, Retries};
+use super::unanswered::CreatePlace;
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
 

@@ -6,9 +6,9 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, Stat};
 
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
-use super::late_create::CreatePlace;
 use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{Listing, Retries, RetryingClient};
+use super::unanswered::CreatePlace;
 use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 

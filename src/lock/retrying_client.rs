@@ -15,7 +15,7 @@ use super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error, session_ended};
-use super::late_create::UnansweredCreates;
+use super::unanswered::UnansweredCreates;
 use crate::time::Backoff;
 use crate::znode::{SessionId, ZnodePath};
 

@@ -74,7 +74,7 @@ where
             }
             Effect::Record(batches) => {
                 if let Some(writer) = self.past_writer.clone() {
-                    self.tasks.spawn_blocking(move || writer.write(batches, now()));
+                    self.tasks.spawn(writer.write_apart(batches, now()));
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),

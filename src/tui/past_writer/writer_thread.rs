@@ -1,0 +1,35 @@
+//! The thread on which a past is written, which is always the same one: what a thread has freed stays with it for its next allocations,
+//! so that each thread of the runtime's pool that once wrote would keep megabytes.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Runs jobs one after the other. It ends with its last clone.
+#[derive(Clone, Debug)]
+pub(super) struct WriterThread {
+    jobs: Sender<Job>,
+}
+
+impl WriterThread {
+    pub fn start() -> Self {
+        let (jobs, to_do) = channel::<Job>();
+        thread::spawn(move || to_do.into_iter().for_each(|job| job()));
+        Self { jobs }
+    }
+
+    /// Runs a job behind those that were given before, of which the caller awaits each before the next; `None` when one has panicked.
+    /// When the future is dropped, the job is done all the same.
+    pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let (done, outcome) = oneshot::channel();
+        let job = Box::new(move || {
+            // Fails when nobody waits for it any more.
+            let _ = done.send(job());
+        });
+        self.jobs.send(job).ok()?;
+        outcome.await.ok()
+    }
+}
