@@ -1,12 +1,9 @@
 //! Writes the past of what the console shows, into memory or into a file, as it is taken down.
 
-mod writer_thread;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use self::writer_thread::WriterThread;
 use super::app::{Event, Recorded, Recording};
 use super::past_reader::PastReader;
 use crate::record::{Batch, BatchWriter, Bounds, Past, RecordOptions, StoreError};
@@ -29,7 +26,6 @@ pub enum PastPlace {
 #[derive(Clone, Debug)]
 pub struct PastWriter {
     open: Arc<Mutex<OpenWriter>>,
-    thread: WriterThread,
 }
 
 #[derive(Debug)]
@@ -98,8 +94,7 @@ impl LivePast {
         let mut written = writer.past()?;
         let since = since(&mut written)?;
         let reader = PastReader::new(writer.past()?, utc);
-        let open = Arc::new(Mutex::new(OpenWriter { writer, written }));
-        let writer = PastWriter { open, thread: WriterThread::start() };
+        let writer = PastWriter { open: Arc::new(Mutex::new(OpenWriter { writer, written })) };
         Ok(Self { recording: Recording::new(Some(batches), since, now()), writer: Some(writer), reader })
     }
 
@@ -111,12 +106,6 @@ impl LivePast {
 }
 
 impl PastWriter {
-    /// Writes what was taken down, on the thread for that. When the future is dropped, it is written all the same.
-    pub async fn write_apart(self, batches: Vec<Batch>, at: Timestamp) -> Event {
-        let thread = self.thread.clone();
-        thread.run(move || self.write(batches, at)).await.expect("nothing that is written makes it panic")
-    }
-
     /// Writes what was taken down. Blocks the thread as long as the disk does.
     pub fn write(&self, batches: Vec<Batch>, at: Timestamp) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,6 +7,7 @@
 mod effects;
 #[cfg(test)]
 mod tests;
+mod writer_thread;
 
 use std::error::Error;
 use std::mem::ManuallyDrop;
@@ -19,6 +20,7 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use tokio::task::JoinSet;
 
+use self::writer_thread::WriterThread;
 use super::app::{App, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
@@ -116,7 +118,7 @@ pub struct Console<B: Backend, O> {
     deletions: DeletionRunner,
     nodes: NodeReader,
     past: Option<PastReader>,
-    past_writer: Option<PastWriter>,
+    past_writer: Option<(PastWriter, WriterThread)>,
     source: Option<Source>,
     config: Option<ConfigWatch>,
     /// Where the user goes on.
@@ -182,12 +184,12 @@ where
     /// The same with what writes the past of what is live.
     #[must_use]
     pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
-        Self { past_writer: writer, ..self }
+        Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
     }
 
     /// The last of the past that is to be written, and what writes it.
     pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
-        let writer = self.past_writer.take()?;
+        let (writer, _) = self.past_writer.take()?;
         Some((writer, self.app.end_recording()))
     }
 

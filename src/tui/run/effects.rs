@@ -73,8 +73,8 @@ where
                 }
             }
             Effect::Record(batches) => {
-                if let Some(writer) = self.past_writer.clone() {
-                    self.tasks.spawn(writer.write_apart(batches, now()));
+                if let Some((writer, thread)) = self.past_writer.clone() {
+                    self.tasks.spawn(thread.run(move || writer.write(batches, now())));
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),

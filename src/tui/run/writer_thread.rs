@@ -21,15 +21,18 @@ impl WriterThread {
         Self { jobs }
     }
 
-    /// Runs a job behind those that were given before, of which the caller awaits each before the next; `None` when one has panicked.
-    /// When the future is dropped, the job is done all the same.
-    pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    /// Runs a job behind those that were given before, of which the caller awaits each before the next. When the future is dropped, the job
+    /// is done all the same.
+    pub fn run<T: Send + 'static>(self, job: impl FnOnce() -> T + Send + 'static) -> impl Future<Output = T> + Send {
         let (done, outcome) = oneshot::channel();
         let job = Box::new(move || {
             // Fails when nobody waits for it any more.
             let _ = done.send(job());
         });
-        self.jobs.send(job).ok()?;
-        outcome.await.ok()
+        let given = self.jobs.send(job);
+        async move {
+            given.expect("the thread ends with its last job");
+            outcome.await.expect("no job panics")
+        }
     }
 }
