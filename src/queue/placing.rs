@@ -14,6 +14,14 @@ use crate::znode::{Node, Sequence, Timestamp, ZnodePath};
 /// holders, one of several names): the oldest is forgotten.
 const MAX_FREE_LOCKS: usize = 1_000;
 
+/// Changes a lock, and the number of all contenders with it: with its order, a semaphore's client may come into sight there or be hidden.
+pub(super) fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: impl FnOnce(&mut LockQueue) -> T) -> T {
+    let before = lock.len();
+    let changed = change(lock);
+    *contenders = *contenders + lock.len() - before;
+    changed
+}
+
 impl LockTable {
     /// A node was read that is no known contender's.
     pub(super) fn add(
@@ -89,9 +97,7 @@ impl LockTable {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
         let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
         self.sessions.came(&contender);
-        let before = lock.len();
-        let slot = lock.insert(contender);
-        self.contenders = self.contenders + lock.len() - before;
+        let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
         self.touched.insert(id);
         let epoch = self.epoch;
         let known = path.parent_str().is_some_and(|parent| self.parents.contains_key(parent));
@@ -130,9 +136,7 @@ impl LockTable {
             Some(position) => lock.cost_of_removal(position),
             None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
         };
-        let before = lock.len();
-        let Some(contender) = lock.remove(slot) else { return };
-        self.contenders = self.contenders + lock.len() - before;
+        let Some(contender) = counting(&mut self.contenders, lock, |lock| lock.remove(slot)) else { return };
         self.sessions.went(&contender);
         self.touched.insert(id);
         lock.cost(cost, now);
@@ -160,12 +164,12 @@ impl LockTable {
     pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let (ahead_ms, mut acquired) = (self.clock.ahead_ms(), Vec::new());
-        let before = lock.len();
-        lock.settle(came, |contender| {
-            contender.acquired_at = Some(now);
-            acquired.push(contender.clone());
+        counting(&mut self.contenders, lock, |lock| {
+            lock.settle(came, |contender| {
+                contender.acquired_at = Some(now);
+                acquired.push(contender.clone());
+            });
         });
-        self.contenders = self.contenders + lock.len() - before;
         for contender in acquired.into_iter().filter(|contender| !contender.returned) {
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued.is_none() && !is_new {

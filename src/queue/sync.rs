@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::hold::FoundHolding;
 use super::lock_name::LockKey;
+use super::placing::counting;
 use super::table::{Parent, SyncPhase};
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
@@ -29,13 +30,14 @@ impl LockTable {
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
-            let (before, holding) = (lock.len(), lock.holding());
+            let holding = lock.holding();
             // When it was missed, its time is not known: `acquired_at` stays empty.
-            lock.settle_all(|contender| {
-                contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
-                acquired.extend((!contender.returned).then(|| contender.clone()));
+            counting(&mut self.contenders, lock, |lock| {
+                lock.settle_all(|contender| {
+                    contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
+                    acquired.extend((!contender.returned).then(|| contender.clone()));
+                });
             });
-            self.contenders = self.contenders + lock.len() - before;
             lock.release_spare_memory();
             if lock.holding() != holding {
                 self.touched.insert(id);
@@ -170,9 +172,8 @@ impl LockTable {
 
     fn move_contender(&mut self, path: &ZnodePath, from: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&from) else { return };
-        let before = lock.len();
-        let Some(mut contender) = lock.remove(slot as usize) else { return };
-        self.contenders = self.contenders + lock.len() - before;
+        let removed = counting(&mut self.contenders, lock, |lock| lock.remove(slot as usize));
+        let Some(mut contender) = removed else { return };
         self.sessions.went(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
