@@ -218,7 +218,9 @@ impl DiagnosisFixture {
             for path in client.watches.iter().cloned().chain(awaited) {
                 match watched.iter_mut().find(|watched| watched.path == path) {
                     Some(watched) => watched.sessions.push(SessionId(client.session)),
-                    None => watched.push(WatchedPath { path, sessions: vec![SessionId(client.session)] }),
+                    None => {
+                        watched.push(WatchedPath { path, sessions: [SessionId(client.session)].into_iter().collect() });
+                    }
                 }
             }
         }

@@ -194,7 +194,7 @@ mod tests {
             watches_by_path(include_bytes!("captures/standalone-watches_by_path.json")).expect("one");
         assert!(whole);
         let odd = watched.iter().find(|one| one.path.as_str() == "/held/none such").expect("listed");
-        assert_eq!(odd.sessions, [SessionId(72_058_362_343_522_314)]);
+        assert_eq!(odd.sessions[..], [SessionId(72_058_362_343_522_314)]);
         let totals = watch_summary(include_bytes!("captures/standalone-watch_summary.json"));
         assert_eq!(totals, Ok(WatchTotals { connections: 3, paths: 4, watches: 4 }));
     }

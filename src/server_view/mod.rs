@@ -35,7 +35,7 @@ pub use session::{Expiry, ListedSession};
 pub use silence::Silence;
 pub use view::{Load, ServerView};
 pub use watch_event_rates::WatchEventRates;
-pub use watches::{WatchTotals, WatchedPath};
+pub use watches::{WatchTotals, WatchedPath, WatchingSessions};
 
 #[cfg(test)]
 mod tests;

@@ -117,7 +117,9 @@ fn watches_that_were_listed_before_a_client_came_say_nothing_of_it() {
 #[test]
 fn watchers_are_found_by_path_and_by_session() {
     let mut one = member(ServerMode::Standalone, &[S]);
-    let (watched, whole) = four_letter::wchp("/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
+    let mut listed = four_letter::WatchedPathsReader::default();
+    listed.take(b"/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
+    let (watched, whole) = listed.end();
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
     let watchers = view.watchers_of(&path("/b")).expect("it was listed");
@@ -165,7 +167,9 @@ fn read_by_all(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     assert!(four_letter::cons(&text).with_session.len() <= bytes.len());
     assert!(four_letter::dump(&text).is_none_or(|(sessions, _)| sessions.len() <= bytes.len()));
-    assert!(four_letter::wchp(&text).0.len() <= bytes.len());
+    let mut watches = four_letter::WatchedPathsReader::default();
+    watches.take(bytes);
+    assert!(watches.end().0.len() <= bytes.len());
     let _ = (four_letter::wchs(&text), four_letter::srvr(&text), four_letter::mntr(&text));
     let _ = (admin::connections(bytes), admin::dump(bytes), admin::watches_by_path(bytes));
     let _ = (admin::watch_summary(bytes), admin::monitor(bytes), admin::server_stats(bytes));

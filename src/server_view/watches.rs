@@ -1,6 +1,7 @@
 //! Who watches which path, as a server lists it.
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::Keyed;
 use crate::znode::{SessionId, ZnodePath};
@@ -11,11 +12,15 @@ pub struct WatchedPath {
     /// The path, which need not exist.
     pub path: ZnodePath,
     /// The sessions, in the order of their ids.
-    pub sessions: Vec<SessionId>,
+    pub sessions: WatchingSessions,
 }
 
+/// Who watches a path. Nearly every one is watched by one session or two: of very many paths each with a list of its own, the lists would take as much
+/// as the paths.
+pub type WatchingSessions = SmallVec<[SessionId; 2]>;
+
 impl WatchedPath {
-    pub(super) fn new(path: ZnodePath, mut sessions: Vec<SessionId>) -> Self {
+    pub(super) fn new(path: ZnodePath, mut sessions: WatchingSessions) -> Self {
         sessions.sort_unstable();
         sessions.dedup();
         Self { path, sessions }

@@ -89,7 +89,8 @@ impl Dialer {
         let ask = |server: &ServerAddress| {
             let (address, tls) = (server.address(), self.tls_for(server));
             async move {
-                let answer = four_letter::ask_over(tls, &address, NamedBy::User, word, QuestionLimits::default()).await;
+                let answer =
+                    four_letter::ask_over(tls, &address, NamedBy::User, word, QuestionLimits::default(), None).await;
                 (address, answer)
             }
         };
@@ -131,7 +132,7 @@ impl Dialer {
                 let (address, limits) = (server.address(), QuestionLimits::default());
                 let answer = timeout(
                     WHY_CLOSED_TIMEOUT,
-                    four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits),
+                    four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits, None),
                 )
                 .await;
                 answer.ok().and_then(Result::ok).map(|answer| probe::read_srvr(answer.text.as_bytes()))

@@ -158,7 +158,7 @@ impl ConsoleFixture {
         let nth = |place: u32| paths.get((number + place) as usize % paths.len().max(1));
         let watched = (0..3).filter_map(nth).map(|path| ((*path).clone(), vec![SessionId(i64::from(number % 6))]));
         let watched: std::collections::BTreeMap<_, _> = watched.collect();
-        watched.into_iter().map(|(path, sessions)| WatchedPath { path, sessions }).collect()
+        watched.into_iter().map(|(path, sessions)| WatchedPath { path, sessions: sessions.into() }).collect()
     }
 
     pub fn past(&self) -> Past {

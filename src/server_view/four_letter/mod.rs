@@ -13,7 +13,7 @@ pub use cons::{Connections, cons};
 pub use dump::dump;
 pub use mntr::mntr;
 pub use srvr::{Srvr, srvr};
-pub use watches::{wchp, wchs};
+pub use watches::{WatchedPathsReader, wchs};
 
 use crate::znode::SessionId;
 

@@ -1,28 +1,68 @@
 //! The answer to `wchp` and to `wchs`.
 
 use super::{Read, session, whole_lines};
+use crate::server_view::watches::WatchingSessions;
 use crate::server_view::{WatchTotals, WatchedPath};
-use crate::znode::{SessionId, ZnodePath};
+use crate::znode::ZnodePath;
 
-/// Reads the answer to `wchp`: a path, then a line with a tab for each session that watches it; an empty line at the end.
-pub fn wchp(answer: &str) -> Read<WatchedPath> {
-    let mut whole = answer == "\n" || answer.ends_with("\n\n");
-    let mut found = Vec::new();
-    let mut open: Option<(ZnodePath, Vec<SessionId>)> = None;
-    for line in whole_lines(answer).filter(|line| !line.is_empty()) {
-        let watcher = line.strip_prefix('\t').map(session);
-        match (watcher, &mut open) {
-            (Some(Some(session)), Some((_, sessions))) => sessions.push(session),
-            (Some(_), _) => whole = false,
-            (None, _) => {
-                found.extend(open.take().map(|(path, sessions)| WatchedPath::new(path, sessions)));
-                open = ZnodePath::new(line).ok().map(|path| (path, Vec::new()));
-                whole &= open.is_some();
+/// Reads the answer to `wchp` while it comes: a path, then a line with a tab for each session that watches it; an empty line at
+/// the end. It may be of tens of megabytes, so its text is never kept.
+#[derive(Debug, Default)]
+pub struct WatchedPathsReader {
+    found: Vec<WatchedPath>,
+    open: Option<(ZnodePath, WatchingSessions)>,
+    /// The line that did not come to its end yet.
+    line: Vec<u8>,
+    misunderstood: bool,
+    /// Whether the last line was empty.
+    ended: bool,
+}
+
+impl WatchedPathsReader {
+    /// Takes in what comes next, in pieces of any length.
+    pub fn take(&mut self, part: &[u8]) {
+        for piece in part.split_inclusive(|byte| *byte == b'\n') {
+            let Some(end) = piece.strip_suffix(b"\n") else {
+                self.line.extend_from_slice(piece);
+                continue;
+            };
+            if self.line.is_empty() {
+                self.take_line(&String::from_utf8_lossy(end));
+            } else {
+                let mut line = std::mem::take(&mut self.line);
+                line.extend_from_slice(end);
+                self.take_line(&String::from_utf8_lossy(&line));
+                line.clear();
+                self.line = line;
             }
         }
     }
-    found.extend(open.map(|(path, sessions)| WatchedPath::new(path, sessions)));
-    (found, whole)
+
+    fn take_line(&mut self, line: &str) {
+        self.ended = line.is_empty();
+        if self.ended {
+            return;
+        }
+        match (line.strip_prefix('\t').map(session), &mut self.open) {
+            (Some(Some(session)), Some((_, sessions))) => sessions.push(session),
+            (Some(_), _) => self.misunderstood = true,
+            (None, _) => {
+                self.close();
+                self.open = ZnodePath::new(line).ok().map(|path| (path, WatchingSessions::new()));
+                self.misunderstood |= self.open.is_none();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.found.extend(self.open.take().map(|(path, sessions)| WatchedPath::new(path, sessions)));
+    }
+
+    /// What was listed. Whole when the answer came to its end and each line of it was understood.
+    pub fn end(mut self) -> Read<WatchedPath> {
+        self.close();
+        (self.found, self.ended && !self.misunderstood && self.line.is_empty())
+    }
 }
 
 /// Reads the answer to `wchs`: `3 connections watching 4 paths`, `Total watches:4`.
@@ -42,6 +82,23 @@ mod tests {
     use super::*;
 
     const REAL: &str = include_str!("../captures/standalone-wchp.txt");
+
+    fn wchp(text: &str) -> Read<WatchedPath> {
+        let mut reader = WatchedPathsReader::default();
+        reader.take(text.as_bytes());
+        reader.end()
+    }
+
+    #[test]
+    fn it_does_not_matter_where_the_answer_is_cut_into_pieces() {
+        for length in 1..REAL.len() {
+            let mut reader = WatchedPathsReader::default();
+            for part in REAL.as_bytes().chunks(length) {
+                reader.take(part);
+            }
+            assert_eq!(reader.end(), wchp(REAL), "pieces of {length} bytes");
+        }
+    }
 
     #[test]
     fn a_real_servers_answer_says_who_watches_what() {

@@ -109,7 +109,7 @@ fn listed(owner: i64, expires_at: Timestamp) -> ListedSession {
 }
 
 fn watched(path: &ZnodePath, owner: i64) -> WatchedPath {
-    WatchedPath { path: path.clone(), sessions: vec![session(owner)] }
+    WatchedPath { path: path.clone(), sessions: [session(owner)].into_iter().collect() }
 }
 
 fn curators(number: i32, owner: i64) -> ZnodePath {

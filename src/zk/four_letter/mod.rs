@@ -16,6 +16,9 @@ pub use self::word::{NEEDED_WORDS, Word};
 use super::call::{NamedBy, NotCalled, call};
 use crate::server_view::{WatchEventTotals, four_letter as answer_of};
 
+/// How long what a server says in place of an answer is at most.
+const MAX_REFUSAL_BYTES: usize = 512;
+
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionLimits {
@@ -35,8 +38,10 @@ impl Default for QuestionLimits {
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FourLetterAnswer {
-    /// The text; what was no UTF-8 in it is replaced.
+    /// The text; what was no UTF-8 in it is replaced. Empty where it was [taken while it came](ask_over).
     pub text: String,
+    /// How long the answer was, in bytes.
+    pub bytes: usize,
     /// Whether a limit ended it, so that there is more than this.
     pub cut: bool,
     /// From the word to the last byte, without the time that a packet takes to the server and back.
@@ -48,16 +53,20 @@ pub struct FourLetterAnswer {
 /// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
 /// beginning came, it is an error.
 pub async fn ask(address: &str, word: Word, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
-    ask_over(None, address, NamedBy::User, word, limits).await
+    ask_over(None, address, NamedBy::User, word, limits, None).await
 }
 
-/// As [`ask`], over TLS where that is given.
+/// Takes in an answer while it comes, piece by piece, so that its text is never whole in memory.
+pub(super) type Taker<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+
+/// As [`ask`], over TLS where that is given; with a taker the answer goes there and has no text of its own.
 pub(super) async fn ask_over(
     tls: Option<&TlsConnector>,
     address: &str,
     named_by: NamedBy,
     word: Word,
     limits: QuestionLimits,
+    taker: Option<Taker<'_>>,
 ) -> Result<FourLetterAnswer, AskError> {
     let deadline = Instant::now() + limits.within;
     let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
@@ -69,14 +78,14 @@ pub(super) async fn ask_over(
     })?;
     let there_and_back = called.elapsed();
     let Some(connector) = tls else {
-        return converse(stream, address, word, limits, (deadline, there_and_back)).await;
+        return converse(stream, address, word, limits, (deadline, there_and_back), taker).await;
     };
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     let untrusted = |why: String| AskError::Untrusted { address: address.to_owned(), why };
     let name = ServerName::try_from(host.to_owned()).map_err(|_| untrusted("no certificate can name it".to_owned()))?;
     let stream = timeout_at(deadline, connector.connect(name, stream)).await.map_err(silent)?;
     let stream = stream.map_err(|error| untrusted(error.to_string()))?;
-    converse(stream, address, word, limits, (deadline, there_and_back)).await
+    converse(stream, address, word, limits, (deadline, there_and_back), taker).await
 }
 
 /// Says the word and takes the answer, until a moment; without the time that a packet takes to the server and back.
@@ -86,6 +95,7 @@ async fn converse(
     word: Word,
     limits: QuestionLimits,
     (deadline, there_and_back): (Instant, Duration),
+    mut taker: Option<Taker<'_>>,
 ) -> Result<FourLetterAnswer, AskError> {
     let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
     let asked = Instant::now();
@@ -94,15 +104,28 @@ async fn converse(
         Ok(Err(error)) => return Err(refusal(address, &error)),
         Ok(Ok(())) => {}
     }
+    let (mut text, mut beginning) = (Vec::new(), Vec::new());
+    let mut take = |part: &[u8]| {
+        beginning.extend_from_slice(&part[..part.len().min(MAX_REFUSAL_BYTES - beginning.len())]);
+        match &mut taker {
+            Some(take) => take(part),
+            None => text.extend_from_slice(part),
+        }
+    };
+    let read = read(&mut stream, limits.bytes, deadline, &mut take).await;
     // A server that resets the connection has closed it.
-    let Ok((bytes, cut)) = read(&mut stream, limits.bytes, deadline).await else {
+    let Ok((bytes, cut)) = read else {
         return Err(AskError::Closed { address: address.to_owned() });
     };
-    if bytes.is_empty() {
+    if bytes == 0 {
         return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
     }
     let took = asked.elapsed().saturating_sub(there_and_back);
-    understood(address, word, FourLetterAnswer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
+    let text = String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if let Some(refused) = refused(address, word, &String::from_utf8_lossy(&beginning)) {
+        return Err(refused);
+    }
+    Ok(FourLetterAnswer { text, bytes, cut, took })
 }
 
 async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
@@ -119,24 +142,26 @@ pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
     answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
 
-/// Reads to the end or to a limit; whether it was a limit. An error after the first bytes is a cut.
+/// Reads to the end or to a limit: how many bytes, and whether it was a limit. An error after the first bytes is a cut.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     most: usize,
     deadline: Instant,
-) -> std::io::Result<(Vec<u8>, bool)> {
-    let mut bytes = Vec::new();
+    take: Taker<'_>,
+) -> std::io::Result<(usize, bool)> {
+    let mut bytes = 0;
     let mut part = vec![0; 16 << 10];
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
-            Ok(Err(error)) if bytes.is_empty() => return Err(error),
+            Ok(Err(error)) if bytes == 0 => return Err(error),
             // Servers end a connection over TLS without closing TLS first; the answer itself shows whether it is whole.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
             Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),
             Ok(Ok(read)) => {
-                let room = most - bytes.len();
-                bytes.extend_from_slice(&part[..read.min(room)]);
+                let room = most - bytes;
+                take(&part[..read.min(room)]);
+                bytes += read.min(room);
                 if read > room {
                     return Ok((bytes, true));
                 }
@@ -145,16 +170,17 @@ async fn read(
     }
 }
 
-fn understood(address: &str, word: Word, answer: FourLetterAnswer) -> Result<FourLetterAnswer, AskError> {
+/// What a server says in place of an answer.
+fn refused(address: &str, word: Word, answer: &str) -> Option<AskError> {
     let address = address.to_owned();
     // Both sentences are the servers' own, in all versions from 3.5.3.
-    let first = answer.text.lines().next().unwrap_or_default();
+    let first = answer.lines().next().unwrap_or_default();
     if first.contains("is not executed because it is not in the whitelist") {
-        Err(AskError::NotAllowed { address, word, needed: NEEDED_WORDS })
+        Some(AskError::NotAllowed { address, word, needed: NEEDED_WORDS })
     } else if first.contains("is not currently serving requests") {
-        Err(AskError::NotServing { address })
+        Some(AskError::NotServing { address })
     } else {
-        Ok(answer)
+        None
     }
 }
 

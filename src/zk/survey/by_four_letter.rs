@@ -6,9 +6,10 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
+use crate::server_view::four_letter::WatchedPathsReader;
 use crate::server_view::{AskedBy, Load, ServerMode, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
-use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Word, ask_over};
+use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
 
 /// How often a server is asked that counts more connections than it lists.
 const MAX_CONNECTION_LISTINGS: u32 = 3;
@@ -62,7 +63,7 @@ impl ByFourLetter<'_> {
             when(keeps_sessions, Word::Dump),
             when(wanted.figures, Word::Mntr),
             when(wanted.figures, Word::Wchs),
-            when(wanted.watchers, Word::Wchp)
+            async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
         );
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
@@ -85,9 +86,9 @@ impl ByFourLetter<'_> {
         WatchFigures { watches: monitor.watches, totals, fired: monitor.fired }
     }
 
-    fn take_watched(&mut self, asked: WordReply) -> Option<(Vec<WatchedPath>, bool)> {
+    fn take_watched(&mut self, (asked, listed): (WordReply, WatchedPathsReader)) -> Option<(Vec<WatchedPath>, bool)> {
         let answer = self.take_or_note(asked).ok()?;
-        let (found, whole) = four_letter::wchp(&answer.text);
+        let (found, whole) = listed.end();
         Some((found, whole && !answer.cut))
     }
 
@@ -124,14 +125,25 @@ impl ByFourLetter<'_> {
     }
 
     async fn ask(&self, word: Word) -> WordReply {
+        self.ask_into(word, None).await
+    }
+
+    /// Who watches what: of very many watches the answer is read while it comes.
+    async fn ask_watched(&self) -> (WordReply, WatchedPathsReader) {
+        let mut listed = WatchedPathsReader::default();
+        let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.take(part))).await;
+        (reply, listed)
+    }
+
+    async fn ask_into(&self, word: Word, taker: Option<Taker<'_>>) -> WordReply {
         let began = Instant::now();
-        let result = ask_over(self.tls, self.address, self.named_by, word, self.limits).await;
+        let result = ask_over(self.tls, self.address, self.named_by, word, self.limits, taker).await;
         WordReply { word, result, elapsed: began.elapsed() }
     }
 
     /// Counts what a question cost, and gives its answer.
     fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
-        let bytes = asked.result.as_ref().map_or(0, |answer| answer.text.len());
+        let bytes = asked.result.as_ref().map_or(0, |answer| answer.bytes);
         let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
         self.load.count(bytes, took);
         self.answers.cost += took;

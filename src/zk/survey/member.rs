@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn paths_are_those_that_the_session_sees() {
-        let watched = |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: Vec::new() };
+        let watched =
+            |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: std::iter::empty().collect() };
         let chroot = ZnodePath::new("/prod").expect("a path");
         let seen = |path| below(Some(&chroot), watched(path)).map(|watched| watched.path.to_string());
         assert_eq!(seen("/prod/a").as_deref(), Some("/a"));
