@@ -12,27 +12,20 @@ use crate::znode::Timestamp;
 /// How often the locks are examined for findings.
 const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who watches for long waits between two examinations for so many times as long as the last one took, so that very many locks
-/// do not keep it busy, and [`MAX_PAUSE`] at most.
-const PAUSE_FACTOR: u32 = 32;
-
-/// Findings of however many locks are at most so old, and what an examination takes.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
-
-/// When the locks are examined: once a second and after each view, and more seldom where that takes long.
+/// When the locks are examined: once a second and after each view, and more seldom where there are very many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExaminationPace {
     /// `None` when no findings are wanted.
     next: Option<Instant>,
     /// Before this they are not examined again.
     not_before: Option<Instant>,
-    pauses: bool,
+    rests: bool,
 }
 
 impl ExaminationPace {
-    /// Findings are wanted from now on. `pauses`: whether it waits the longer the longer an examination took.
-    pub(super) fn start(&mut self, now: Instant, pauses: bool) {
-        *self = Self { next: Some(now + EXAMINATION_INTERVAL), not_before: None, pauses };
+    /// Findings are wanted from now on. `rests`: whether it rests between two examinations of very many locks.
+    pub(super) fn start(&mut self, now: Instant, rests: bool) {
+        *self = Self { next: Some(now + EXAMINATION_INTERVAL), not_before: None, rests };
     }
 
     /// When the next examination begins; `None` when none will.
@@ -45,12 +38,11 @@ impl ExaminationPace {
         self.next = self.next.map(|_| self.not_before.map_or(now, |not_before| not_before.max(now)));
     }
 
-    /// The locks were examined.
-    pub(super) fn examined(&mut self, began: Instant, ended: Instant) {
-        let took = ended.saturating_duration_since(began);
-        let pause = if self.pauses { took.saturating_mul(PAUSE_FACTOR).min(MAX_PAUSE) } else { Duration::ZERO };
-        self.not_before = Some(ended + pause);
-        self.next = self.next.map(|_| ended + pause.max(EXAMINATION_INTERVAL));
+    /// The locks were examined, and there are so many that this much rest is due.
+    pub(super) fn examined(&mut self, now: Instant, rest: Duration) {
+        let rest = if self.rests { rest } else { Duration::ZERO };
+        self.not_before = Some(now + rest);
+        self.next = self.next.map(|_| now + rest.max(EXAMINATION_INTERVAL));
     }
 }
 
@@ -85,49 +77,32 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// An examination that is due takes so long; gives the time from its end until the next one.
-    fn pause_after(pace: &mut ExaminationPace, took: Duration) -> Duration {
-        let began = pace.due().expect("findings are wanted");
-        pace.examined(began, began + took);
-        pace.due().expect("they are still wanted") - (began + took)
+    /// Examines when that is due; gives the time from then until the next time.
+    fn pause_after(pace: &mut ExaminationPace, rest: Duration) -> Duration {
+        let now = pace.due().expect("findings are wanted");
+        pace.examined(now, rest);
+        pace.due().expect("they are still wanted") - now
     }
 
     #[test]
-    fn locks_are_examined_once_a_second_as_long_as_that_is_quick() {
+    fn few_locks_are_examined_once_a_second_and_very_many_when_the_rest_is_over() {
         let mut pace = ExaminationPace::default();
         let start = Instant::now();
         assert_eq!(pace.due(), None, "nobody wants findings");
         pace.start(start, true);
         assert_eq!(pace.due(), Some(start + EXAMINATION_INTERVAL));
-        for took in [0, 1, 20] {
-            assert_eq!(pause_after(&mut pace, Duration::from_millis(took)), SECOND);
-        }
+        assert_eq!([0, 1, 7].map(|rest| pause_after(&mut pace, rest * SECOND)), [SECOND, SECOND, 7 * SECOND]);
     }
 
     #[test]
-    fn who_watches_pauses_for_many_times_as_long_as_an_examination_took_but_not_for_longer_than_the_bound() {
-        let mut pace = ExaminationPace::default();
-        pace.start(Instant::now(), true);
-        let took = Duration::from_millis(200);
-        assert_eq!(pause_after(&mut pace, took), took * PAUSE_FACTOR);
-        assert_eq!(pause_after(&mut pace, SECOND), MAX_PAUSE);
-        assert_eq!(pause_after(&mut pace, Duration::MAX / 64), MAX_PAUSE);
-        assert_eq!(
-            pause_after(&mut pace, Duration::ZERO),
-            SECOND,
-            "a slow one does not make the later ones more seldom"
-        );
-    }
-
-    #[test]
-    fn who_reads_once_does_not_pause() {
+    fn who_reads_once_does_not_rest() {
         let mut pace = ExaminationPace::default();
         pace.start(Instant::now(), false);
-        assert_eq!(pause_after(&mut pace, 60 * SECOND), SECOND);
+        assert_eq!(pause_after(&mut pace, 10 * SECOND), SECOND);
     }
 
     #[test]
-    fn what_the_servers_say_is_looked_at_at_once_unless_the_last_examination_was_slow() {
+    fn what_the_servers_say_is_looked_at_at_once_unless_rest_is_due() {
         let mut pace = ExaminationPace::default();
         let now = Instant::now();
         pace.view_came(now);
@@ -135,13 +110,12 @@ mod tests {
         pace.start(now, true);
         pace.view_came(now);
         assert_eq!(pace.due(), Some(now));
-        pace.examined(now, now + SECOND);
+        pace.examined(now, 10 * SECOND);
         for second in 2..=5 {
             pace.view_came(now + second * SECOND);
-            assert_eq!(pace.due(), Some(now + SECOND + MAX_PAUSE));
+            assert_eq!(pace.due(), Some(now + 10 * SECOND));
         }
-        let late = now + 2 * SECOND + MAX_PAUSE;
-        pace.view_came(late);
-        assert_eq!(pace.due(), Some(late));
+        pace.view_came(now + 12 * SECOND);
+        assert_eq!(pace.due(), Some(now + 12 * SECOND));
     }
 }

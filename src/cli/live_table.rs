@@ -14,7 +14,7 @@ use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 pub(super) use recording::Recording;
 
-use crate::diagnose::Diagnosis;
+use crate::diagnose::{Diagnosis, rest_between_looks};
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::report::{Ensemble, Initial};
@@ -224,7 +224,6 @@ impl LiveTable {
 
     /// Looks for findings; those that are new, and those that are gone, are reported next.
     fn examine(&mut self) {
-        let began = Instant::now();
         let (at, changes) = if let Some(recording) = &mut self.recording {
             recording.examine(&self.table, &mut self.diagnosis)
         } else {
@@ -232,7 +231,7 @@ impl LiveTable {
             (at, self.diagnosis.examine(&self.table, at))
         };
         self.unreported = UnreportedFindings::new(changes, at);
-        self.examination.examined(began, Instant::now());
+        self.examination.examined(Instant::now(), rest_between_looks(&self.table));
     }
 
     /// Has the table take in a change; answers when that was, and what it means.

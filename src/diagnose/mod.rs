@@ -28,6 +28,7 @@ mod election;
 mod facts;
 mod finding;
 mod not_seen;
+mod pace;
 mod round_memory;
 #[cfg(test)]
 mod sentences;
@@ -44,6 +45,7 @@ pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};
+pub use pace::rest_between_looks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

@@ -8,7 +8,7 @@ impl App {
         let redraw = self.counts_seconds();
         self.live.tick(self.wall);
         if self.observing && self.live.table().is_live() {
-            self.live.examine(self.wall, self.recording.as_mut().and_then(Recording::recorder));
+            self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
         self.tick_deletion();
         if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.wall) {

@@ -12,7 +12,7 @@ use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
 use crate::admin::Ending;
-use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds};
+use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds, rest_between_looks};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::recipe::OwnRecipe;
@@ -179,15 +179,15 @@ impl World {
     /// Takes in changes, and has them taken down, where that is wanted.
     pub fn apply(&mut self, changes: Vec<Observed>, mut recorder: Option<&mut BatchRecorder>) {
         let mut newest = None;
-        let (mut looked, mut surveyed) = (false, false);
+        let (mut synced, mut surveyed) = (false, false);
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
                 self.watch_event_rates.take(view);
-                (looked, surveyed) = (true, true);
+                surveyed = true;
             }
             // What the nodes prove by themselves is known as soon as they are read.
-            looked |= matches!(change, Change::Synced);
+            synced |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
             let happenings = match &mut recorder {
@@ -208,8 +208,10 @@ impl World {
                 self.locks.surveyed(&self.table, &self.diagnosis, now);
                 self.filter_timeline(self.timeline_filter().clone());
             }
-            if !self.replays && (looked || !self.table.is_live()) {
+            if !self.replays && (synced || !self.table.is_live()) {
                 self.examine(now, recorder);
+            } else if !self.replays && surveyed {
+                self.examine_if_due(now, recorder);
             }
         }
     }
@@ -250,6 +252,14 @@ impl World {
             self.matches.follow(&Changed::Everything, &self.table, now);
         }
         self.locks.fade(&self.table, &self.diagnosis, now);
+    }
+
+    /// Looks what is wrong with the locks, unless there are so many that it is too early for that.
+    pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
+        let is_back = now < self.examined_at;
+        if is_back || now.since(self.examined_at) >= rest_between_looks(&self.table) {
+            self.examine(now, recorder);
+        }
     }
 
     /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
