@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{LockContext, Unwatched};
 use super::round_memory::{NodeKey, RoundMemory};
 use super::{OwnerState, election};
-use crate::queue::{ContenderRow, ContenderState, LockId};
+use crate::queue::{ContenderRow, ContenderState};
 use crate::recipe::{LockKind, Recipe, Role};
 use crate::server_view::Connection;
 use crate::znode::Timestamp;
@@ -16,27 +16,16 @@ use crate::znode::Timestamp;
 /// A node that was made just before the watches were listed may not be waited with yet.
 const NEW: Duration = Duration::from_secs(1);
 
-/// What is remembered of queues and of those who wait in them without a watch on what they wait for.
+/// What is remembered of those who wait without a watch on what they wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UnwatchedMemory {
-    queues: RoundMemory<LockId, Queue>,
     waiters: RoundMemory<NodeKey, Quiet>,
 }
 
 impl UnwatchedMemory {
     pub fn begin(&mut self) {
-        self.queues.begin();
         self.waiters.begin();
     }
-}
-
-/// When somebody came to a queue or left it, as far as looks tell.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Queue {
-    children: (usize, Option<i64>),
-    looked: Timestamp,
-    /// Between these two looks.
-    changed: Option<(Timestamp, Timestamp)>,
 }
 
 /// Since which look a client has sent no request.
@@ -57,25 +46,13 @@ pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory)
     if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {
         return Vec::new();
     }
-    let changed = changed(context, memory);
     let rows = lock.rows(lock.holding()..lock.len());
-    rows.filter_map(|row| one(context, &row, changed, &mut memory.waiters)).collect()
-}
-
-fn changed(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Option<(Timestamp, Timestamp)> {
-    let children = (context.lock.len(), context.lock.next_sequence());
-    let queue = memory.queues.see(context.lock.id(), || Queue { children, looked: context.now(), changed: None });
-    if queue.children != children {
-        queue.changed = Some((queue.looked, context.now()));
-    }
-    (queue.children, queue.looked) = (children, context.now());
-    queue.changed
+    rows.filter_map(|row| one(context, &row, &mut memory.waiters)).collect()
 }
 
 fn one(
     context: &LockContext<'_>,
     row: &ContenderRow<'_>,
-    changed: Option<(Timestamp, Timestamp)>,
     quiet: &mut RoundMemory<NodeKey, Quiet>,
 ) -> Option<Unwatched> {
     let (table_at, lock, contender) = (context.table_at, context.lock, row.contender);
@@ -102,7 +79,6 @@ fn one(
         context,
         connection,
         asked,
-        changed,
         quiet.see((lock.id(), contender.czxid.0), || Quiet {
             cxid: connection.last_cxid,
             established: connection.established,
@@ -128,24 +104,17 @@ fn one(
 
 /// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
 /// anew after each event. So it is told apart even where others watch children.
-fn is_indifferent(
-    context: &LockContext<'_>,
-    connection: &Connection,
-    asked: Timestamp,
-    changed: Option<(Timestamp, Timestamp)>,
-    quiet: &mut Quiet,
-) -> bool {
+fn is_indifferent(context: &LockContext<'_>, connection: &Connection, asked: Timestamp, quiet: &mut Quiet) -> bool {
     let same =
         quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
     if !same {
         *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: context.now() };
         return false;
     }
-    let late = |changed: Timestamp| changed.plus(context.thresholds.settled_after);
-    changed.is_some_and(|(before, after)| {
-        quiet.since <= before
-            && asked >= late(after)
-            && connection.last_heard.is_some_and(|heard| heard >= after.plus(NEW))
+    context.lock.woke_herd_at().is_some_and(|changed| {
+        quiet.since <= changed
+            && asked >= changed.plus(context.thresholds.settled_after)
+            && connection.last_heard.is_some_and(|heard| heard >= changed.plus(NEW))
     })
 }
 

@@ -303,6 +303,12 @@ impl LockQueue {
         self.activity.as_deref().copied().unwrap_or_default().rates(now)
     }
 
+    /// When somebody was last seen to come or to leave while others waited: whoever watched the parent's children then was
+    /// woken. By this machine's clock.
+    pub fn woke_herd_at(&self) -> Option<Timestamp> {
+        self.activity.as_deref()?.woke_herd_at()
+    }
+
     /// The position of a contender; `None` for one that is hidden.
     pub(super) fn position_of_slot(&self, slot: usize) -> Option<usize> {
         let key = self.key(slot);

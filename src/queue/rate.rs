@@ -61,6 +61,8 @@ pub(super) struct Activity {
     acquisitions: Sliding,
     herd: Sliding,
     chain: Sliding,
+    /// When a change last cost watch events of a herd.
+    woke_herd_at: Option<Timestamp>,
 }
 
 impl Activity {
@@ -71,6 +73,13 @@ impl Activity {
     pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
         self.herd.add(events.herd, now);
         self.chain.add(events.chain, now);
+        if events.herd > 0 {
+            self.woke_herd_at = Some(now);
+        }
+    }
+
+    pub(super) fn woke_herd_at(&self) -> Option<Timestamp> {
+        self.woke_herd_at
     }
 
     pub(super) fn rates(&self, now: Timestamp) -> Rates {

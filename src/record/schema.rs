@@ -8,7 +8,7 @@ use super::tables;
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of everything in the file. It changes when an older program would misread it.
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
 /// Bytes that the log of changes beside the file keeps when nobody reads it.
 const MAX_LOG_BYTES: u32 = 4 << 20;

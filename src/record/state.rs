@@ -50,9 +50,7 @@ impl RecordedState {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
         let unpacked = frame::unpack(bytes)?;
         let (state, rest) = postcard::take_from_bytes::<Self>(&unpacked).map_err(|_| Damage::Keyframe)?;
-        // Earlier versions ended here.
-        let recipes: Vec<OwnRecipe> =
-            if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).map_err(|_| Damage::Keyframe)? };
+        let recipes: Vec<OwnRecipe> = postcard::from_bytes(rest).map_err(|_| Damage::Keyframe)?;
         let mut state = Self { table: state.table.with_recipes(&recipes), ..state };
         if !state.table.is_consistent() {
             return Err(Damage::Keyframe);

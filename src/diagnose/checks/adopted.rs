@@ -8,7 +8,7 @@ use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, OwnerState, Severity};
-use crate::queue::{Contender, LockId};
+use crate::queue::Contender;
 use crate::server_view::{Connection, Listing, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
@@ -25,8 +25,8 @@ pub(super) struct LastSeen {
 /// looks the same until it contends anew: this is never more than a hint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AdoptedNode {
-    /// From where a holder was connected, and when it was last seen to be.
-    last_seen: RoundMemory<(LockId, SessionId), LastSeen>,
+    /// From where a session that holds something was connected, and when it was last seen to be. Once for all that it holds.
+    last_seen: RoundMemory<SessionId, LastSeen>,
 }
 
 impl Check for AdoptedNode {
@@ -40,13 +40,15 @@ impl Check for AdoptedNode {
             return;
         };
         let Some(gathered) = view.connections_as_of() else { return };
-        let key = (lock.id(), session);
         if let Some((_, connection)) = view.connection_of(session) {
-            let known = LastSeen { host: host(&connection.client).to_owned(), at: gathered };
-            self.last_seen.see(key, || known.clone()).clone_from(&known);
+            let seen = || LastSeen { host: host(&connection.client).to_owned(), at: gathered };
+            let known = self.last_seen.see(session, seen);
+            if known.at != gathered {
+                *known = seen();
+            }
             return;
         }
-        let Some(known) = self.last_seen.recall(&key) else { return };
+        let Some(known) = self.last_seen.recall(&session) else { return };
         if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
             return;
         }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
-use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity, election};
 use crate::queue::ContenderRow;
 use crate::text::human;
-use crate::znode::Timestamp;
+use crate::znode::{SessionId, Timestamp};
 
 /// How many holders of a lock are looked at: readers hold together by the thousand.
 const MAX_HOLDERS: usize = 16;
@@ -29,8 +29,8 @@ pub(super) struct LastRequest {
 /// Work outside ZooKeeper looks the same as a process that hangs: somebody has to look at it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct IdleHolder {
-    /// A holder's last request, as long as it holds by the same node.
-    last_requests: RoundMemory<NodeKey, LastRequest>,
+    /// The last request of a session that holds what others wait for. Once for all that it holds.
+    last_requests: RoundMemory<SessionId, LastRequest>,
 }
 
 impl Check for IdleHolder {
@@ -53,20 +53,22 @@ impl Check for IdleHolder {
 fn suspicion(
     context: &LockContext<'_>,
     row: &ContenderRow<'_>,
-    memory: &mut RoundMemory<NodeKey, LastRequest>,
+    memory: &mut RoundMemory<SessionId, LastRequest>,
 ) -> Option<Suspicion> {
     let session = row.contender.session?;
     let (member, connection) = context.table_at.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
     let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);
     let fresh = LastRequest { cxid, established: connection.established, since: gathered };
-    let last = memory.see((context.lock.id(), row.contender.czxid.0), || fresh);
+    let last = memory.see(session, || fresh);
     if (last.cxid, last.established) != (cxid, connection.established) {
         *last = fresh;
     }
-    let silent = gathered.since(last.since);
+    // What it did before it held tells nothing.
+    let since = row.contender.acquired_at.map_or(last.since, |acquired| acquired.max(last.since));
+    let silent = gathered.since(since);
     let min_silence = context.thresholds.stuck_after;
-    if silent < min_silence || heard <= last.since || context.first_waits()? < min_silence {
+    if silent < min_silence || heard <= since || context.first_waits()? < min_silence {
         return None;
     }
     let summary = format!(
