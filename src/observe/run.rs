@@ -27,9 +27,9 @@ const MAX_TRIES_WITHOUT_SERVER: u32 = 3;
 /// A connection that lasted this long was good, and one that is back within it needs no explanation.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long events may be held so that many are taken at once. It bounds how late a change is seen, and with 500 pieces a second
+/// How long events may be held so that many are taken at once. It bounds how late a change is seen, and with 200 pieces a second
 /// what a busy ensemble costs in wake-ups.
-const GATHER: Duration = Duration::from_millis(2);
+const GATHER: Duration = Duration::from_millis(5);
 
 /// The pauses between tries: from a quarter of a second to ten seconds.
 fn retry_backoff() -> Backoff {

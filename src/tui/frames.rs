@@ -5,27 +5,44 @@ use std::time::{Duration, Instant};
 /// The least time between two frames: at most 60 a second.
 const BETWEEN: Duration = Duration::from_micros(16_667);
 
+/// The least time before a frame that shows nothing but what happened in the ensemble: at most 20 a second. Nobody reads a table that
+/// changes more often, and drawing it would cost more than to follow the locks.
+const BETWEEN_CHANGES: Duration = Duration::from_millis(50);
+
+/// How soon something is to be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Something happened in the ensemble.
+    Changes,
+    /// Somebody pressed a key, or a step of a picture is due.
+    Now,
+}
+
 /// Spreads frames. No request, no frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frames {
-    wanted: bool,
+    wanted: Option<Urgency>,
     last: Option<Instant>,
 }
 
 impl Frames {
     /// Something looks different now.
-    pub fn request(&mut self) {
-        self.wanted = true;
+    pub fn request(&mut self, urgency: Urgency) {
+        self.wanted = self.wanted.max(Some(urgency));
     }
 
     /// When the next frame is to be drawn; `None` when nothing changed since the last one. May lie in the past.
     pub fn due(&self, now: Instant) -> Option<Instant> {
-        self.wanted.then(|| self.last.map_or(now, |last| last + BETWEEN))
+        let between = match self.wanted? {
+            Urgency::Now => BETWEEN,
+            Urgency::Changes => BETWEEN_CHANGES,
+        };
+        Some(self.last.map_or(now, |last| last + between))
     }
 
     /// A frame was drawn: everything up to now is on the screen.
     pub fn drawn(&mut self, now: Instant) {
-        self.wanted = false;
+        self.wanted = None;
         self.last = Some(now);
     }
 }
@@ -41,7 +58,7 @@ mod tests {
         let now = Instant::now();
         let mut frames = Frames::default();
         assert_eq!(frames.due(now), None);
-        frames.request();
+        frames.request(Urgency::Now);
         frames.drawn(now);
         assert_eq!(frames.due(now + Duration::from_secs(100)), None);
     }
@@ -50,7 +67,7 @@ mod tests {
     fn the_first_change_is_drawn_at_once() {
         let now = Instant::now();
         let mut frames = Frames::default();
-        frames.request();
+        frames.request(Urgency::Changes);
         assert_eq!(frames.due(now), Some(now));
     }
 
@@ -71,7 +88,7 @@ mod tests {
                     drawn.push(at);
                 }
                 now = next;
-                frames.request();
+                frames.request(Urgency::Now);
                 prop_assert!(frames.due(now).unwrap().saturating_duration_since(now) <= BETWEEN);
             }
             let in_a_second = |from: &Instant| {
@@ -81,19 +98,38 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_thousand_changes_in_a_second_make_at_most_sixty_frames() {
+    /// How many frames a second has in which something is to be drawn each millisecond.
+    fn frames_of_a_busy_second(urgency: impl Fn(u64) -> Urgency) -> usize {
         let start = Instant::now();
         let mut frames = Frames::default();
         let mut drawn = 0;
         for millis in 0..1000 {
             let now = start + Duration::from_millis(millis);
-            frames.request();
+            frames.request(urgency(millis));
             if frames.due(now).is_some_and(|due| due <= now) {
                 frames.drawn(now);
                 drawn += 1;
             }
         }
-        assert!((50..=60).contains(&drawn), "{drawn}");
+        drawn
+    }
+
+    #[test]
+    fn a_thousand_changes_in_a_second_make_at_most_twenty_frames_and_a_thousand_keys_sixty() {
+        assert_eq!(frames_of_a_busy_second(|_| Urgency::Changes), 20);
+        assert!((50..=60).contains(&frames_of_a_busy_second(|_| Urgency::Now)));
+    }
+
+    #[test]
+    fn a_key_among_many_changes_is_shown_within_a_sixtieth_of_a_second() {
+        let start = Instant::now();
+        let mut frames = Frames::default();
+        frames.request(Urgency::Changes);
+        frames.drawn(start);
+        frames.request(Urgency::Changes);
+        assert_eq!(frames.due(start), Some(start + BETWEEN_CHANGES));
+        frames.request(Urgency::Now);
+        frames.request(Urgency::Changes);
+        assert_eq!(frames.due(start), Some(start + BETWEEN));
     }
 }

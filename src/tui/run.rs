@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use self::writer_thread::WriterThread;
 use super::app::{App, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
-use super::frames::Frames;
+use super::frames::{Frames, Urgency};
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
 use super::options_source::{ConfigWatch, ReadAgain};
@@ -140,7 +140,7 @@ where
     /// The program before its first frame.
     pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
         let mut frames = Frames::default();
-        frames.request();
+        frames.request(Urgency::Now);
         Self {
             app,
             theme,
@@ -286,6 +286,7 @@ where
         changes: &mut impl ChangeSource,
         fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
+        let urgency = if matches!(turn, Turn::Slice) { Urgency::Changes } else { Urgency::Now };
         let event = match turn {
             Turn::Signal(ProcessSignal::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
             Turn::Signal(ProcessSignal::Continue) => {
@@ -328,7 +329,7 @@ where
         };
         let update = self.app.update(event, now());
         if update.redraw {
-            self.frames.request();
+            self.frames.request(urgency);
         }
         let open_queue = self.app.world().open_lock().map(LockQueue::queue_path);
         if open_queue != self.open_queue {

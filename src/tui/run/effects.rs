@@ -13,6 +13,7 @@ use crate::files;
 use crate::time::now;
 use crate::tui::TuiError;
 use crate::tui::app::{Effect, Event};
+use crate::tui::frames::Urgency;
 use crate::tui::terminal::TerminalControl;
 use crate::tui::view::draw;
 
@@ -99,7 +100,7 @@ where
             },
         };
         if self.app.update(Event::ContextRefused(refused), now()).redraw {
-            self.frames.request();
+            self.frames.request(Urgency::Now);
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -110,7 +111,7 @@ where
         // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
         self.terminal.resize(Rect::new(0, 0, size.width, size.height)).map_err(TuiError::terminal)?;
         self.app.update(Event::Resize(size.width, size.height), now());
-        self.frames.request();
+        self.frames.request(Urgency::Now);
         Ok(ControlFlow::Continue(()))
     }
 }
