@@ -16,7 +16,7 @@ pub(super) use recording::Recording;
 
 use crate::diagnose::{Diagnosis, rest_between_looks};
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
+use crate::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -238,7 +238,7 @@ impl LiveTable {
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
         match &mut self.recording {
             Some(recording) => recording.apply(change, at, &mut self.table, &self.diagnosis),
-            None => (at, self.table.apply_without_found_locks(change, at)),
+            None => (at, self.table.apply(change, at)),
         }
     }
 
@@ -264,8 +264,7 @@ impl LiveTable {
             if is_initial {
                 let found: Vec<LockId> = self.table.locks().map(LockQueue::id).collect();
                 self.found = found.into_iter();
-                let others = happenings.into_iter().filter(|happening| happening.event != LockEvent::LockFound);
-                events.extend(others.map(|happening| TableEvent::Happening(happening, None)));
+                events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)));
                 // What follows comes after the report of what was there.
                 self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());
                 break;

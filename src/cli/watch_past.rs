@@ -11,7 +11,7 @@ use super::table_event::TableEvent;
 use super::verdict::Verdict;
 use super::watch::line;
 use crate::diagnose::FindingChanges;
-use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
+use crate::queue::{LockQueue, LockTable};
 use crate::record::{Past, PastTime, Playback, PlaybackStep, Played};
 use crate::report::Initial;
 use crate::znode::Timestamp;
@@ -59,13 +59,10 @@ fn events(
     match step {
         PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
             let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
-            let is_found = |happening: &Happening| is_initial && happening.event == LockEvent::LockFound;
-            let (found, others): (Vec<_>, Vec<_>) = happenings.into_iter().partition(is_found);
             let mut events: Vec<_> =
-                others.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
+                happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
             let table = &playback.state().table;
-            let found = found.iter().filter_map(|found| table.lock(found.lock.as_ref()?.id));
-            events.extend(initial(found, at, table));
+            events.extend(is_initial.then(|| initial(table.locks(), at, table)).into_iter().flatten());
             events
         }
         PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {

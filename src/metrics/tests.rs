@@ -26,7 +26,7 @@ impl MetricsFixture {
     }
 
     fn apply(&mut self, change: Change) {
-        let happenings = self.table.apply_without_found_locks(change, self.now);
+        let happenings = self.table.apply(change, self.now);
         self.counters.took_in(&happenings, &self.table);
     }
 

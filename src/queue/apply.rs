@@ -23,17 +23,10 @@ impl LockTable {
     /// were missed.
     ///
     /// A change that comes twice changes nothing the second time; a read that is older than what is known is ignored.
+    ///
+    /// Which locks were there when everything was read the first time is not reported: [`locks`](Self::locks) are those. Reports of very
+    /// many would take as much memory as the locks.
     pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
-        self.take(change, now, true)
-    }
-
-    /// As [`apply`](Self::apply), but when everything was read the first time, what is reported is not which locks were found: who wants
-    /// to know looks at [`locks`](Self::locks). Reports of very many locks would take as much memory as the locks.
-    pub fn apply_without_found_locks(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
-        self.take(change, now, false)
-    }
-
-    fn take(&mut self, change: Change, now: Timestamp, reports_found: bool) -> Vec<Happening> {
         let mut out = Vec::new();
         if self.is_live() {
             self.last_true = self.last_true.max(server_sent_at(&change, now));
@@ -54,7 +47,7 @@ impl LockTable {
             Change::Heard { .. } => {}
             Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
-            Change::Synced => self.end_sync(now, reports_found, &mut out),
+            Change::Synced => self.end_sync(now, &mut out),
         }
         self.name_clients(&mut out);
         out

@@ -120,10 +120,10 @@ impl LockTable {
     /// Everything was read, and it is settled who holds: finds out what the stats say of the time before.
     pub(super) fn prove_holds(&mut self, now: Timestamp) {
         let times = self.transaction_times();
-        let held = self.names.values().filter_map(|id| self.locks.get(id)).filter(|lock| lock.holding() > 0);
-        let evidence: Vec<(LockId, Undisturbed)> =
-            held.map(|lock| (lock.id(), self.undisturbed(lock, &times))).collect();
-        for (id, undisturbed) in evidence {
+        let ids: Vec<LockId> = self.names.values().copied().collect();
+        for id in ids {
+            let Some(held) = self.locks.get(&id).filter(|lock| lock.holding() > 0) else { continue };
+            let undisturbed = self.undisturbed(held, &times);
             if let Some(lock) = self.locks.get_mut(&id) {
                 if let Some(last) = lock.last_handover() {
                     (last.read, last.proven) = (Some(now), undisturbed.holders);
@@ -138,7 +138,9 @@ impl LockTable {
         let read = contenders.filter(|(_, contender)| contender.is_read());
         let created = read.map(|(_, contender)| (contender.czxid, contender.created_at));
         let parents = self.parents.values().filter_map(|parent| parent.listed);
-        TransactionTimes::new(created.chain(parents.map(|node| (node.czxid, node.created_at))).collect())
+        let mut times = Vec::with_capacity(self.contenders + self.parents.len());
+        times.extend(created.chain(parents.map(|node| (node.czxid, node.created_at))));
+        TransactionTimes::new(times)
     }
 
     fn undisturbed(&self, lock: &LockQueue, times: &TransactionTimes) -> Undisturbed {

@@ -22,7 +22,7 @@ impl LockTable {
     }
 
     /// Everything was read: what was not seen is gone, and what is there is settled.
-    pub(super) fn end_sync(&mut self, now: Timestamp, reports_found: bool, out: &mut Vec<Happening>) {
+    pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let SyncPhase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
         let mut found = self.end_handovers_reading(now, out);
@@ -43,7 +43,6 @@ impl LockTable {
                 self.touched.insert(id);
             }
             if !again {
-                out.extend(reports_found.then(|| Happening::lock_found(lock, now)));
                 continue;
             }
             for slot in found.remove(&id).into_iter().flatten() {

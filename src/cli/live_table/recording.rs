@@ -30,7 +30,7 @@ impl Recording {
     ) -> (Timestamp, Vec<Happening>) {
         let (at, happenings) = match &mut self.recorder {
             Some(recorder) => recorder.batches().apply(change, at, table, diagnosis),
-            None => (at, table.apply_without_found_locks(change, at)),
+            None => (at, table.apply(change, at)),
         };
         if let Some(counters) = &mut self.counters {
             counters.took_in(&happenings, table);

@@ -68,7 +68,8 @@ struct LockSortKey {
 /// Beyond so many that changed at once, they are sorted before they are put into their places: that is several times as fast.
 const MANY: usize = 64;
 
-/// While everything is read the first time, what was read is put into its place so often: most locks change several times then.
+/// While everything is read the first time, what was read is put into its place after so long, and then each time that the reading has taken
+/// twice as long: most locks change several times then.
 const FIRST_READING_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
@@ -78,9 +79,10 @@ pub struct SortedLocks {
     filter: Filter,
     order: BTreeSet<Arc<LockSortKey>>,
     keys: FxHashMap<LockId, Arc<LockSortKey>>,
-    /// Locks that changed while everything is read the first time, and when others were put into their places.
+    /// Locks that changed while everything is read the first time.
     waiting: FxHashSet<LockId>,
-    placed_at: Option<Timestamp>,
+    /// When the first of them were put into their places, and the last.
+    placed: Option<(Timestamp, Timestamp)>,
     /// Locks whose rates may still fade.
     active: FxHashSet<LockId>,
 }
@@ -150,10 +152,11 @@ impl SortedLocks {
             self.active.extend(touched);
         } else {
             self.waiting.extend(touched);
-            if self.placed_at.is_some_and(|at| now.since(at) < FIRST_READING_INTERVAL) {
+            let (first, last) = self.placed.unwrap_or((now, now));
+            if self.placed.is_some() && now.since(last) < last.since(first).max(FIRST_READING_INTERVAL) {
                 return;
             }
-            self.placed_at = Some(now);
+            self.placed = Some((first, now));
         }
         if self.waiting.is_empty() {
             self.place_all(touched.iter().copied(), table, diagnosis, now);

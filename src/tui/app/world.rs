@@ -1,8 +1,10 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
+mod findings;
+
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::TimelineEntry;
 use super::filter::Filter;
@@ -12,9 +14,9 @@ use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
 use crate::admin::Ending;
-use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds, rest_between_looks};
+use crate::diagnose::{Diagnosis, TableAt, Thresholds, rest_between_looks};
 use crate::observe::Observed;
-use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::recipe::OwnRecipe;
 use crate::record::{BatchRecorder, Entry, RecordedState, TimedEntry};
 use crate::server_view::WatchEventRates;
@@ -23,6 +25,9 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
+
+/// Up to so many locks that are there at the start stand in the timeline.
+const MAX_FOUND_TOLD: usize = 1_000;
 
 /// What is known of the ensemble, and the orders in which the screens list it.
 ///
@@ -190,6 +195,7 @@ impl World {
             synced |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
+            let is_first = unseen && !self.table.is_reporting();
             let happenings = match &mut recorder {
                 Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis).1,
                 None => self.table.apply(change, at),
@@ -197,6 +203,9 @@ impl World {
             for happening in happenings {
                 self.histories.take(&happening, &before, unseen);
                 self.push(TimelineEntry::Happening(happening));
+            }
+            if is_first {
+                self.tell_found_locks(at);
             }
             self.matches.follow(&moved, &self.table, at);
         }
@@ -208,7 +217,12 @@ impl World {
                 self.locks.surveyed(&self.table, &self.diagnosis, now);
                 self.filter_timeline(self.timeline_filter().clone());
             }
-            if !self.replays && (synced || !self.table.is_live()) {
+            if !self.replays && !self.table.is_live() {
+                self.examine(now, recorder);
+            } else if !self.replays && synced && !rest_between_looks(&self.table).is_zero() {
+                // Very many locks are shown before they are looked at: the next second does that.
+                self.examined_at = Timestamp::default();
+            } else if !self.replays && synced {
                 self.examine(now, recorder);
             } else if !self.replays && surveyed {
                 self.examine_if_due(now, recorder);
@@ -216,9 +230,23 @@ impl World {
         }
     }
 
+    /// Which locks were there when everything was read the first time, unless they are so many that nobody reads that.
+    fn tell_found_locks(&mut self, at: Timestamp) {
+        if self.table.lock_count() <= MAX_FOUND_TOLD {
+            let found: Vec<Happening> = self.table.locks().map(|lock| Happening::lock_found(lock, at)).collect();
+            for happening in found {
+                self.push(TimelineEntry::Happening(happening));
+            }
+        }
+    }
+
     /// Who may be gone after a change, as they stand now. After a cut that may be every holder.
     fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
         let mut leaving = FxHashMap::default();
+        if !self.table.is_reporting() {
+            // Nobody can go while everything is read the first time.
+            return leaving;
+        }
         match change {
             Change::Deleted { path, .. } | Change::Seen { path, .. } => {
                 let place = self.table.position(path);
@@ -252,68 +280,6 @@ impl World {
             self.matches.follow(&Changed::Everything, &self.table, now);
         }
         self.locks.fade(&self.table, &self.diagnosis, now);
-    }
-
-    /// Looks what is wrong with the locks, unless there are so many that it is too early for that.
-    pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
-        let is_back = now < self.examined_at;
-        if is_back || now.since(self.examined_at) >= rest_between_looks(&self.table) {
-            self.examine(now, recorder);
-        }
-    }
-
-    /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
-    /// contenders.
-    pub fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
-        // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
-        let now = now.max(self.examined_at);
-        self.examined_at = now;
-        if !self.table.is_live() {
-            self.was_cut_off = true;
-            return;
-        }
-        let mut moved: Vec<LockId> = Vec::new();
-        if std::mem::take(&mut self.was_cut_off) {
-            let forgotten = match &mut recorder {
-                Some(recorder) => recorder.forget_findings(now, &self.table, &mut self.diagnosis),
-                None => self.diagnosis.start_over(),
-            };
-            moved.extend(forgotten.iter().map(|finding| finding.lock.id));
-        }
-        let found = match &mut recorder {
-            Some(recorder) => recorder.examine(now, &self.table, &mut self.diagnosis).1,
-            None => self.diagnosis.examine(&self.table, now),
-        };
-        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
-        self.take_findings(found, now);
-    }
-
-    /// Takes in what a look for findings changed.
-    fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
-        let FindingChanges { raised, cleared } = found;
-        let standing = self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding));
-        let moved: Vec<LockId> = standing.map(|finding| finding.lock.id).collect();
-        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
-        self.troubled = self.count_troubled();
-        let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding, raised };
-        for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
-            self.push(entry);
-        }
-    }
-
-    fn count_troubled(&self) -> (usize, usize) {
-        let locks: FxHashSet<LockId> = self.diagnosis.findings().map(|finding| finding.lock.id).collect();
-        let worst = locks.into_iter().filter_map(|lock| self.diagnosis.worst(lock)).map(|finding| finding.severity);
-        worst.fold((0, 0), |(critical, warning), severity| match severity {
-            Severity::Critical => (critical + 1, warning),
-            Severity::Warning => (critical, warning + 1),
-            Severity::Info => (critical, warning),
-        })
-    }
-
-    /// How many locks have a critical finding as their worst, and how many a warning.
-    pub fn troubled(&self) -> (usize, usize) {
-        self.troubled
     }
 
     pub fn push(&mut self, entry: TimelineEntry) {
