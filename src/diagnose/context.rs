@@ -127,7 +127,7 @@ fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
     let mut first: FxHashMap<SessionId, usize> = FxHashMap::default();
     let mut repeated: FxHashMap<SessionId, Vec<usize>> = FxHashMap::default();
     for position in 0..lock.len() {
-        let Some(session) = lock.contender_at(position).and_then(|contender| contender.session) else { continue };
+        let Some(session) = lock.contender_at(position).and_then(Contender::session) else { continue };
         if let Some(before) = first.insert(session, position) {
             repeated.entry(session).or_insert_with(|| vec![before]).push(position);
         }
@@ -144,7 +144,7 @@ fn is_short_without_repetition(lock: &LockQueue) -> bool {
     }
     let mut sessions = [None; MAX_SHORT];
     for (position, session) in sessions.iter_mut().enumerate().take(lock.len()) {
-        *session = lock.contender_at(position).and_then(|contender| contender.session);
+        *session = lock.contender_at(position).and_then(Contender::session);
     }
     let sessions = &sessions[..lock.len()];
     !(1..sessions.len()).any(|at| sessions[at].is_some() && sessions[..at].contains(&sessions[at]))

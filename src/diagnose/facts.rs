@@ -117,8 +117,8 @@ impl<'a> TableAt<'a> {
         let contender = row.contender;
         let (life, expires_in) = self.owner_of(contender);
         let connection =
-            contender.session.and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
-        let silence = contender.session.filter(|_| life == OwnerState::Silent);
+            contender.session().and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
+        let silence = contender.session().filter(|_| life == OwnerState::Silent);
         let silence = silence.and_then(|session| self.view().silence_of(session));
         Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
     }
@@ -142,7 +142,7 @@ impl<'a> TableAt<'a> {
 
     /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
     pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
-        let Some(session) = contender.session else {
+        let Some(session) = contender.session() else {
             let owner = if contender.is_read() { OwnerState::Ownerless } else { OwnerState::Unknown };
             return (owner, None);
         };
@@ -172,7 +172,7 @@ impl<'a> TableAt<'a> {
     /// its own.
     fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
         let Some(predecessor) = position.checked_sub(1) else { return false };
-        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session == Some(session));
+        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session() == Some(session));
         let ahead = lock.waits_for(predecessor, 1);
         let watched = |node: &&str| self.view().watches(session, &path_of(lock, node)) == Some(true);
         lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
@@ -181,7 +181,7 @@ impl<'a> TableAt<'a> {
     /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
     /// watches there are in all.
     fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
-        let Some(session) = row.contender.session else { return WatchTarget::Unknown };
+        let Some(session) = row.contender.session() else { return WatchTarget::Unknown };
         let mut known = true;
         for node in lock.waits_for(row.position, MOST_WATCHED) {
             match self.view().watches(session, &path_of(lock, node)) {
@@ -227,7 +227,7 @@ impl<'a> TableAt<'a> {
             return None;
         }
         let mut watchers = self.view().watchers_of(lock.path())?;
-        let holder = lock.first_holder().and_then(|holder| holder.session);
+        let holder = lock.first_holder().and_then(Contender::session);
         let observer = match self.table.connection() {
             ConnectionState::Connected { session, .. } => Some(*session),
             _ => None,
@@ -241,10 +241,10 @@ impl<'a> TableAt<'a> {
     /// no proof. Empty for a node that looks sound. Linear in the queue.
     pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
         let mut found = Vec::new();
-        let Some(session) = row.contender.session else { return found };
+        let Some(session) = row.contender.session() else { return found };
         let own = attempt(lock, &row.contender.node);
         let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
-        for other in others.filter(|other| other.contender.session == Some(session)) {
+        for other in others.filter(|other| other.contender.session() == Some(session)) {
             let node = escaped(&other.contender.node);
             if own.is_some() && attempt(lock, &other.contender.node) == own {
                 found

@@ -77,7 +77,7 @@ pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks
     let table = table_at.table();
     for lock in table.locks() {
         for row in lock.rows(0..lock.len()) {
-            let Some(session) = row.contender.session else { continue };
+            let Some(session) = row.contender.session() else { continue };
             let since = row.contender.contends_since(table.clock_ahead_ms());
             let entry = entry(&mut found, session, since);
             if row.state == ContenderState::Holds {

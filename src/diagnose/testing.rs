@@ -252,7 +252,7 @@ impl DiagnosisFixture {
 
     fn awaited_by(&self, session: i64) -> Vec<ZnodePath> {
         let rows = self.table.locks().flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row)));
-        let own = rows.filter(|(_, row)| row.contender.session == Some(SessionId(session)));
+        let own = rows.filter(|(_, row)| row.contender.session() == Some(SessionId(session)));
         let awaited = own.flat_map(|(lock, row)| {
             lock.waits_for(row.position, 1).into_iter().map(|node| lock.queue_path().child(node)).collect::<Vec<_>>()
         });

@@ -56,7 +56,7 @@ fn one(
     quiet: &mut RoundMemory<NodeKey, Quiet>,
 ) -> Option<Unwatched> {
     let (table_at, lock, contender) = (context.table_at, context.lock, row.contender);
-    let session = contender.session.filter(|_| row.state == ContenderState::Waits)?;
+    let session = contender.session().filter(|_| row.state == ContenderState::Waits)?;
     let alone = !context.repeated.contains_key(&session);
     if alone && context.watching.contains(&session) {
         return None;

@@ -146,11 +146,8 @@ impl LockTable {
             }
             if node.stat.czxid == contender.czxid {
                 contender.epoch = self.epoch;
-                if node.stat.mzxid > contender.mzxid {
-                    contender.mzxid = node.stat.mzxid;
-                    contender.version = node.stat.version;
-                    contender.data = node.data;
-                    contender.data_length = node.stat.data_length;
+                if node.stat.mzxid > contender.mzxid() {
+                    contender.take_data(node);
                     self.sessions.changed(contender);
                     self.touched.insert(id);
                 }

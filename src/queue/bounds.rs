@@ -24,7 +24,7 @@
 //! bound is then wrong by as much as they differ.
 
 use super::clock::Clock;
-use super::hold::{ChildChanges, HoldBounds, LastHandover, TransactionTimes};
+use super::hold::{ChildChanges, Hold, HoldBounds, LastHandover, TransactionTimes};
 use super::{Contender, LockId, LockQueue, LockTable};
 use crate::recipe::{LockKind, Recipe};
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
@@ -43,13 +43,13 @@ impl LockTable {
     ///
     /// `now` is by this machine's clock. What the table says of holders was true when it [was last](LockTable::last_true) live.
     pub fn hold_bounds(&self, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
-        if !contender.holds || contender.returned {
+        if !contender.holds() || contender.returned {
             return None;
         }
-        if let Some(since) = contender.acquired_at {
+        if let Some(since) = contender.acquired_at() {
             return Some(HoldBounds::exact(now.since(since)));
         }
-        let (created, found) = (contender.created_at, contender.found_holding.as_deref());
+        let (created, found) = (contender.created_at, contender.found_holding());
         let watched = found.map(|found| now.since(found.at)).unwrap_or_default();
         let proven = found.and_then(|found| found.proven);
         if proven == Some(created) {
@@ -89,10 +89,10 @@ impl LockTable {
         if holder.returned {
             return None;
         }
-        if let Some(since) = holder.acquired_at {
+        if let Some(since) = holder.acquired_at() {
             return Some(self.clock.server_at_most(since));
         }
-        let found = holder.found_holding.as_deref()?;
+        let found = holder.found_holding()?;
         let read = self.clock.server_at_most(found.at);
         Some(found.proven.map_or(read, |proven| proven.min(read)))
     }
@@ -187,7 +187,7 @@ impl LockQueue {
 
     fn prove_holds(&mut self, undisturbed: Undisturbed) {
         let kind = self.kind();
-        let head = self.semaphore_head().map(|head| (head.session, head.czxid));
+        let head = self.semaphore_head().map(|head| (head.session(), head.czxid));
         // The lease behind the one that is looked at.
         let mut behind = self.order.get(self.holding).filter(|_| self.is_pending());
         for position in (0..self.holding).rev() {
@@ -199,14 +199,17 @@ impl LockQueue {
                 LockKind::SingleNode => Some(holder.created_at),
                 LockKind::Semaphore => {
                     // Its owner queued last by a node that is gone, unless it is the one that heads the queue now.
-                    let is_heads = head.is_some_and(|(session, came)| session == holder.session && came < holder.czxid);
+                    let is_heads =
+                        head.is_some_and(|(session, came)| session == holder.session() && came < holder.czxid);
                     let queue = undisturbed.queue.filter(|_| !is_heads);
                     [next_came, queue].into_iter().flatten().min()
                 }
                 _ => undisturbed.holders,
             };
             let since = since.map(|since| since.max(holder.created_at));
-            if let Some(found) = holder.found_holding.as_deref_mut().filter(|_| !holder.returned) {
+            if let Hold::Found(found) = &mut holder.hold
+                && !holder.returned
+            {
                 found.proven = found.proven.into_iter().chain(since).min();
             }
         }

@@ -114,11 +114,11 @@ impl LockQueue {
     pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
         let own = |first: OrderKey| {
             let writer = self.contender(first.slot as usize);
-            !self.is_reader(first) && writer.is_some_and(|writer| writer.session == contender.session)
+            !self.is_reader(first) && writer.is_some_and(|writer| writer.session() == contender.session())
         };
         self.recipe() == Recipe::CuratorReadWrite
             && contender.mode == RequestMode::Read
-            && contender.session.is_some()
+            && contender.session().is_some()
             && self.order().get(0).is_some_and(own)
     }
 
@@ -131,7 +131,7 @@ impl LockQueue {
                 let Some(key) = self.order().get(position) else { return false };
                 self.is_reader(key)
                     && row.contender.sequence == writer.sequence
-                    && row.contender.session == writer.session
+                    && row.contender.session() == writer.session()
             })
         };
         (1..self.order().len()).take_while(|position| own(*position)).count()

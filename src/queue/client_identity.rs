@@ -59,7 +59,7 @@ impl ClientIdentity {
     /// As far as a contender's node tells.
     pub(super) fn of_node(contender: &Contender) -> Self {
         let name = Self::name_in(contender.data.bytes()).map(Arc::from);
-        Self { name, session: contender.session, unread: !contender.is_read(), ..Self::default() }
+        Self { name, session: contender.session(), unread: !contender.is_read(), ..Self::default() }
     }
 
     /// For a sentence: `worker-3 (10.0.4.17:51586)`, `10.0.4.17:51586` or `session 0x1b`. A client that is no longer connected is

@@ -50,9 +50,9 @@ impl DeletedNodes {
             number: self.next,
             epoch,
             created_at: contender.created_at,
-            session: contender.session,
-            enqueued_at: contender.enqueued_at,
-            queued: contender.queued.clone(),
+            session: contender.session(),
+            enqueued_at: contender.enqueued_at(),
+            queued: contender.queued().cloned().map(Box::new),
         };
         self.insert_last(NodeKey(contender.czxid, checksum(path)), node);
     }

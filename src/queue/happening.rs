@@ -46,7 +46,7 @@ impl Happening {
             lock: Some(lock.lock_name()),
             node: contender.map(|contender| Arc::clone(&contender.node)),
             contender: contender.map(Contender::id),
-            session: contender.and_then(|contender| contender.session),
+            session: contender.and_then(Contender::session),
             client: contender.map(ClientIdentity::of_node).unwrap_or_default(),
             waited_ms: None,
             held_ms: match held {

@@ -30,8 +30,22 @@ impl HoldBounds {
     }
 }
 
+/// Whether a contender holds, and what is known of when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Hold {
+    /// It does not hold.
+    #[default]
+    No,
+    /// It was seen to acquire at this time, by this machine's clock.
+    Acquired(Timestamp),
+    /// It held already when it was found.
+    Found(FoundHolding),
+    /// It holds, and no more is known.
+    Unknown,
+}
+
 /// What is known of a contender that held already when it was found.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FoundHolding {
     /// When it was found, by this machine's clock: it has held since then.
     pub at: Timestamp,

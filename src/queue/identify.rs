@@ -43,7 +43,7 @@ impl LockTable {
 
     /// Who a contender is.
     pub fn identity_of(&self, contender: &Contender) -> ClientIdentity {
-        let session = contender.session.map(|session| self.identity(session)).unwrap_or_default();
+        let session = contender.session().map(|session| self.identity(session)).unwrap_or_default();
         let own = ClientIdentity::of_node(contender);
         ClientIdentity { name: own.name.or(session.name.clone()), unread: own.unread, ..session }
     }

@@ -25,6 +25,7 @@ mod hold;
 mod identify;
 mod lock;
 mod lock_name;
+mod optional;
 mod order;
 mod placing;
 mod rate;

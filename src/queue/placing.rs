@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::event::SessionAtEnd;
 use super::handover::Gone;
+use super::hold::Hold;
 use super::lock::SessionExpired;
 use super::table::{Parent, SyncPhase};
 use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, WatchEvents};
@@ -43,13 +44,13 @@ impl LockTable {
             self.clock.found(node.stat.ctime, now);
         }
         let mut contender = Contender::new(path.name(), place, node, self.epoch);
-        contender.enqueued_at = live.then_some(now);
+        contender.set_enqueued_at(live.then_some(now));
         let is_read_live = live && place.role == Role::Lease;
         let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
         if let Some(known) = known {
             contender.returns(known);
         }
-        let handed_over = contender.queued.is_some() && contender.id().node != contender.node;
+        let handed_over = contender.queued().is_some() && contender.id().node != contender.node;
         let cost = self.lock(id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
@@ -126,7 +127,7 @@ impl LockTable {
         }
         let (slot, live) = (slot as usize, self.is_live());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
-        let (session, at_end) = (contender.session, self.session_at_end(contender, now));
+        let (session, at_end) = (contender.session(), self.session_at_end(contender, now));
         let expired = at_end == SessionAtEnd::Expired;
         let client = session.filter(|_| expired).map(|session| self.identity(session));
         let Some(lock) = self.locks.get_mut(&id) else { return };
@@ -141,7 +142,7 @@ impl LockTable {
         self.touched.insert(id);
         lock.cost(cost, now);
         self.totals.cost(cost, now);
-        let held = contender.holds || contender.held_before_return.is_some();
+        let held = contender.hold != Hold::No;
         if live && held {
             lock.handed_over(now);
         }
@@ -165,14 +166,11 @@ impl LockTable {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let (ahead_ms, mut acquired) = (self.clock.ahead_ms(), Vec::new());
         counting(&mut self.contenders, lock, |lock| {
-            lock.settle(came, |contender| {
-                contender.acquired_at = Some(now);
-                acquired.push(contender.clone());
-            });
+            lock.settle(came, Hold::Acquired(now), |contender| acquired.push(contender.clone()));
         });
         for contender in acquired.into_iter().filter(|contender| !contender.returned) {
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
-            if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
+            if contender.role == Role::Lease && contender.queued().is_none() && !is_new {
                 // It had been taken for that of another, who has shown its own now.
                 out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
             }

@@ -40,7 +40,7 @@ impl Contender {
     /// The member shows again what was deleted: this is who it was before.
     pub(super) fn returns(&mut self, known: DeletedNode) {
         self.returned = true;
-        self.enqueued_at = known.enqueued_at;
-        self.queued = known.queued;
+        self.set_enqueued_at(known.enqueued_at);
+        self.set_queued(known.queued.map(|queued| *queued));
     }
 }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::handover::{Gone, Handover, Input, NodeGone, Output, Stood};
+use super::hold::Hold;
 use super::lock_name::LockKey;
 use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Recipe, Role};
@@ -67,7 +68,7 @@ impl LockQueue {
                     let owner = self.contenders[head].as_queued();
                     self.contenders[lease].came_from(owner);
                 }
-                Output::Unbind { lease } => self.contenders[lease].queued = None,
+                Output::Unbind { lease } => self.contenders[lease].set_queued(None),
                 Output::FoundLeaseIsOf { slot, owner } => self.contenders[slot].came_from(owner),
                 Output::Report(_)
                 | Output::ReportHeld { .. }
@@ -248,9 +249,10 @@ impl LockTable {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let ahead_ms = self.clock.ahead_ms();
         let queued = owner.contender.as_queued();
-        let mut lease = Contender { node: node.into(), role: Role::Lease, holds: true, ..owner.contender };
+        let mut lease = owner.contender;
+        (lease.node, lease.role) = (node.into(), Role::Lease);
+        (lease.hold, lease.displaced) = (Hold::Acquired(now), false);
         lease.came_from(queued);
-        lease.acquired_at = Some(now);
         let since = lease.contends_since(ahead_ms);
         lock.acquired(now);
         self.totals.acquired(now);

@@ -19,7 +19,7 @@ const MIN_SESSION_TIMEOUT: Duration = Duration::from_secs(4);
 impl LockTable {
     /// What is known of the session of a contender whose node is gone now.
     pub(super) fn session_at_end(&self, contender: &Contender, now: Timestamp) -> SessionAtEnd {
-        let session = match contender.session {
+        let session = match contender.session() {
             Some(session) if self.session_expired(session, now) => return SessionAtEnd::Expired,
             None if contender.is_read() => return SessionAtEnd::Lived,
             session => session,

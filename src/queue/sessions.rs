@@ -66,7 +66,7 @@ pub(super) struct Sessions {
 impl Sessions {
     /// A contender came, or its data changed.
     fn named(&mut self, contender: &Contender) -> Option<&mut KnownSession> {
-        let known = self.known.entry(contender.session?).or_default();
+        let known = self.known.entry(contender.session()?).or_default();
         if let Some(name) = ClientIdentity::name_in(contender.data.bytes())
             && known.name.as_deref() != Some(name)
         {
@@ -91,7 +91,7 @@ impl Sessions {
 
     /// A contender is gone.
     pub fn went(&mut self, contender: &Contender) {
-        let Some(session) = contender.session else { return };
+        let Some(session) = contender.session() else { return };
         let Some(known) = self.known.get_mut(&session) else { return };
         known.contenders = known.contenders.saturating_sub(1);
         self.depart(session);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hold::FoundHolding;
+use super::hold::{FoundHolding, Hold};
 use super::lock_name::LockKey;
 use super::placing::counting;
 use super::table::{Parent, SyncPhase};
@@ -31,12 +31,10 @@ impl LockTable {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
             let holding = lock.holding();
-            // When it was missed, its time is not known: `acquired_at` stays empty.
+            // It was missed: when it was is not known.
+            let hold = Hold::Found(FoundHolding { at: now, proven: None });
             counting(&mut self.contenders, lock, |lock| {
-                lock.settle_all(|contender| {
-                    contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
-                    acquired.extend((!contender.returned).then(|| contender.clone()));
-                });
+                lock.settle_all(hold, |contender| acquired.extend((!contender.returned).then(|| contender.clone())));
             });
             lock.release_spare_memory();
             if lock.holding() != holding {
@@ -46,7 +44,7 @@ impl LockTable {
                 continue;
             }
             for slot in found.remove(&id).into_iter().flatten() {
-                let comes = lock.contender(slot).filter(|lease| lease.queued.is_none());
+                let comes = lock.contender(slot).filter(|lease| lease.queued().is_none());
                 if let Some(lease) = comes {
                     out.push(Happening::new(LockEvent::Enqueued, lock, Some(lease), now));
                 }
@@ -185,7 +183,9 @@ impl LockTable {
         let Some(place) = self.classifier.classify(path) else { return };
         contender.role = place.role;
         contender.mode = place.mode;
-        contender.holds = false;
+        if contender.holds() {
+            contender.hold = Hold::No;
+        }
         let to = self.lock_of(&place, now, out);
         let slot = self.place_contender(path, to, contender);
         if self.is_live() {

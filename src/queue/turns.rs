@@ -2,7 +2,7 @@
 
 use slab::Slab;
 
-use super::contender::HeldBeforeReturn;
+use super::hold::Hold;
 use super::order::{OrderKey, RankedKeys};
 use super::{Contender, LockQueue};
 use crate::recipe::{LockKind, RequestMode, Role};
@@ -74,7 +74,7 @@ impl LockQueue {
         let contender = self.contenders.remove(slot);
         self.leases -= usize::from(contender.role == Role::Lease);
         self.returned -= usize::from(contender.returned);
-        if contender.holds {
+        if contender.holds() {
             self.holding = self.holding.saturating_sub(1);
         }
         if self.contenders.is_empty() {
@@ -96,46 +96,43 @@ impl LockQueue {
     }
 
     /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
-    /// holds now and did not before.
+    /// holds now and did not before. Of its `hold` that is known.
     ///
     /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
     /// the one that came, can have changed.
-    pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
+    pub(super) fn settle(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
         let (before, now) = (self.holding, self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
-        self.mark(came.into_iter().chain(changed), now, acquired);
+        self.mark(came.into_iter().chain(changed), now, hold, acquired);
     }
 
     /// The same after any number of contenders came or went. Linear in the queue.
-    pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
+    pub(super) fn settle_all(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
-        self.mark(0..self.len(), self.count_holders(), acquired);
+        self.mark(0..self.len(), self.count_holders(), hold, acquired);
     }
 
-    fn mark(&mut self, positions: impl Iterator<Item = usize>, now: usize, mut acquired: impl FnMut(&mut Contender)) {
+    fn mark(
+        &mut self,
+        positions: impl Iterator<Item = usize>,
+        now: usize,
+        hold: Hold,
+        mut acquired: impl FnMut(&Contender),
+    ) {
         for position in positions {
             let Some(key) = self.order.get(position) else { continue };
             let contender = &mut self.contenders[key.slot as usize];
-            match (position < now, contender.holds) {
+            match (position < now, contender.holds()) {
+                // It held all the while, and that was reported.
+                (true, false) if contender.displaced => contender.displaced = false,
                 (true, false) => {
-                    contender.holds = true;
-                    match contender.held_before_return.take() {
-                        // It held all the while, and that was reported.
-                        Some(held) => contender.acquired_at = held.acquired_at,
-                        None => acquired(contender),
-                    }
+                    contender.hold = hold;
+                    acquired(contender);
                 }
-                (false, true) => {
-                    contender.holds = false;
-                    let acquired_at = contender.acquired_at.take();
-                    let displaced = self.returned > 0 && !contender.returned;
-                    contender.held_before_return = displaced.then(|| Box::new(HeldBeforeReturn { acquired_at }));
-                    if !displaced {
-                        contender.found_holding = None;
-                    }
-                }
+                (false, true) if self.returned > 0 && !contender.returned => contender.displaced = true,
+                (false, true) => contender.hold = Hold::No,
                 _ => {}
             }
         }

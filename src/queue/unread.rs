@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::contender::Queued;
+use super::hold::Hold;
 use super::{Contender, Happening, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Role};
 use crate::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -22,15 +23,9 @@ impl Contender {
     /// Its node was read.
     fn read(&mut self, node: Node, epoch: u32) {
         let id = self.id();
-        self.session = node.stat.ephemeral_owner;
-        self.created_at = node.stat.ctime;
-        self.czxid = node.stat.czxid;
-        self.mzxid = node.stat.mzxid;
-        self.version = node.stat.version;
-        self.data = node.data;
-        self.data_length = node.stat.data_length;
+        self.take_node(node);
         self.epoch = epoch;
-        self.queued = Some(Box::new(Queued::new(id, self.enqueued_at, self.created_at)));
+        self.set_queued(Some(Queued::new(id, self.enqueued_at(), self.created_at)));
     }
 }
 
@@ -57,8 +52,9 @@ impl LockTable {
     fn unread(&self, path: &ZnodePath, place: &Classification, now: Timestamp) -> Contender {
         let stat = ZnodeStat::of_new(Zxid(-self.unread_given), self.server_time(now), None);
         let node = Node { stat, data: NodeData::default() };
-        let enqueued_at = Some(now);
-        Contender { enqueued_at, ..Contender::new(path.name(), place, node, self.epoch) }
+        let mut contender = Contender::new(path.name(), place, node, self.epoch);
+        contender.set_enqueued_at(Some(now));
+        contender
     }
 
     /// Whether a node is a contender's that was not read yet.
@@ -80,11 +76,14 @@ impl LockTable {
         let Some((id, slot)) = self.node(path) else { return };
         let slot = slot as usize;
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let seen_at = lock.contender(slot).and_then(|contender| contender.enqueued_at).unwrap_or(now);
+        let seen_at = lock.contender(slot).and_then(Contender::enqueued_at).unwrap_or(now);
         lock.change_place(slot, |contender| {
             if !live && place.needs_ephemeral() {
                 // It may be the next one of that name: what happened during a cut was not seen.
-                (contender.enqueued_at, contender.acquired_at) = (None, None);
+                contender.set_enqueued_at(None);
+                if contender.hold != Hold::No {
+                    contender.hold = Hold::Unknown;
+                }
             }
             contender.read(node, epoch);
         });

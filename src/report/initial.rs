@@ -47,7 +47,7 @@ impl Initial {
             event: if holds { LockEvent::Acquired } else { LockEvent::Enqueued },
             node: Some(contender.node.clone()),
             contender: Some(contender.id()),
-            session: contender.session,
+            session: contender.session(),
             client: table.identity_of(contender),
             watch_events: WatchEvents::default(),
             ..found.clone()

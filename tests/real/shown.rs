@@ -46,7 +46,7 @@ fn shown(lock: &LockQueue) -> Vec<(Option<SessionId>, bool, String, String)> {
     let rows = lock.rows(0..lock.len());
     rows.map(|row| {
         let data = String::from_utf8_lossy(row.contender.data.bytes()).into_owned();
-        (row.contender.session, row.state == ContenderState::Holds, row.contender.node.to_string(), data)
+        (row.contender.session(), row.state == ContenderState::Holds, row.contender.node.to_string(), data)
     })
     .collect()
 }
@@ -90,7 +90,7 @@ impl QueueFixture<'_> {
         let (session, at) = (self.sessions.get(id).copied(), path(case.path));
         let holds = |watched: &ObserverFixture| {
             let lock = watched.table.find(&at, None).and_then(|lock| watched.table.lock(lock))?;
-            let row = lock.rows(0..lock.len()).find(|row| row.contender.session == session)?;
+            let row = lock.rows(0..lock.len()).find(|row| row.contender.session() == session)?;
             Some(row.state == ContenderState::Holds)
         };
         let end = Instant::now() + DEADLINE;

@@ -49,5 +49,5 @@ pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) ->
 }
 
 fn next(row: &ContenderRow<'_>) -> NextHolder {
-    NextHolder { node: row.contender.node.clone(), session: row.contender.session }
+    NextHolder { node: row.contender.node.clone(), session: row.contender.session() }
 }

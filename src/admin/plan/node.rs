@@ -23,7 +23,7 @@ pub(super) fn planned(
     }
     let liveness = owner_liveness(table_at, contender);
     let outlook = outlook(lock, to_delete);
-    let connection = contender.session.and_then(|session| table_at.view().connection_of(session));
+    let connection = contender.session().and_then(|session| table_at.view().connection_of(session));
     Ok(PlannedNode {
         path: lock.path_of(contender),
         kind: TargetKind::Contender,
@@ -31,7 +31,7 @@ pub(super) fn planned(
         lock_name: lock.name().map(str::to_owned),
         recipe: Some(lock.recipe()),
         sequence: contender.sequence,
-        session: contender.session,
+        session: contender.session(),
         czxid: contender.czxid,
         version: contender.version,
         state: Some(row.state),
@@ -57,7 +57,7 @@ fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLivenes
         (diagnose::OwnerState::Expiring, within) => OwnerLiveness::Expiring { within },
         (diagnose::OwnerState::Live | diagnose::OwnerState::Silent, _) => OwnerLiveness::Live,
         (diagnose::OwnerState::Unknown, _) => {
-            let liveness = contender.session.map(|session| table_at.view().liveness(session));
+            let liveness = contender.session().map(|session| table_at.view().liveness(session));
             match liveness {
                 Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => {
                     OwnerLiveness::Suspect

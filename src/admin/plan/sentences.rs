@@ -27,7 +27,7 @@ pub(super) fn evidence(
 }
 
 fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {
-    let Some(session) = contender.session else {
+    let Some(session) = contender.session() else {
         return "no session owns it, so it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();

@@ -36,7 +36,7 @@ impl Check for AdoptedNode {
 
     fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let (lock, view) = (context.lock, context.table_at.view());
-        let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
+        let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session()?))) else {
             return;
         };
         let Some(gathered) = view.connections_as_of() else { return };
@@ -53,7 +53,7 @@ impl Check for AdoptedNode {
             return;
         }
         let Some(newer) = newer(view, known) else { return };
-        if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
+        if lock.rows(0..lock.len()).any(|row| row.contender.session() == Some(newer.session)) {
             return;
         }
         found.push(suspicion(context, holder, newer, gathered));

@@ -16,7 +16,7 @@ impl Check for HeadChangedByExpiry {
     fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let (Some(expiry), Some(holder)) = (context.lock.last_expiry(), context.lock.first_holder()) else { return };
         // Of who is not read yet neither the session nor the fencing token is known.
-        let is_known = holder.is_read() && holder.session != Some(expiry.session);
+        let is_known = holder.is_read() && holder.session() != Some(expiry.session);
         if !is_known || holder.held() != HeldSince::Since(expiry.at) {
             return;
         }

@@ -55,7 +55,7 @@ fn suspicion(
     row: &ContenderRow<'_>,
     memory: &mut RoundMemory<SessionId, LastRequest>,
 ) -> Option<Suspicion> {
-    let session = row.contender.session?;
+    let session = row.contender.session()?;
     let (member, connection) = context.table_at.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
     let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);

@@ -106,7 +106,7 @@ impl<'a, 'b> MovedOn<'a, 'b> {
         if self.contends.is_empty() {
             let LockContext { table_at, lock, .. } = self.context;
             for row in lock.rows(0..lock.len()) {
-                let Some(owner) = row.contender.session else { continue };
+                let Some(owner) = row.contender.session() else { continue };
                 // A holder may not have been told yet that it holds.
                 let waits = row.state == ContenderState::Waits
                     && matches!(table_at.facts(lock, &row).watching, WatchTarget::Predecessor | WatchTarget::TwoBefore);

@@ -74,7 +74,7 @@ fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched
 fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, SeenUnwatched>) -> Option<Suspicion> {
     let row = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
     let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
-    let session = row.contender.session?;
+    let session = row.contender.session()?;
     let (member, connection) = context.table_at.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
     let lasted = seen.until.since(seen.from) >= context.thresholds.settled_after;

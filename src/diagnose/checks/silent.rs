@@ -22,7 +22,7 @@ impl Check for SilentHolder {
     fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let view = context.table_at.view();
         for row in context.lock.rows(0..context.lock.holding().min(MAX_SUSPICIONS)) {
-            if let Some(silence) = row.contender.session.and_then(|session| view.silence_of(session)) {
+            if let Some(silence) = row.contender.session().and_then(|session| view.silence_of(session)) {
                 let finding = describe(context, &row, silence);
                 let suspicion = Suspicion::new(finding, silence.as_of, Duration::ZERO);
                 found.push(suspicion.of_state(row.contender.czxid.0));

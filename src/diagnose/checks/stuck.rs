@@ -29,7 +29,7 @@ impl Check for Stuck {
         if let Some(row) = longest.filter(|row| context.held_at_least(row) >= stuck_after) {
             // Who was seen to acquire is looked at once more: by then it may be known why it is stuck. Who holds an election does so by
             // design: what it did before it was watched is nothing to tell.
-            let (found_holding, elected) = (row.contender.acquired_at.is_none(), election::is_likely(context.lock));
+            let (found_holding, elected) = (row.contender.acquired_at().is_none(), election::is_likely(context.lock));
             let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
             let suspicion = Suspicion::new(describe(context, &row), context.now(), lasts);
             let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };

@@ -69,14 +69,14 @@ impl<'a> Graph<'a> {
             self.waiters.extend(watchers.map(|session| claim(session, NO_NODE)));
         } else {
             let waiting = queue.rows(queue.holding()..queue.len()).filter(|row| row.state == ContenderState::Waits);
-            let sessions = waiting.filter_map(|row| Some((row.contender.session?, row.position)));
+            let sessions = waiting.filter_map(|row| Some((row.contender.session()?, row.position)));
             self.waiters.extend(sessions.map(|(session, position)| claim(session, index(position))));
         }
         if self.waiters.len() == first_waiter {
             return;
         }
         let holding = queue.rows(0..queue.holding());
-        let sessions = holding.filter_map(|row| Some((row.contender.session?, row.position)));
+        let sessions = holding.filter_map(|row| Some((row.contender.session()?, row.position)));
         self.holders.extend(sessions.map(|(session, position)| claim(session, index(position))));
         let Some((first, others)) = self.holders[first_holder..].split_first() else {
             self.waiters.truncate(first_waiter);
@@ -126,7 +126,7 @@ impl<'a> Graph<'a> {
     /// Whether a lock was held before that wait for another began, as when one thread takes one after the other.
     pub fn held_before(&self, held: Claim, wait: Claim) -> bool {
         let (Some(holder), Some(waiter)) = (self.contender(held), self.contender(wait)) else { return true };
-        let came = holder.acquired_at.zip(waiter.enqueued_at);
+        let came = holder.acquired_at().zip(waiter.enqueued_at());
         holder.czxid < waiter.czxid && came.is_none_or(|(held, waits)| held <= waits)
     }
 

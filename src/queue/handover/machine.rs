@@ -202,12 +202,12 @@ impl Handover {
         (last_key, last): (OrderKey, &Contender),
         (head_key, head): (OrderKey, &Contender),
     ) -> Vec<Output> {
-        let is_bound = last.queued.is_some();
+        let is_bound = last.queued().is_some();
         let is_its = if is_bound {
             last.id() == head.id()
         } else {
             let is_newer = last_key.czxid > head_key.czxid;
-            !last.holds && head.session.is_some() && last.session == head.session && is_newer
+            !last.holds() && head.session().is_some() && last.session() == head.session() && is_newer
         };
         if self.hidden.is_some() || !is_its {
             return Vec::new();
@@ -290,12 +290,12 @@ fn is_known_and(departed: &Departed, is_it: impl Fn(&Gone) -> bool) -> bool {
 
 /// Whether a lease may be that of a departed contender.
 fn may_own(gone: &Gone, lease: &Contender) -> bool {
-    gone.contender.session == lease.session && gone.contender.czxid < lease.czxid
+    gone.contender.session() == lease.session() && gone.contender.czxid < lease.czxid
 }
 
 /// Whether this is the lease of a pending contender, which goes on waiting in the queue.
 fn is_pending_lease(contender: &Contender) -> bool {
-    contender.role == Role::Lease && contender.queued.is_some() && !contender.holds
+    contender.role == Role::Lease && contender.queued().is_some() && !contender.holds()
 }
 
 /// The leases that were announced and not read, numbered in that order, with who headed the queue at that time.

@@ -2,7 +2,7 @@
 
 use super::TableFixture;
 use super::fixture::{events, path, said};
-use crate::queue::{Change, ContenderState, HeldSince, LockEvent, WatchEvents};
+use crate::queue::{Change, Contender, ContenderState, HeldSince, LockEvent, WatchEvents};
 use crate::recipe::{LockKind, Recipe};
 
 #[test]
@@ -130,10 +130,7 @@ fn a_single_node_lock_passes_from_owner_to_owner_under_one_path() {
     assert_eq!(events(&fixture.delete(&node)), [LockEvent::Released]);
     assert!(fixture.lock("/app/lock").is_empty());
     fixture.create_plain("/app/lock", Some(2));
-    assert_eq!(
-        fixture.lock("/app/lock").first_holder().and_then(|holder| holder.session).map(|session| session.0),
-        Some(2)
-    );
+    assert_eq!(fixture.lock("/app/lock").first_holder().and_then(Contender::session).map(|session| session.0), Some(2));
 }
 
 #[test]

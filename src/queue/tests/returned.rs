@@ -37,7 +37,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
     assert_eq!(events(&fixture.delete(&head)), [], "it was reported before that it released, and who acquired then");
     assert_eq!(returned(&fixture), 0);
     let holder = fixture.lock("/a").first_holder().cloned().expect("the second");
-    assert!(holder.acquired_at.is_some(), "since when it holds is not forgotten");
+    assert!(holder.acquired_at().is_some(), "since when it holds is not forgotten");
     let second = path("/a").child(&holder.node);
     assert_eq!(events(&fixture.delete(&second)), [LockEvent::Released, LockEvent::Acquired]);
 }

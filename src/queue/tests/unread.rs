@@ -40,7 +40,7 @@ fn what_is_not_known_is_not_claimed() {
     appear(&mut world, &a);
     let holder = first(&world.table).first_holder().expect("a holder").clone();
     assert!(!holder.is_read());
-    assert_eq!((holder.session, holder.data.bytes()), (None, &b""[..]));
+    assert_eq!((holder.session(), holder.data.bytes()), (None, &b""[..]));
     assert!(world.table.identity_of(&holder).unread);
     assert!(world.table.hold_bounds(&holder, world.now).is_some_and(HoldBounds::is_exact));
 }
@@ -54,8 +54,8 @@ fn who_is_read_later_is_the_same_contender_with_the_same_times() {
     assert!(world.apply(world.observed(&a)).is_empty(), "nothing happens by a read");
     let after = first(&world.table).first_holder().expect("a holder").clone();
     assert_eq!(before.id(), after.id());
-    assert_eq!((before.enqueued_at, before.acquired_at), (after.enqueued_at, after.acquired_at));
-    assert_eq!((after.czxid, after.session.map(|session| session.0)), (world.tree[&a].stat.czxid, Some(7)));
+    assert_eq!((before.enqueued_at(), before.acquired_at()), (after.enqueued_at(), after.acquired_at()));
+    assert_eq!((after.czxid, after.session().map(|session| session.0)), (world.tree[&a].stat.czxid, Some(7)));
     assert!(after.is_read());
     // Read again, announced again: nothing new.
     assert!(world.apply(world.observed(&a)).is_empty() && appear(&mut world, &a).is_empty());
@@ -117,5 +117,5 @@ fn one_of_a_reused_name_that_is_read_after_a_cut_has_no_times() {
     world.apply(world.observed(&path("/a/lock")));
     world.apply(Change::Synced);
     let holder = first(&world.table).first_holder().expect("a holder").clone();
-    assert_eq!((holder.enqueued_at, holder.acquired_at, holder.is_read()), (None, None, true));
+    assert_eq!((holder.enqueued_at(), holder.acquired_at(), holder.is_read()), (None, None, true));
 }

@@ -62,9 +62,10 @@ impl ContenderRecord {
             return changed;
         }
         let czxid = Some(contender.czxid);
-        if (self.czxid, self.session, self.mode) != (czxid, contender.session, row.mode) || self.node != contender.node
+        if (self.czxid, self.session, self.mode) != (czxid, contender.session(), row.mode)
+            || self.node != contender.node
         {
-            (self.czxid, self.session, self.mode) = (czxid, contender.session, row.mode);
+            (self.czxid, self.session, self.mode) = (czxid, contender.session(), row.mode);
             self.node = Arc::clone(&contender.node);
             changed = true;
         }

@@ -322,7 +322,7 @@ impl StandingContenders {
             id,
             lock,
             client: RecordedClient::default(),
-            session: contender.session,
+            session: contender.session(),
             first_seen_at: moment.at,
             enqueued_at: Some(contender.contends_since(table.clock_ahead_ms())),
             acquired: None,

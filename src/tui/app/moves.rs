@@ -99,7 +99,7 @@ impl App {
         };
         self.open_lock(lock);
         let node = self.world().open_lock().and_then(|queue| {
-            let own = queue.rows(0..queue.len()).find(|row| session.is_some() && row.contender.session == session)?;
+            let own = queue.rows(0..queue.len()).find(|row| session.is_some() && row.contender.session() == session)?;
             Some(queue.path_of(own.contender))
         });
         if let Some(node) = node {

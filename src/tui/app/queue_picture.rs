@@ -48,7 +48,7 @@ impl App {
             at if at >= WATCHERS_FROM => {
                 self.world().table_at(self.now()).waiters(lock)?.sessions.get(at - WATCHERS_FROM).copied()
             }
-            position => lock.row(position)?.contender.session,
+            position => lock.row(position)?.contender.session(),
         }
     }
 

@@ -91,7 +91,7 @@ impl SessionDetail {
     fn list(&mut self, session: SessionId, table_at: TableAt<'_>) {
         let (mut holds, mut awaits) = (Vec::new(), Vec::new());
         for lock in table_at.table().locks() {
-            for row in lock.rows(0..lock.len()).filter(|row| row.contender.session == Some(session)) {
+            for row in lock.rows(0..lock.len()).filter(|row| row.contender.session() == Some(session)) {
                 let place = SessionPlace { lock: lock.id(), node: Some(lock.path_of(row.contender)) };
                 if row.state == ContenderState::Holds { holds.push(place) } else { awaits.push(place) }
             }

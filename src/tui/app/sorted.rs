@@ -11,7 +11,7 @@ use super::cursor::Rows;
 use super::filter::Filter;
 use super::list::{Directed, Sorting};
 use crate::diagnose::{Diagnosis, Severity, TableAt};
-use crate::queue::{HeldSince, LockId, LockQueue, LockTable};
+use crate::queue::{Contender, HeldSince, LockId, LockQueue, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A column of Locks that it can be sorted by.
@@ -281,7 +281,7 @@ fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Pr
     let number = match by {
         LockOrder::Lock | LockOrder::Severity => Some(0),
         LockOrder::Recipe => Some(lock.recipe().rank()),
-        LockOrder::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
+        LockOrder::Holder => lock.first_holder().and_then(Contender::session).map(|SessionId(bits)| bits),
         LockOrder::Held => match lock.held() {
             HeldSince::Free => None,
             HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),

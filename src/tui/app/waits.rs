@@ -160,7 +160,7 @@ impl<'a> WaitRowsBuilder<'a> {
                 _ => lock.waiting() > 0,
             };
             if waited {
-                for session in lock.rows(0..lock.holding()).filter_map(|row| row.contender.session) {
+                for session in lock.rows(0..lock.holding()).filter_map(|row| row.contender.session()) {
                     held.entry(session).or_default().push(lock.id());
                 }
             }
@@ -231,7 +231,7 @@ impl<'a> WaitRowsBuilder<'a> {
             self.table_at.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default()
         } else {
             let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
-            rows.filter_map(|row| row.contender.session).filter(|session| *session != holder).collect()
+            rows.filter_map(|row| row.contender.session()).filter(|session| *session != holder).collect()
         };
         self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);
         let (through, leaves): (Vec<_>, Vec<_>) =

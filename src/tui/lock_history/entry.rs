@@ -111,9 +111,9 @@ impl Stay {
         Self {
             node: Arc::clone(&contender.node),
             contender: Some(contender.id()),
-            session: contender.session,
+            session: contender.session(),
             client: table.identity_of(contender),
-            waited: contender.acquired_at.map(|acquired| acquired.since(came_at)),
+            waited: contender.acquired_at().map(|acquired| acquired.since(came_at)),
             held: table.hold_bounds(contender, until),
             until,
             end: StayEnd::Open,
@@ -123,8 +123,8 @@ impl Stay {
                 mode: contender.mode,
                 data: text.filter(|text| !text.trim().is_empty()),
                 created_at: contender.created_at,
-                came_at: contender.enqueued_at,
-                acquired_at: contender.acquired_at,
+                came_at: contender.enqueued_at(),
+                acquired_at: contender.acquired_at(),
             })),
         }
     }

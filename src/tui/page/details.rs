@@ -100,7 +100,7 @@ impl Selected<'_> {
     }
 
     fn session(&self, page: &mut Writer) {
-        match self.row.contender.session {
+        match self.row.contender.session() {
             Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
             None if !self.row.contender.is_read() => page.fact("session", "not read yet", Tone::Text),
             None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
@@ -142,7 +142,7 @@ impl Selected<'_> {
     /// The client at the other end, the server that it is connected to or was, and what it did last.
     fn client(&self) -> Option<String> {
         let LastConnection { connection, server, last_listed } =
-            self.table.last_connection(self.row.contender.session?)?;
+            self.table.last_connection(self.row.contender.session()?)?;
         let since =
             connection.established.map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.utc)));
         let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();

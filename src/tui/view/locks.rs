@@ -172,7 +172,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
         (Code::ExpiringHolder | Code::SilentHolder, Some(row)) => {
             let facts = world.table_at(view.app.now()).facts(lock, &row);
             let room = width.saturating_sub(2);
-            countdown_of(view, row.contender.session, &facts, room).unwrap_or_else(|| worst.code.to_string())
+            countdown_of(view, row.contender.session(), &facts, room).unwrap_or_else(|| worst.code.to_string())
         }
         _ => worst.code.to_string(),
     };

@@ -148,7 +148,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
             Some((sign, _, style)) => Cell::new(format!("{} {sign}", state(view, row.state).text), style),
             None => state(view, row.state),
         },
-        QueueColumn::Session => match contender.session {
+        QueueColumn::Session => match contender.session() {
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
             None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
@@ -156,7 +156,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
         QueueColumn::Liveness => {
             let (text, style) = life(view, (facts.owner, facts.expires_in));
-            let text = countdown_of(view, contender.session, facts, width).unwrap_or(text);
+            let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }
         QueueColumn::Watches => match watches(view, row, facts) {

@@ -4,10 +4,11 @@ mod transitions;
 
 use super::{Gone, Handover, Input, NodeGone, Output, Stood};
 use crate::queue::event::SessionAtEnd;
+use crate::queue::hold::Hold;
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
-use crate::recipe::{RequestMode, Role};
-use crate::znode::{NodeData, SessionId, Timestamp, Zxid};
+use crate::recipe::{Classification, Recipe, RequestMode, Role};
+use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// What may happen; contenders are named by their sessions.
 #[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
@@ -44,27 +45,11 @@ enum Step {
 
 fn contender(role: Role, session: i64, czxid: i64) -> Contender {
     let name = if role == Role::Lease { "lease" } else { "queue" };
-    Contender {
-        node: format!("{name}-{session}").into(),
-        role,
-        mode: RequestMode::Lease,
-        sequence: None,
-        session: Some(SessionId(session)),
-        created_at: Timestamp(0),
-        czxid: Zxid(czxid),
-        mzxid: Zxid(czxid),
-        version: 0,
-        data: NodeData::keep(b""),
-        data_length: 0,
-        acquired_at: None,
-        enqueued_at: None,
-        returned: false,
-        epoch: 0,
-        holds: false,
-        held_before_return: None,
-        found_holding: None,
-        queued: None,
-    }
+    let lock = ZnodePath::root();
+    let (recipe, mode) = (Recipe::CuratorSemaphore, RequestMode::Lease);
+    let place = Classification { lock, name: None, recipe, role, mode, sequence: None };
+    let stat = ZnodeStat::of_new(Zxid(czxid), Timestamp(0), Some(SessionId(session)));
+    Contender::new(&format!("{name}-{session}"), &place, Node { stat, data: NodeData::default() }, 0)
 }
 
 /// The node in the queue of that session.
@@ -84,8 +69,13 @@ fn bound(session: i64) -> Contender {
     lease
 }
 
+fn named(mut contender: Contender, node: &str) -> Contender {
+    contender.node = node.into();
+    contender
+}
+
 fn holding(mut lease: Contender) -> Contender {
-    lease.holds = true;
+    lease.hold = Hold::Acquired(Timestamp(0));
     lease
 }
 
@@ -120,7 +110,7 @@ fn take(handover: &mut Handover, step: Step) -> Vec<Output> {
         Step::Unreadable(lease) => handover.handle(Input::LeaseUnreadable { node: &format!("lease-{lease}") }),
         Step::Listed => handover.handle(Input::LeasesListed),
         Step::Gone(contender, stood) => {
-            let event = if contender.holds { LockEvent::Released } else { LockEvent::Left };
+            let event = if contender.holds() { LockEvent::Released } else { LockEvent::Left };
             handover.handle(Input::NodeGone(node_gone(contender, stood, event)))
         }
         Step::GoneAs(contender, event) => handover.handle(Input::NodeGone(node_gone(contender, Stood::Head, event))),

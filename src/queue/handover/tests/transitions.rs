@@ -4,9 +4,9 @@ use super::Step::{
     Announced, Found, Gone as NodeIsGone, GoneAs, GoneAtFirst, GoneFromListing, GoneMeanwhile, LeaseGone, Listed,
     LockGone, OrderChanged, OrderChanges, Read, ReadingBegins, ReadingEnds, UnreadQueueNodeGone, Unreadable,
 };
-use super::{Stood, after, bound, contender, holding, key, lease, queue, say, take, whole};
+use super::{Stood, after, bound, contender, holding, key, lease, named, queue, say, take, whole};
+use crate::queue::LockEvent;
 use crate::queue::handover::Input;
-use crate::queue::{Contender, LockEvent};
 use crate::recipe::Role;
 
 // From the queue.
@@ -64,7 +64,8 @@ fn what_the_first_reading_finds_gone_is_not_reported() {
 
 #[test]
 fn that_a_returned_node_is_gone_was_reported_before() {
-    let returned = Contender { returned: true, ..queue(1) };
+    let mut returned = queue(1);
+    returned.returned = true;
     whole([(NodeIsGone(returned, Stood::Head), &[])]);
 }
 
@@ -90,12 +91,12 @@ fn a_lease_of_another_session_is_its_own_and_who_departed_left() {
 
 #[test]
 fn a_lease_is_of_who_headed_the_queue_when_it_was_made_though_another_of_its_session_departed_first() {
-    let second = Contender { node: "queue-9".into(), ..queue(1) };
+    let second = named(queue(1), "queue-9");
     let head = Some(second.id());
     let mut handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
     let _ = handover.handle(Input::LeaseAnnounced { node: "lease-2", head });
     assert_eq!(take(&mut handover, NodeIsGone(second, Stood::Head)).len(), 0);
-    let of_second = Contender { node: "lease-2".into(), ..lease(1) };
+    let of_second = named(lease(1), "lease-2");
     let said: Vec<String> = take(&mut handover, Read(of_second)).iter().map(say).collect();
     assert_eq!(said, ["is of queue-9"]);
 }

@@ -49,7 +49,7 @@ impl App {
         lock: &LockQueue,
         row: &ContenderRow<'_>,
     ) -> Option<WatchTarget> {
-        let session = row.contender.session.filter(|_| row.state == ContenderState::Waits)?;
+        let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
         let fleets = self.fleets().each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
         let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
         Some(match own.next()?.1.scenario().algorithm {

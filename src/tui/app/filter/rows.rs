@@ -35,9 +35,9 @@ impl Matching<'_> {
     /// What a contender is, wherever it stands in its queue.
     fn contender(&mut self, contender: &Contender, table: &LockTable) -> &mut Self {
         self.text(&contender.node)
-            .session(contender.session)
+            .session(contender.session())
             .bytes(contender.data.bytes())
-            .address_of(contender.session, table)
+            .address_of(contender.session(), table)
     }
 }
 

@@ -181,7 +181,7 @@ impl ListScreen<App> for History {
             HistoryEntry::Finding { finding, .. } => {
                 let lock = app.world().open_lock()?;
                 let node = finding.node.as_deref()?;
-                lock.rows(0..lock.len()).find(|row| *row.contender.node == *node)?.contender.session
+                lock.rows(0..lock.len()).find(|row| *row.contender.node == *node)?.contender.session()
             }
         }
     }

@@ -124,7 +124,7 @@ impl ListScreen<App> for Locks {
     /// That of its first holder.
     fn session(&self, app: &App) -> Option<SessionId> {
         let lock = self.cursor(app).selected(app.world().locks())?;
-        app.world().table().lock(lock)?.first_holder()?.session
+        app.world().table().lock(lock)?.first_holder()?.session()
     }
 
     /// The lock's parent; of a single node the node.

@@ -147,7 +147,7 @@ impl ListScreen<App> for Queue {
 
     /// The contender's node; in the details its session.
     fn copied(&self, app: &App, QueueRow { lock, row, .. }: QueueRow<'_>) -> Option<String> {
-        let session = row.contender.session.filter(|_| app.pane() == Pane::Details);
+        let session = row.contender.session().filter(|_| app.pane() == Pane::Details);
         Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
     }
 
@@ -156,7 +156,7 @@ impl ListScreen<App> for Queue {
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {
-        self.row(app, self.cursor(app).rank())?.row.contender.session
+        self.row(app, self.cursor(app).rank())?.row.contender.session()
     }
 
     /// The contender's; of an empty queue the lock's parent.
