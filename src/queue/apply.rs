@@ -99,7 +99,7 @@ impl LockTable {
         self.note_child_changes(path, stat);
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
-                lock.next_sequence = Some(stat.next_sequence());
+                lock.set_next_sequence(Some(stat.next_sequence()));
                 self.touched.insert(id);
             }
         }
@@ -172,7 +172,7 @@ impl LockTable {
         parent.maximum = maximum;
         for id in self.ids_at(path) {
             if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == LockKind::Semaphore) {
-                lock.maximum = maximum;
+                lock.set_maximum(maximum);
                 self.touched.insert(id);
             }
         }

@@ -31,10 +31,8 @@ impl LockQueue {
         let hidden = self.hidden();
         let is_in_place =
             |key: OrderKey| self.contenders.contains(key.slot as usize) && self.key(key.slot as usize) == key;
-        let found = self
-            .handover
-            .as_ref()
-            .is_none_or(|handover| handover.found().iter().all(|slot| self.contenders.contains(*slot)));
+        let found =
+            self.handover().is_none_or(|handover| handover.found().iter().all(|slot| self.contenders.contains(*slot)));
         let count = |counts: fn(&Contender) -> bool| self.contenders.iter().filter(|(_, found)| counts(found)).count();
         found
             && hidden.into_iter().chain(self.order.iter()).all(is_in_place)
@@ -42,8 +40,8 @@ impl LockQueue {
             && self.order.len() + usize::from(hidden.is_some()) == self.contenders.len()
             && self.readers().iter().all(|key| is_in_place(key) && self.is_reader(key))
             && self.readers().len() == count(|contender| contender.mode == RequestMode::Read)
-            && self.leases == count(|contender| contender.role == Role::Lease)
-            && self.returned == count(|contender| contender.returned)
+            && self.leases() == count(|contender| contender.role == Role::Lease)
+            && self.returned() == count(|contender| contender.returned)
             && self.holding <= self.order.len()
     }
 }

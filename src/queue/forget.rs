@@ -17,7 +17,7 @@ impl LockTable {
             for (_, contender) in &mut lock.contenders {
                 contender.data = NodeData::default();
             }
-            if let Some(expired) = &mut lock.session_expired {
+            if let Some(expired) = lock.rare.as_mut().and_then(|rare| rare.session_expired.as_mut()) {
                 expired.client.name = None;
             }
         }

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::handover::Handover;
 use super::hold::LastHandover;
 use super::lock_name::LockKey;
+use super::optional::OptionalNumber;
 use super::order::{OrderKey, RankedKeys};
+use super::rare::{RareParts, SessionExpired};
 use super::rate::Activity;
-use super::{ClientIdentity, Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
+use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
 use crate::recipe::{LockKind, Recipe, RequestMode, Role};
-use crate::znode::{SessionId, Timestamp, ZnodePath};
+use crate::znode::{Timestamp, ZnodePath};
 
 /// The requests for reading of a lock that has none.
 static NO_KEYS: RankedKeys = RankedKeys::Few(Vec::new());
@@ -48,34 +50,14 @@ pub struct LockQueue {
     #[serde(with = "super::slots")]
     pub(super) contenders: Slab<Contender>,
     pub(super) order: RankedKeys,
-    /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
-    /// readers pay nothing.
-    readers: Option<Box<RankedKeys>>,
-    pub(super) leases: usize,
-    pub(super) returned: usize,
-    /// The hand-over of a semaphore, while a contender is between the queue and a lease.
-    pub(super) handover: Option<Box<Handover>>,
     pub(super) holding: usize,
-    pub(super) next_sequence: Option<i64>,
-    pub(super) maximum: Option<u32>,
+    next_sequence: OptionalNumber,
     /// In a box: most locks of many are idle.
     activity: Option<Box<Activity>>,
-    pub(super) session_expired: Option<Box<SessionExpired>>,
+    /// In a box: few locks have any of it.
+    pub(super) rare: Option<Box<RareParts>>,
     /// Where several may hold at once: else the holder itself tells.
     pub(super) last_handover: Option<Box<LastHandover>>,
-}
-
-/// A holder that lost its lock to the end of its session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionExpired {
-    /// When its node was seen to go, by this machine's clock.
-    pub at: Timestamp,
-    /// Its node.
-    pub node: Arc<str>,
-    /// Its session.
-    pub session: SessionId,
-    /// Who it was.
-    pub client: ClientIdentity,
 }
 
 impl LockQueue {
@@ -89,15 +71,10 @@ impl LockQueue {
             free_listed: false,
             contenders: Slab::new(),
             order: RankedKeys::default(),
-            readers: None,
-            leases: 0,
-            returned: 0,
-            handover: None,
             holding: 0,
-            next_sequence: None,
-            maximum: None,
+            next_sequence: OptionalNumber::default(),
             activity: None,
-            session_expired: None,
+            rare: None,
             last_handover: None,
         }
     }
@@ -186,7 +163,13 @@ impl LockQueue {
 
     /// The most leases that a semaphore grants, where its recipe stores that.
     pub fn maximum(&self) -> Option<u32> {
-        self.maximum
+        self.rare.as_ref()?.maximum
+    }
+
+    pub(super) fn set_maximum(&mut self, maximum: Option<u32>) {
+        if maximum != self.maximum() {
+            self.rare_mut().maximum = maximum;
+        }
     }
 
     /// The first holder in queue order.
@@ -206,18 +189,22 @@ impl LockQueue {
 
     /// The last holder that lost this lock to the end of its session, since the table is fed.
     pub fn last_expiry(&self) -> Option<&SessionExpired> {
-        self.session_expired.as_deref()
+        self.rare.as_ref()?.session_expired.as_deref()
     }
 
     /// How many of its contenders [returned](Contender::returned) after their deletion. While there are any, its order is that
     /// of the member that shows them, and not the ensemble's.
     pub fn returned(&self) -> usize {
-        self.returned
+        self.rare.as_ref().map_or(0, |rare| rare.returned)
     }
 
     /// The number that the next contender gets, where known.
     pub fn next_sequence(&self) -> Option<i64> {
-        self.next_sequence
+        self.next_sequence.get()
+    }
+
+    pub(super) fn set_next_sequence(&mut self, next: Option<i64>) {
+        self.next_sequence = next.into();
     }
 
     /// The contender at a position. Logarithmic.
@@ -254,9 +241,9 @@ impl LockQueue {
         }
         let leases = 0..self.holding.min(most);
         let awaited = match self.kind() {
-            LockKind::Semaphore if position < self.leases => leases,
-            LockKind::Semaphore if position == self.leases && !self.is_pending() => {
-                let full = self.maximum.is_some_and(|maximum| self.holding >= maximum as usize);
+            LockKind::Semaphore if position < self.leases() => leases,
+            LockKind::Semaphore if position == self.leases() && !self.is_pending() => {
+                let full = self.maximum().is_some_and(|maximum| self.holding >= maximum as usize);
                 if full { leases } else { 0..0 }
             }
             LockKind::ReadWrite => match self.awaited_by_request(position) {
@@ -329,15 +316,15 @@ impl LockQueue {
     }
 
     pub(super) fn readers(&self) -> &RankedKeys {
-        self.readers.as_deref().unwrap_or(&NO_KEYS)
+        self.rare.as_ref().map_or(&NO_KEYS, |rare| &rare.readers)
     }
 
     pub(super) fn readers_mut(&mut self) -> Option<&mut RankedKeys> {
-        self.readers.as_deref_mut()
+        self.rare.as_mut().map(|rare| &mut rare.readers)
     }
 
     pub(super) fn reader_came(&mut self, key: OrderKey) {
-        self.readers.get_or_insert_default().insert(key);
+        self.rare_mut().readers.insert(key);
     }
 
     /// A change cost these watch events.
@@ -353,12 +340,21 @@ impl LockQueue {
     }
 
     pub(super) fn leases(&self) -> usize {
-        self.leases
+        self.rare.as_ref().map_or(0, |rare| rare.leases)
+    }
+
+    pub(super) fn handover(&self) -> Option<&Handover> {
+        self.rare.as_ref()?.handover.as_deref()
+    }
+
+    /// What few locks have.
+    pub(super) fn rare_mut(&mut self) -> &mut RareParts {
+        self.rare.get_or_insert_default()
     }
 
     /// Who heads a semaphore's queue, also when it has made its lease already.
     pub(super) fn semaphore_head(&self) -> Option<&Contender> {
-        let key = self.hidden().or_else(|| self.order.get(self.leases))?;
+        let key = self.hidden().or_else(|| self.order.get(self.leases()))?;
         self.contenders.get(key.slot as usize)
     }
 
@@ -369,10 +365,20 @@ impl LockQueue {
 
     /// The node in the queue that is out of the order, since its owner stands there by its lease.
     pub(super) fn hidden(&self) -> Option<OrderKey> {
-        self.handover.as_ref().and_then(|handover| handover.hidden())
+        self.handover()?.hidden()
     }
 
     pub(super) fn is_reader(&self, key: OrderKey) -> bool {
         self.contenders[key.slot as usize].mode == RequestMode::Read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_small() {
+        assert!(size_of::<LockQueue>() <= 168, "{} bytes", size_of::<LockQueue>());
     }
 }

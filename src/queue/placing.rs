@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::event::SessionAtEnd;
 use super::handover::Gone;
 use super::hold::Hold;
-use super::lock::SessionExpired;
 use super::table::{Parent, SyncPhase};
-use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, WatchEvents};
+use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, SessionExpired, WatchEvents};
 use crate::recipe::{Classification, LockKind, Role};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath};
 
@@ -115,7 +114,7 @@ impl LockTable {
         let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
         if lock.kind() != LockKind::SingleNode {
             // A semaphore's leases are counted apart: who comes gets its number in the queue.
-            lock.next_sequence = self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence);
+            lock.set_next_sequence(self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence));
         }
         slot
     }
@@ -153,7 +152,7 @@ impl LockTable {
         };
         if let (true, true, Some(client), Some(session)) = (!contender.returned, held, client, session) {
             let node = Arc::clone(&contender.node);
-            lock.session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
+            lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
         self.node_gone(id, (slot, stood), Gone { contender, event, at_end, cost }, now, out);
         if live {

@@ -14,7 +14,7 @@ impl LockQueue {
     pub(super) fn stands(&self, slot: usize) -> Stood {
         if self.hidden().is_some_and(|key| key.slot as usize == slot) {
             Stood::Hidden
-        } else if self.position_of_slot(slot) == Some(self.leases) {
+        } else if self.position_of_slot(slot) == Some(self.leases()) {
             Stood::Head
         } else {
             Stood::Elsewhere
@@ -23,7 +23,7 @@ impl LockQueue {
 
     /// A node is about to be put into the order, or taken out of it.
     pub(super) fn order_changes(&mut self) {
-        if self.handover.is_some() {
+        if self.handover().is_some() {
             self.hand_over(Input::OrderChanges);
         }
     }
@@ -37,23 +37,28 @@ impl LockQueue {
             let key = self.order.get(position?)?;
             Some((key, &self.contenders[key.slot as usize]))
         };
-        let before_last = at(self.leases.checked_sub(2));
-        let (Some(last), Some(head)) = (at(self.leases.checked_sub(1)), at(Some(self.leases))) else { return };
-        let outputs = Handover::feed(&mut self.handover, Input::OrderChanged { before_last, last, head });
+        let leases = self.leases();
+        let before_last = at(leases.checked_sub(2));
+        let (Some(last), Some(head)) = (at(leases.checked_sub(1)), at(Some(leases))) else { return };
+        let outputs = Handover::feed(
+            &mut self.rare.get_or_insert_default().handover,
+            Input::OrderChanged { before_last, last, head },
+        );
         self.carry_out(outputs);
     }
 
     /// Feeds the hand-over. Gives what is to be reported.
     fn hand_over(&mut self, input: Input<'_>) -> Vec<Output> {
-        let outputs = Handover::feed(&mut self.handover, input);
+        let outputs = Handover::feed(&mut self.rare_mut().handover, input);
         self.carry_out(outputs)
     }
 
     /// Everything was read. Gives what is to be reported.
     fn end_reading(&mut self) -> Vec<Output> {
-        let slots = (0..self.leases).filter_map(|position| Some(self.order.get(position)?.slot as usize));
+        let slots = (0..self.leases()).filter_map(|position| Some(self.order.get(position)?.slot as usize));
         let leases: Vec<_> = slots.filter_map(|slot| Some((slot, self.contenders.get(slot)?))).collect();
-        let outputs = Handover::feed(&mut self.handover, Input::ReadingEnds { leases: &leases });
+        let outputs =
+            Handover::feed(&mut self.rare.get_or_insert_default().handover, Input::ReadingEnds { leases: &leases });
         self.carry_out(outputs)
     }
 
@@ -129,7 +134,7 @@ impl LockTable {
         let semaphores = [(parent.parent(), Recipe::CuratorSemaphore), (Some(parent.clone()), Recipe::KazooSemaphore)];
         for key in semaphores.into_iter().filter_map(|(path, recipe)| Some((path?, recipe, None))) {
             let lock = self.names.get(&key).and_then(|id| self.lock(*id));
-            if lock.is_some_and(|lock| lock.handover.is_some() && lock.lease_parent() == *parent) {
+            if lock.is_some_and(|lock| lock.handover().is_some() && lock.lease_parent() == *parent) {
                 self.hand_over(key, Input::LeasesListed, now, out);
             }
         }
@@ -159,7 +164,7 @@ impl LockTable {
 
     /// Everything is read anew.
     pub(super) fn begin_handovers_reading(&mut self) {
-        for lock in self.locks.values_mut().filter(|lock| lock.handover.is_some()) {
+        for lock in self.locks.values_mut().filter(|lock| lock.handover().is_some()) {
             lock.hand_over(Input::ReadingBegins);
         }
         self.announced.clear();
@@ -181,7 +186,7 @@ impl LockTable {
         let mut found: FxHashMap<LockId, Vec<usize>> = FxHashMap::default();
         let ids: Vec<LockId> = self.names.values().copied().collect();
         for id in ids {
-            let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover.is_some()) else { continue };
+            let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { continue };
             let (new, rest): (Vec<_>, Vec<_>) =
                 lock.end_reading().into_iter().partition(|output| matches!(output, Output::FoundLeaseIsNew { .. }));
             for output in new {
@@ -196,7 +201,7 @@ impl LockTable {
 
     /// A lock is about to be dropped.
     pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover.is_some()) else { return };
+        let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { return };
         let outputs = lock.hand_over(Input::LockGone);
         self.report(id, outputs, now, out);
     }

@@ -114,8 +114,10 @@ impl LockTable {
         let path = self.parents.get_key_value(&place.lock).map_or(&place.lock, |(path, _)| path).clone();
         let key = (path.clone(), key.1, key.2);
         let mut lock = LockQueue::new(id, path, key.2.clone(), place.family());
-        lock.maximum = self.parents.get(&place.lock).and_then(|parent| parent.maximum);
-        lock.handover = self.announced.remove(&key);
+        lock.set_maximum(self.parents.get(&place.lock).and_then(|parent| parent.maximum));
+        if let Some(handover) = self.announced.remove(&key) {
+            lock.rare_mut().handover = Some(handover);
+        }
         if self.is_reporting() {
             out.push(Happening::new(LockEvent::LockFound, &lock, None, now));
         }
@@ -246,7 +248,7 @@ impl LockTable {
         known.next_sequence = next;
         for id in self.ids_queueing_at(&parent) {
             if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != LockKind::SingleNode) {
-                lock.next_sequence = next;
+                lock.set_next_sequence(next);
                 self.touched.insert(id);
             }
         }

@@ -39,8 +39,12 @@ impl LockQueue {
         if mode == RequestMode::Read {
             self.reader_came(key);
         }
-        self.leases += usize::from(role == Role::Lease);
-        self.returned += usize::from(returned);
+        if role == Role::Lease {
+            self.rare_mut().leases += 1;
+        }
+        if returned {
+            self.rare_mut().returned += 1;
+        }
         slot
     }
 
@@ -72,8 +76,10 @@ impl LockQueue {
             readers.remove(key);
         }
         let contender = self.contenders.remove(slot);
-        self.leases -= usize::from(contender.role == Role::Lease);
-        self.returned -= usize::from(contender.returned);
+        if let Some(rare) = &mut self.rare {
+            rare.leases -= usize::from(contender.role == Role::Lease);
+            rare.returned -= usize::from(contender.returned);
+        }
         if contender.holds() {
             self.holding = self.holding.saturating_sub(1);
         }
@@ -121,6 +127,7 @@ impl LockQueue {
         hold: Hold,
         mut acquired: impl FnMut(&Contender),
     ) {
+        let any_returned = self.returned() > 0;
         for position in positions {
             let Some(key) = self.order.get(position) else { continue };
             let contender = &mut self.contenders[key.slot as usize];
@@ -131,7 +138,7 @@ impl LockQueue {
                     contender.hold = hold;
                     acquired(contender);
                 }
-                (false, true) if self.returned > 0 && !contender.returned => contender.displaced = true,
+                (false, true) if any_returned && !contender.returned => contender.displaced = true,
                 (false, true) => contender.hold = Hold::No,
                 _ => {}
             }

@@ -235,7 +235,7 @@ proptest! {
         }
         let table = &fixture.server.table;
         prop_assert!(table.announced.is_empty(), "{:?}", table.announced);
-        for handover in table.locks.values().filter_map(|lock| lock.handover.as_ref()) {
+        for handover in table.locks.values().filter_map(|lock| lock.handover()) {
             prop_assert!(!handover.awaits_something(), "{handover:?}");
         }
     }
