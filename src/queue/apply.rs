@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::table::{Parent, ParentNode, SyncPhase};
+use super::parent::{Listing, Parent};
+use super::table::SyncPhase;
 use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use crate::recipe::{Classifier, LockKind};
 use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat};
@@ -93,10 +94,8 @@ impl LockTable {
         let epoch = self.epoch;
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
-        parent.next_sequence = Some(stat.next_sequence());
-        parent.listed =
-            Some(ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() });
-        self.note_child_changes(path, stat);
+        parent.set_next_sequence(Some(stat.next_sequence()));
+        parent.listing = Some(Listing::new(path, stat, epoch, parent.listing));
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.set_next_sequence(Some(stat.next_sequence()));

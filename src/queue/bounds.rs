@@ -24,10 +24,11 @@
 //! bound is then wrong by as much as they differ.
 
 use super::clock::Clock;
-use super::hold::{ChildChanges, Hold, HoldBounds, LastHandover, TransactionTimes};
+use super::hold::{Hold, HoldBounds, LastHandover, TransactionTimes};
+use super::parent::Listing;
 use super::{Contender, LockId, LockQueue, LockTable};
 use crate::recipe::{LockKind, Recipe};
-use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
+use crate::znode::{Timestamp, ZnodePath};
 
 /// After these times, by the servers' clock, nothing of a lock was deleted before it was read; `None` where that is not proven.
 #[derive(Clone, Copy, Debug)]
@@ -97,14 +98,6 @@ impl LockTable {
         Some(found.proven.map_or(read, |proven| proven.min(read)))
     }
 
-    /// A node was listed: its stat says which of its children's creations and deletions was the last.
-    pub(super) fn note_child_changes(&mut self, path: &ZnodePath, stat: &ZnodeStat) {
-        let epoch = self.epoch;
-        let Some(parent) = self.parents.get_mut(path) else { return };
-        let disturbed = parent.changes.is_some_and(|before| before.epoch == epoch && before.disturbed);
-        parent.changes = Some(ChildChanges { disturbed, ..ChildChanges::new(path, stat, epoch) });
-    }
-
     /// A node was deleted. What its parent's stat says may be older than that, while everything is being read.
     pub(super) fn note_child_deleted(&mut self, path: &ZnodePath) {
         if !self.is_syncing() {
@@ -112,8 +105,8 @@ impl LockTable {
         }
         let epoch = self.epoch;
         let parent = path.parent_str().and_then(|parent| self.parents.get_mut(parent));
-        if let Some(changes) = parent.and_then(|parent| parent.changes.as_mut()) {
-            (changes.epoch, changes.disturbed) = (epoch, true);
+        if let Some(listing) = parent.and_then(|parent| parent.listing.as_mut()) {
+            (listing.epoch, listing.disturbed) = (epoch, true);
         }
     }
 
@@ -137,7 +130,7 @@ impl LockTable {
         let contenders = self.locks.values().flat_map(|lock| lock.contenders.iter());
         let read = contenders.filter(|(_, contender)| contender.is_read());
         let created = read.map(|(_, contender)| (contender.czxid, contender.created_at));
-        let parents = self.parents.values().filter_map(|parent| parent.listed);
+        let parents = self.parents.values().filter_map(|parent| parent.listing.map(Listing::node));
         let mut times = Vec::with_capacity(self.contenders + self.parents.len());
         times.extend(created.chain(parents.map(|node| (node.czxid, node.created_at))));
         TransactionTimes::new(times)
@@ -159,12 +152,12 @@ impl LockTable {
 
     /// No child of this node was deleted after that time, up to now.
     fn undisturbed_since(&self, parent: &ZnodePath, times: &TransactionTimes) -> Option<Timestamp> {
-        let changes = self.parents.get(parent)?.changes.filter(|changes| changes.epoch == self.epoch)?;
-        match changes {
-            ChildChanges { disturbed: true, .. } => None,
+        let listing = self.parents.get(parent)?.listing.filter(|listing| listing.epoch == self.epoch)?;
+        match listing {
+            Listing { disturbed: true, .. } => None,
             // Of its own children: it may have been deleted itself while it was empty, and made anew, as containers are.
-            ChildChanges { any_deleted: false, .. } => self.parents.get(parent)?.listed.map(|node| node.created_at),
-            ChildChanges { last, .. } => times.after(last),
+            Listing { any_deleted: false, .. } => Some(listing.node().created_at),
+            Listing { last, .. } => times.after(last),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Timestamp, Zxid};
 
 /// How long a contender has held: at least so long, and at most so long.
 ///
@@ -64,28 +64,6 @@ pub(super) struct LastHandover {
     /// By the servers' clock, a time after which none of its nodes was deleted before that reading; `None` where nothing proves
     /// that.
     pub proven: Option<Timestamp>,
-}
-
-/// What a lock parent's stat says of the children that came and went.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct ChildChanges {
-    /// The transaction that last created or deleted a child.
-    pub last: Zxid,
-    /// Whether a child was ever deleted.
-    pub any_deleted: bool,
-    /// During which reading of everything it was listed.
-    pub epoch: u32,
-    /// Whether a child was deleted during that reading: the listing may be older than that.
-    pub disturbed: bool,
-}
-
-impl ChildChanges {
-    pub fn new(path: &ZnodePath, stat: &ZnodeStat, epoch: u32) -> Self {
-        // As servers report it, `cversion` counts each creation and each deletion. At the top of the tree there is a child that
-        // nobody created.
-        let any_deleted = path.is_root() || stat.cversion != stat.num_children;
-        Self { last: stat.pzxid, any_deleted, epoch, disturbed: false }
-    }
 }
 
 /// The times of transactions, as far as nodes tell when they were created.

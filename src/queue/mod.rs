@@ -27,6 +27,7 @@ mod lock;
 mod lock_name;
 mod optional;
 mod order;
+mod parent;
 mod placing;
 mod rare;
 mod rate;
@@ -52,11 +53,12 @@ pub use happening::Happening;
 pub use hold::HoldBounds;
 pub use lock::{ContenderRow, LockQueue};
 pub use lock_name::{LockId, LockName};
+pub use parent::ParentNode;
 pub use rare::SessionExpired;
 pub use rate::{History, Rates, Totals};
 pub use samples::{ChildRates, SampledCounts};
 pub use sessions::LastConnection;
-pub use table::{LockTable, ParentNode};
+pub use table::LockTable;
 pub use timeline::Timeline;
 
 #[cfg(test)]

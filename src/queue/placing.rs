@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::event::SessionAtEnd;
 use super::handover::Gone;
 use super::hold::Hold;
-use super::table::{Parent, SyncPhase};
+use super::parent::Parent;
+use super::table::SyncPhase;
 use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, SessionExpired, WatchEvents};
 use crate::recipe::{Classification, LockKind, Role};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath};
@@ -110,11 +111,12 @@ impl LockTable {
         let Some(parent) = self.parents.get_mut(path.parent_str().unwrap_or("/")) else { return slot };
         parent.epoch = epoch;
         parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
-        parent.next_sequence = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
+        let next = sequence.map(|Sequence(number)| i64::from(number) + 1);
+        parent.set_next_sequence(parent.next_sequence().max(next));
         let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
         if lock.kind() != LockKind::SingleNode {
             // A semaphore's leases are counted apart: who comes gets its number in the queue.
-            lock.set_next_sequence(self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence));
+            lock.set_next_sequence(self.parents.get(&lock.queue_path()).and_then(Parent::next_sequence));
         }
         slot
     }

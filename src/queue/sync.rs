@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::hold::{FoundHolding, Hold};
 use super::lock_name::LockKey;
+use super::parent::Parent;
 use super::placing::counting;
-use super::table::{Parent, SyncPhase};
+use super::table::SyncPhase;
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
@@ -241,11 +242,11 @@ impl LockTable {
         let next = Some(i64::from(number) + 1);
         // None of the others may have been read yet either.
         let epoch = self.epoch;
-        let known = self.parents.entry(parent.clone()).or_insert_with(|| Parent { epoch, ..Parent::default() });
-        if known.next_sequence >= next {
+        let known = self.parents.entry(parent.clone()).or_insert_with(|| Parent::new(epoch));
+        if known.next_sequence() >= next {
             return;
         }
-        known.next_sequence = next;
+        known.set_next_sequence(next);
         for id in self.ids_queueing_at(&parent) {
             if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != LockKind::SingleNode) {
                 lock.set_next_sequence(next);

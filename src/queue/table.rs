@@ -7,18 +7,17 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::child_index::ChildIndex;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
-use super::hold::ChildChanges;
 use super::lock_name::LockKey;
+use super::parent::{Listing, Parent, ParentNode};
 use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, OwnRecipe, Recipe};
 use crate::server_view::ServerView;
-use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Every lock below the observed roots.
 ///
@@ -57,30 +56,6 @@ pub struct LockTable {
     /// Whether something could not be read since the last reading of everything began.
     pub(super) refused: bool,
     pub(super) samples: Samples,
-}
-
-/// A node that has contenders among its children, or had, or may have.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Parent {
-    pub nodes: ChildIndex,
-    pub next_sequence: Option<i64>,
-    /// What kazoo's semaphore keeps in its data: the most leases.
-    pub maximum: Option<u32>,
-    pub epoch: u32,
-    pub listed: Option<ParentNode>,
-    /// What its stat said of its children, when it was listed.
-    pub changes: Option<ChildChanges>,
-}
-
-/// A node below which a lock's contenders stand, as its last listing found it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParentNode {
-    /// The transaction that created it.
-    pub czxid: Zxid,
-    /// When that was, by the server's clock.
-    pub created_at: Timestamp,
-    /// Whether a session owns it.
-    pub ephemeral: bool,
 }
 
 /// How far the table is in step with the ensemble.
@@ -165,7 +140,7 @@ impl LockTable {
 
     /// The node at a path, if it was listed as one that has contenders among its children, or may have.
     pub fn parent(&self, path: &ZnodePath) -> Option<ParentNode> {
-        self.parents.get(path)?.listed
+        self.parents.get(path)?.listing.map(Listing::node)
     }
 
     /// The position of the contender with that node in its lock's queue; `None` when it is not there. Logarithmic.
