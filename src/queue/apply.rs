@@ -210,8 +210,8 @@ impl LockTable {
 
     /// A parent is gone: so are its children, whether that was reported or not.
     pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(Parent { nodes, .. }) = self.parents.get(path) else { return };
-        let mut left: Vec<_> = nodes.iter().map(|(name, at)| (path.child(name), at)).collect();
+        let Some(Parent { children, .. }) = self.parents.get(path) else { return };
+        let mut left: Vec<_> = children.iter(&self.locks).map(|(name, at)| (path.child(name), at)).collect();
         // From the end of each queue, so that nobody seems to acquire whose node is gone as well.
         left.sort_by_cached_key(|(child, (id, slot))| {
             let position = self.locks.get(id).and_then(|lock| lock.position_of_slot(*slot as usize));

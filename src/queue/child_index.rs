@@ -48,6 +48,11 @@ impl From<ChildIndex> for Vec<(Arc<str>, ChildPlace)> {
 }
 
 impl ChildIndex {
+    pub fn is_empty(&self) -> bool {
+        // What holds none is a list.
+        matches!(self, Self::Few(children) if children.is_empty())
+    }
+
     pub fn get(&self, name: &str) -> Option<ChildPlace> {
         match self {
             Self::Few(children) => children.iter().find(|(child, _)| **child == *name).map(|(_, place)| *place),

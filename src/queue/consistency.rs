@@ -1,8 +1,10 @@
 //! Whether the parts of a table agree: those of one that was read from a file may not.
 
+use super::children::{Children, is_searched};
 use super::order::OrderKey;
 use super::{Contender, LockQueue, LockTable};
-use crate::recipe::{RequestMode, Role};
+use crate::recipe::{LockKind, RequestMode, Role};
+use crate::znode::ZnodePath;
 
 impl LockTable {
     /// Counts the contenders anew. Earlier versions counted a semaphore's client twice while it had two nodes, also in recordings.
@@ -16,13 +18,24 @@ impl LockTable {
     pub fn is_consistent(&self) -> bool {
         let locks = self.locks.iter().all(|(id, lock)| lock.id() == *id && lock.is_consistent() && id.0 < self.next_id);
         let names = self.names.iter().all(|(name, id)| self.lock(*id).is_some_and(|lock| lock.key_in_table() == *name));
-        let nodes = self.parents.values().flat_map(|parent| parent.nodes.iter());
+        let nodes = self.parents.values().flat_map(|parent| parent.children.iter(&self.locks));
+        let parents = self.parents.iter().all(|(path, parent)| self.is_parent_consistent(path, &parent.children));
         locks
             && names
+            && parents
             && self.names.len() == self.locks.len()
             && nodes
                 .into_iter()
                 .all(|(_, (id, slot))| self.lock(id).is_some_and(|lock| lock.contenders.contains(slot as usize)))
+    }
+
+    fn is_parent_consistent(&self, path: &ZnodePath, children: &Children) -> bool {
+        let Children::OfLock(id) = children else { return true };
+        let stands_below = |lock: &LockQueue| match lock.family().kind() {
+            LockKind::SingleNode => lock.path().parent_str() == Some(path.as_str()),
+            _ => lock.path() == path,
+        };
+        id.0 < self.next_id && self.lock(*id).is_none_or(|lock| is_searched(lock) && stands_below(lock))
     }
 }
 

@@ -11,6 +11,7 @@ mod bounds;
 mod chain;
 mod change;
 mod child_index;
+mod children;
 mod client_identity;
 mod clock;
 mod connection;

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::child_index::ChildIndex;
+use super::children::Children;
 use super::optional::OptionalNumber;
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// A node that has contenders among its children, or had, or may have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Parent {
-    pub nodes: ChildIndex,
+    pub children: Children,
     next_sequence: OptionalNumber,
     /// What kazoo's semaphore keeps in its data: the most leases.
     pub maximum: Option<u32>,

@@ -110,7 +110,7 @@ impl LockTable {
         }
         let Some(parent) = self.parents.get_mut(path.parent_str().unwrap_or("/")) else { return slot };
         parent.epoch = epoch;
-        parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
+        parent.children.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)), &self.locks);
         let next = sequence.map(|Sequence(number)| i64::from(number) + 1);
         parent.set_next_sequence(parent.next_sequence().max(next));
         let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
@@ -124,7 +124,7 @@ impl LockTable {
     /// A contender's node is gone.
     pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
-            parent.nodes.remove(path.name());
+            parent.children.remove(path.name());
         }
         let (slot, live) = (slot as usize, self.is_live());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };

@@ -68,7 +68,7 @@ impl LockTable {
         let epoch = self.epoch;
         let (mut gone, mut quiet) = (Vec::new(), Vec::new());
         for (path, parent) in &self.parents {
-            for (name, (id, slot)) in parent.nodes.iter() {
+            for (name, (id, slot)) in parent.children.iter(&self.locks) {
                 let seen = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize)).map(|found| found.epoch);
                 if seen != Some(epoch) {
                     gone.push((path.child(name), id, slot));
@@ -153,7 +153,8 @@ impl LockTable {
     pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         for parent in Classifier::regrouped_by(hint) {
             let Some(known) = self.parents.get(&parent) else { continue };
-            let nodes: BTreeMap<_, _> = known.nodes.iter().map(|(name, at)| (Arc::clone(name), at)).collect();
+            let children = known.children.iter(&self.locks);
+            let nodes: BTreeMap<_, _> = children.map(|(name, at)| (Arc::clone(name), at)).collect();
             let mut left = Vec::new();
             for (name, (id, slot)) in nodes {
                 self.move_contender(&parent.child(&name), id, slot, now, out);
@@ -177,7 +178,7 @@ impl LockTable {
         self.sessions.went(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
-            parent.nodes.remove(path.name());
+            parent.children.remove(path.name());
         }
         let quiet = &mut Vec::new();
         if self.is_live() {

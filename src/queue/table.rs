@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use super::children::Locks;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
@@ -28,7 +29,7 @@ pub struct LockTable {
     pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
     /// In boxes: half of a map is free at times.
-    pub(super) locks: FxHashMap<LockId, Box<LockQueue>>,
+    pub(super) locks: Locks,
     pub(super) names: BTreeMap<LockKey, LockId>,
     pub(super) parents: FxHashMap<ZnodePath, Parent>,
     pub(super) next_id: u64,
@@ -226,7 +227,7 @@ impl LockTable {
     }
 
     pub(super) fn node(&self, path: &ZnodePath) -> Option<(LockId, u32)> {
-        self.parents.get(path.parent_str()?)?.nodes.get(path.name())
+        self.parents.get(path.parent_str()?)?.children.get(path.name(), &self.locks)
     }
 
     pub(super) fn locks_at(&self, path: &ZnodePath) -> impl Iterator<Item = &LockQueue> {

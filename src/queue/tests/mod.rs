@@ -1,6 +1,7 @@
 //! What the table says of trees that come and go.
 
 mod bounds;
+mod children;
 mod exclusive;
 pub(crate) mod fixture;
 mod handover;

@@ -10,7 +10,7 @@ fn written(table: &LockTable) -> Vec<u8> {
     postcard::to_allocvec(table).expect("a table can be written")
 }
 
-fn restored(table: &LockTable) -> LockTable {
+pub(super) fn restored(table: &LockTable) -> LockTable {
     postcard::from_bytes(&written(table)).expect("what was written can be read")
 }
 
