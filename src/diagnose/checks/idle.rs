@@ -65,7 +65,7 @@ fn suspicion(
         *last = fresh;
     }
     // What it did before it held tells nothing.
-    let since = row.contender.acquired_at.map_or(last.since, |acquired| acquired.max(last.since));
+    let since = row.contender.acquired_at().map_or(last.since, |acquired| acquired.max(last.since));
     let silent = gathered.since(since);
     let min_silence = context.thresholds.stuck_after;
     if silent < min_silence || heard <= since || context.first_waits()? < min_silence {

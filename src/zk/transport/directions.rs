@@ -15,6 +15,7 @@ use crate::zk::reply_fault::ReplyFault;
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     outstanding: Mutex<Outstanding>,
+    asked: Notify,
     answered: Notify,
 }
 
@@ -44,6 +45,7 @@ impl Direction for ClientToServer<'_> {
 
     fn inspect(&mut self, bytes: &[u8]) -> usize {
         self.found = self.requests.feed(bytes, &mut self.exchange.outstanding());
+        self.exchange.asked.notify_one();
         bytes.len()
     }
 
@@ -54,6 +56,8 @@ impl Direction for ClientToServer<'_> {
     fn passed(&mut self, bytes: usize) {
         self.shared.meter.count_up(bytes, self.found);
     }
+
+    async fn awaited(&self) {}
 
     async fn ready(&self) {
         loop {
@@ -130,6 +134,16 @@ impl Direction for ServerToClient<'_> {
 
     fn passed(&mut self, bytes: usize) {
         self.shared.meter.count_down(bytes, self.events);
+    }
+
+    async fn awaited(&self) {
+        loop {
+            let asked = self.exchange.asked.notified();
+            if self.exchange.outstanding().is_waiting() {
+                return;
+            }
+            asked.await;
+        }
     }
 
     async fn ready(&self) {}

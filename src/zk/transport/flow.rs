@@ -10,7 +10,7 @@ pub(crate) struct Flow {
     /// By how much everything is delayed, each way.
     pub(crate) delay: Duration,
     /// How long what the server sends may wait for more, so that much passes at once: after a piece passed, nothing is read for
-    /// this time. Each piece that passes wakes several tasks and threads, which costs more than what is in it.
+    /// this time, unless a request is not answered yet. Each piece that passes wakes several tasks and threads, which costs more than what is in it.
     pub(crate) gather: Duration,
     /// Whether nothing passes, while the connection stays.
     pub(crate) paused: bool,

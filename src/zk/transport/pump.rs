@@ -44,6 +44,8 @@ pub(super) trait Direction {
     fn passed(&mut self, bytes: usize);
     /// Waits until more may be read. Cancel safe.
     fn ready(&self) -> impl Future<Output = ()> + Send;
+    /// Waits until somebody waits for what comes next, so that it must not be held to pass with more. Cancel safe.
+    fn awaited(&self) -> impl Future<Output = ()> + Send;
     /// Whether this is what the server says.
     const IS_DOWN: bool;
 }
@@ -139,7 +141,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
     }
 }
 
-/// Reads what there is, but not before `from_then_on`.
+/// Reads what there is, but not before `from_then_on`, unless it is awaited.
 async fn read<R: AsyncRead + Unpin, D: Direction>(
     from: &mut R,
     piece: &mut [u8],
@@ -147,7 +149,10 @@ async fn read<R: AsyncRead + Unpin, D: Direction>(
     from_then_on: Option<Instant>,
 ) -> io::Result<usize> {
     if let Some(time) = from_then_on {
-        sleep_until(time).await;
+        tokio::select! {
+            () = sleep_until(time) => {}
+            () = direction.awaited() => {}
+        }
     }
     direction.ready().await;
     from.read(piece).await
