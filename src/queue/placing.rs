@@ -53,7 +53,7 @@ impl LockTable {
         let handed_over = contender.queued().is_some() && contender.id().node != contender.node;
         let cost = self.lock(id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
-        self.name_apart(id);
+        self.name_apart_if_first_or_last(id);
         self.report(id, reports, now, out);
         if !live {
             let Some(lock) = self.locks.get(&id) else { return };
@@ -186,7 +186,7 @@ impl LockTable {
     /// An emptied lock stays while its parent does. One whose parent does not show that it exists (a single
     /// node, one of several names) stays too, but only [`MAX_FREE_LOCKS`] of them.
     fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        self.name_apart(id);
+        self.name_apart_if_first_or_last(id);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let stays_with_parent = lock.kind() != LockKind::SingleNode && lock.own_name().is_none();
         if !lock.is_empty() || lock.free_listed || stays_with_parent {

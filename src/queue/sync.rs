@@ -128,9 +128,18 @@ impl LockTable {
         id
     }
 
+    /// A contender came to a lock or left it: gives the queues of its parent their names, unless the lock has others, or had some
+    /// before.
+    pub(super) fn name_apart_if_first_or_last(&mut self, id: LockId) {
+        // A semaphore's client may be hidden when it comes.
+        if self.lock(id).is_some_and(|lock| lock.len() <= 1 || lock.kind() == LockKind::Semaphore) {
+            self.name_apart(id);
+        }
+    }
+
     /// Gives the queues of one parent their names when there are several that have contenders, and takes
     /// them away when there is one.
-    pub(super) fn name_apart(&mut self, id: LockId) {
+    fn name_apart(&mut self, id: LockId) {
         let Some(path) =
             self.locks.get(&id).filter(|lock| lock.kind() != LockKind::SingleNode).map(|lock| lock.path().clone())
         else {

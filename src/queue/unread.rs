@@ -45,7 +45,7 @@ impl LockTable {
         let contender = self.unread(path, &place, now);
         let cost = self.lock(id).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
-        self.name_apart(id);
+        self.name_apart_if_first_or_last(id);
         self.arrived(id, slot, cost, true, now, out);
     }
 

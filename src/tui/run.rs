@@ -44,6 +44,11 @@ use crate::znode::ZnodePath;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
+
+/// After so few changes or fewer, more are gathered for this long before they are taken in.
+const FEW_CHANGES: usize = 512;
+const GATHER: Duration = Duration::from_millis(20);
+
 /// How often ages are counted on.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -108,6 +113,8 @@ pub struct Console<B: Backend, O> {
     control: O,
     frames: Frames,
     waiting: vec::IntoIter<Observed>,
+    /// Before this no more changes are taken in.
+    more_from: Instant,
     ended: bool,
     /// Whether it was said that a login could not be verified.
     noted: bool,
@@ -148,6 +155,7 @@ where
             control,
             frames,
             waiting: Vec::new().into_iter(),
+            more_from: Instant::now(),
             ended: false,
             noted: false,
             ticked: Instant::now(),
@@ -276,7 +284,7 @@ where
             note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,
             () = std::future::ready(()), if !idle => Turn::Slice,
-            batch = changes.next(), if idle && !self.ended => Turn::Changes(batch),
+            batch = later(self.more_from, changes.next()), if idle && !self.ended => Turn::Changes(batch),
         }
     }
 
@@ -319,6 +327,9 @@ where
             }
             Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
             Turn::Changes(Some(batch)) => {
+                // Between two frames nobody sees when a change was taken in, and each time costs as much as several changes.
+                let gathers = batch.len() < FEW_CHANGES;
+                self.more_from = Instant::now() + if gathers { GATHER } else { Duration::ZERO };
                 self.waiting = batch.into_iter();
                 return Ok(ControlFlow::Continue(()));
             }
@@ -343,6 +354,14 @@ where
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+/// Waits for something, but does not begin before that time. Cancel safe if that is.
+async fn later<F: Future>(from: Instant, what: F) -> F::Output {
+    if from > Instant::now() {
+        tokio::time::sleep_until(from.into()).await;
+    }
+    what.await
 }
 
 /// The next change of the config file; never, where there is none.

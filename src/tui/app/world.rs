@@ -220,8 +220,7 @@ impl World {
             if !self.replays && !self.table.is_live() {
                 self.examine(now, recorder);
             } else if !self.replays && synced && !rest_between_looks(&self.table).is_zero() {
-                // Very many locks are shown before they are looked at: the next second does that.
-                self.examined_at = Timestamp::default();
+                self.examine_in_a_second(now);
             } else if !self.replays && synced {
                 self.examine(now, recorder);
             } else if !self.replays && surveyed {

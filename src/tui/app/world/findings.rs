@@ -1,5 +1,7 @@
 //! Looks what is wrong with the locks of a world.
 
+use std::time::Duration;
+
 use rustc_hash::FxHashSet;
 
 use super::{TimelineEntry, World};
@@ -15,6 +17,13 @@ impl World {
         if is_back || now.since(self.examined_at) >= rest_between_looks(&self.table) {
             self.examine(now, recorder);
         }
+    }
+
+    /// Very many locks that were just read are shown before they are looked at.
+    pub(super) fn examine_in_a_second(&mut self, now: Timestamp) {
+        let rest = rest_between_looks(&self.table).saturating_sub(Duration::from_secs(1));
+        let rest_ms = i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+        self.examined_at = Timestamp(now.0.saturating_sub(rest_ms));
     }
 
     /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
