@@ -108,6 +108,10 @@ impl Outbox {
         if count > 0 {
             permit.send(self.held.drain(..count).collect());
         }
+        if self.held.is_empty() && self.held.capacity() > MAX_BATCH {
+            // What the first reading needed.
+            self.held.shrink_to(MAX_BATCH);
+        }
         Ok(())
     }
 

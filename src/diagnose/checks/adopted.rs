@@ -129,6 +129,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn from_where_a_session_was_connected_is_known_for_all_that_it_holds() {
+        let mut world = DiagnosisFixture::new();
+        for lock in ["/l", "/m"] {
+            world.create(&curator(lock, 1), 1);
+        }
+        world.pass(3);
+        world.client(1).connected = false;
+        let made = world.now.plus(Duration::from_millis(500));
+        let newer = world.client(7);
+        (newer.address, newer.established) = ("10.0.0.1:5555".to_owned(), made);
+        world.pass(3);
+        let found = world.diagnosis.findings().filter(|finding| finding.code == Code::AdoptedNode);
+        let locks: Vec<&str> = found.map(|finding| finding.lock.path.as_str()).collect();
+        assert_eq!(locks, ["/l", "/m"]);
+    }
+
+    #[test]
     fn another_host_and_a_session_that_contends_by_a_node_of_its_own_are_not() {
         let mut world = come_back("10.0.0.9:5555");
         world.pass(3);

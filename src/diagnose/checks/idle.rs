@@ -114,6 +114,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_a_client_did_before_it_held_is_not_told_of_that_lock() {
+        let mut world = held("/a");
+        let head = world.create(&curator("/b", 3), 3);
+        world.create(&curator("/b", 1), 1);
+        world.create(&curator("/b", 2), 2);
+        world.pass(65);
+        world.delete(&head);
+        world.pass(5);
+        let is_idle = |world: &DiagnosisFixture, lock| {
+            world.diagnosis.of(world.id(lock)).any(|finding| finding.code == Code::IdleHolder)
+        };
+        assert!(is_idle(&world, "/a") && !is_idle(&world, "/b"));
+        world.pass(60);
+        assert!(is_idle(&world, "/b"));
+    }
+
+    #[test]
     fn a_leader_may_be_quiet_for_as_long_as_it_likes() {
         let mut world = held("/app/leader-election");
         world.pass(100);

@@ -18,6 +18,9 @@ pub const MAX_ENTRIES_OF_LOCK: usize = 200;
 /// Entries that are kept of all locks together.
 pub const MAX_ENTRIES: usize = 20_000;
 
+/// A history of fewer entries takes no more room than for them.
+const FEW_ENTRIES: usize = 4;
+
 /// Deletions from this console whose nodes were not seen to go yet, at most.
 const MAX_AWAITED: usize = 64;
 
@@ -163,6 +166,10 @@ impl LockHistories {
         }
         let history = self.locks.entry(lock).or_default();
         self.by_length.remove(&(history.entries.len(), Reverse(lock)));
+        if history.entries.len() < FEW_ENTRIES {
+            // By itself it would take room for four at once, and of very many locks most have one.
+            history.entries.reserve_exact(1);
+        }
         history.entries.push_back((number, entry));
         self.by_length.insert((history.entries.len(), Reverse(lock)));
         self.kept += 1;
