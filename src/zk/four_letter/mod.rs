@@ -38,7 +38,7 @@ impl Default for QuestionLimits {
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FourLetterAnswer {
-    /// The text; what was no UTF-8 in it is replaced. Empty where it was [taken while it came](ask_over).
+    /// The text; what was no UTF-8 in it is replaced. Empty where it was taken in while it came.
     pub text: String,
     /// How long the answer was, in bytes.
     pub bytes: usize,
