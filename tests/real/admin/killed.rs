@@ -42,12 +42,17 @@ impl Kill {
         read(&self.folder.path().join("log"), HistoryLimits::default()).expect("it can be read")
     }
 
-    /// Kills it when it stands at that place; the log, whether the node is there, and whether it was written to.
+    /// Kills it when it stands at that place, if it comes there: what looks on beside the deletion asks once more or less. The log, whether
+    /// the node is there, and whether it was written to.
     async fn at(self, other: &Client, at: Place) -> (AuditHistory, bool, bool) {
         self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
-        let running = self.start();
-        eventually("the request", async || if self.relay.stalled() { Ok(()) } else { Err(at) }).await;
-        running.signal("KILL");
+        let mut running = self.start();
+        let mut comes_there_or_ends =
+            async || if self.relay.stalled() || running.has_ended() { Ok(()) } else { Err(at) };
+        eventually("the request", &mut comes_there_or_ends).await;
+        if !running.has_ended() {
+            running.signal("KILL");
+        }
         drop(running);
         let stat = other.check_stat(&self.node).await.expect("an answer");
         (self.history(), stat.is_some(), stat.is_none_or(|stat| stat.version > 0))
