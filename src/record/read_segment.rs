@@ -37,6 +37,7 @@ impl ReadSegment {
             if number % interval == 0 {
                 states.push((number, state.clone()));
             }
+            let was_reporting = state.table.is_reporting();
             match state.play(*at, entry.clone()) {
                 Played::Happenings(happenings) => {
                     events.extend(happenings.into_iter().map(|happening| (*at, happening.lock)));
@@ -45,6 +46,10 @@ impl ReadSegment {
                     let findings = found.raised.iter().chain(&found.cleared);
                     events.extend(findings.map(|finding| (*at, Some(finding.lock.clone()))));
                 }
+            }
+            if !was_reporting && state.table.is_reporting() {
+                // Everything was read the first time: from then on each lock that was there is known.
+                events.extend(state.table.locks().map(|lock| (*at, Some(lock.lock_name()))));
             }
         }
         if states.is_empty() {

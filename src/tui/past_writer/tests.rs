@@ -113,8 +113,6 @@ fn one_goes_back_from_where_a_paused_screen_stands() {
 fn nothing_is_changed_or_asked_from_the_past() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     console.pass(3);
-    hand_over(&mut console, 0);
-    console.pass(1);
     console.press(":lock /locks/billing\n[");
     for keys in ["x", "c", "d", "5", "7", " "] {
         console.press(keys);
