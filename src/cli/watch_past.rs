@@ -62,7 +62,9 @@ fn events(
             let mut events: Vec<_> =
                 happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
             let table = &playback.state().table;
-            events.extend(is_initial.then(|| initial(table.locks(), at, table)).into_iter().flatten());
+            if is_initial {
+                events.extend(initial(table.locks(), at, table));
+            }
             events
         }
         PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {

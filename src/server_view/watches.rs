@@ -15,8 +15,8 @@ pub struct WatchedPath {
     pub sessions: WatchingSessions,
 }
 
-/// Who watches a path. Nearly every one is watched by one session or two: of very many paths each with a list of its own, the lists would take as much
-/// as the paths.
+/// The sessions that watch a path: nearly always one or two. With a list of its own for each of very many paths, the lists would take
+/// as much memory as the paths.
 pub type WatchingSessions = SmallVec<[SessionId; 2]>;
 
 impl WatchedPath {

@@ -45,8 +45,10 @@ use crate::znode::ZnodePath;
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
 
-/// After so few changes or fewer, more are gathered for this long before they are taken in.
+/// After a batch of fewer changes than this, the next ones are gathered before they are taken in.
 const FEW_CHANGES: usize = 512;
+
+/// How long they are gathered: shorter than the time between two frames, so that nothing is shown later.
 const GATHER: Duration = Duration::from_millis(20);
 
 /// How often ages are counted on.

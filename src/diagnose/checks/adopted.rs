@@ -96,21 +96,21 @@ pub(super) mod tests {
     }
 
     fn adopted() -> DiagnosisFixture {
-        let mut world = queue(&[1, 2]);
-        world.pass(3);
-        world.client(1).connected = false;
-        let made = world.now.plus(Duration::from_millis(500));
-        let newer = world.client(7);
-        (newer.address, newer.established) = ("10.0.0.1:5555".to_owned(), made);
+        let mut world = after_a_cut(queue(&[1, 2]), "10.0.0.1:5555");
         world.pass(3);
         world
     }
 
-    /// 1 holds from a host, is cut off, and the host comes back with session 7.
+    /// 1 holds from a host, is cut off, and that host or another comes back with session 7.
     fn come_back(address: &str) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
+        after_a_cut(world, address)
+    }
+
+    /// 1 is cut off, and session 7 comes from this address.
+    fn after_a_cut(mut world: DiagnosisFixture, address: &str) -> DiagnosisFixture {
         world.pass(3);
         world.client(1).connected = false;
         let made = world.now.plus(Duration::from_millis(500));
@@ -134,11 +134,7 @@ pub(super) mod tests {
         for lock in ["/l", "/m"] {
             world.create(&curator(lock, 1), 1);
         }
-        world.pass(3);
-        world.client(1).connected = false;
-        let made = world.now.plus(Duration::from_millis(500));
-        let newer = world.client(7);
-        (newer.address, newer.established) = ("10.0.0.1:5555".to_owned(), made);
+        let mut world = after_a_cut(world, "10.0.0.1:5555");
         world.pass(3);
         let found = world.diagnosis.findings().filter(|finding| finding.code == Code::AdoptedNode);
         let locks: Vec<&str> = found.map(|finding| finding.lock.path.as_str()).collect();

@@ -152,8 +152,10 @@ impl SortedLocks {
             self.active.extend(touched);
         } else {
             self.waiting.extend(touched);
-            let (first, last) = self.placed.unwrap_or((now, now));
-            if self.placed.is_some() && now.since(last) < last.since(first).max(FIRST_READING_INTERVAL) {
+            let (first, due) = self.placed.map_or((now, Duration::ZERO), |(first, last)| {
+                (first, last.since(first) + last.since(first).max(FIRST_READING_INTERVAL))
+            });
+            if now.since(first) < due {
                 return;
             }
             self.placed = Some((first, now));

@@ -14,7 +14,7 @@ use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
 use crate::admin::Ending;
-use crate::diagnose::{Diagnosis, TableAt, Thresholds, rest_between_looks};
+use crate::diagnose::{Diagnosis, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::recipe::OwnRecipe;
@@ -191,7 +191,6 @@ impl World {
                 self.watch_event_rates.take(view);
                 surveyed = true;
             }
-            // What the nodes prove by themselves is known as soon as they are read.
             synced |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
@@ -217,14 +216,8 @@ impl World {
                 self.locks.surveyed(&self.table, &self.diagnosis, now);
                 self.filter_timeline(self.timeline_filter().clone());
             }
-            if !self.replays && !self.table.is_live() {
-                self.examine(now, recorder);
-            } else if !self.replays && synced && !rest_between_looks(&self.table).is_zero() {
-                self.examine_in_a_second(now);
-            } else if !self.replays && synced {
-                self.examine(now, recorder);
-            } else if !self.replays && surveyed {
-                self.examine_if_due(now, recorder);
+            if !self.replays {
+                self.examine_after(synced, surveyed, now, recorder);
             }
         }
     }

@@ -19,16 +19,34 @@ impl World {
         }
     }
 
+    /// Looks after changes: what the nodes prove by themselves is known as soon as they are read, unless they are very many.
+    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered.
+    pub(super) fn examine_after(
+        &mut self,
+        synced: bool,
+        surveyed: bool,
+        now: Timestamp,
+        recorder: Option<&mut BatchRecorder>,
+    ) {
+        let rest = rest_between_looks(&self.table);
+        if !self.table.is_live() || (synced && rest.is_zero()) {
+            self.examine(now, recorder);
+        } else if synced {
+            self.examine_in_a_second(now, rest);
+        } else if surveyed {
+            self.examine_if_due(now, recorder);
+        }
+    }
+
     /// Very many locks that were just read are shown before they are looked at.
-    pub(super) fn examine_in_a_second(&mut self, now: Timestamp) {
-        let rest = rest_between_looks(&self.table).saturating_sub(Duration::from_secs(1));
-        let rest_ms = i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+    fn examine_in_a_second(&mut self, now: Timestamp, rest: Duration) {
+        let rest_ms = i64::try_from(rest.saturating_sub(Duration::from_secs(1)).as_millis()).unwrap_or(i64::MAX);
         self.examined_at = Timestamp(now.0.saturating_sub(rest_ms));
     }
 
     /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
     /// contenders.
-    pub fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
+    fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
         // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
         let now = now.max(self.examined_at);
         self.examined_at = now;
