@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use zookeeper_client::{Acls, Client as Session, CreateMode, Error, SessionState};
+use zookeeper_client::{Client as Session, Error, SessionState};
 
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
@@ -61,32 +61,15 @@ impl Coordinator {
 
     /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
     pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
-        let mut wanted = lineage(&scenario.path);
-        match scenario.algorithm {
-            Algorithm::Mutex => drop(wanted.pop()),
-            Algorithm::Semaphore(_) => wanted.extend(["locks", "leases"].map(|part| scenario.path.child(part))),
-            _ => {}
-        }
-        for path in wanted {
-            self.create_parent(path).await?;
-        }
-        Ok(())
-    }
-
-    async fn create_parent(&mut self, path: ZnodePath) -> Result<(), ContendError> {
-        let create = async |mode: CreateMode| {
-            self.session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
+        let wanted = match scenario.algorithm {
+            Algorithm::Mutex => Vec::from_iter(scenario.path.parent()),
+            Algorithm::Semaphore(_) => ["locks", "leases"].map(|part| scenario.path.child(part)).into(),
+            _ => vec![scenario.path.clone()],
         };
-        let mut made = create(CreateMode::Container).await;
-        if matches!(made, Err(Error::Unimplemented)) {
-            made = create(CreateMode::Persistent).await;
-        }
-        match made {
-            Ok(()) => self.made.push(path),
-            Err(Error::NodeExists) => {}
-            // It may be there, and be nobody's business but the lock's.
-            Err(Error::NoAuth) if matches!(self.session.check_stat(path.as_str()).await, Ok(Some(_))) => {}
-            Err(error) => return Err(ContendError::path(&path, &error)),
+        for path in wanted {
+            zk::create_containers(&self.session, &path, &mut self.made)
+                .await
+                .map_err(|(path, error)| ContendError::path(&path, &error))?;
         }
         Ok(())
     }
@@ -195,14 +178,6 @@ impl ServerCounter {
     }
 }
 
-/// A path and all its ancestors but the root, the uppermost first.
-fn lineage(path: &ZnodePath) -> Vec<ZnodePath> {
-    let mut line: Vec<ZnodePath> = std::iter::successors(Some(path.clone()), ZnodePath::parent).collect();
-    line.retain(|path| !path.is_root());
-    line.reverse();
-    line
-}
-
 /// Whether a server of this version counts a deletion once for a recursive watch.
 fn counts_once(version: &str) -> bool {
     let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
@@ -212,13 +187,6 @@ fn counts_once(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parents_of_a_path_are_made_from_the_top() {
-        let path = ZnodePath::new("/a/b/c").expect("a path");
-        let line: Vec<String> = lineage(&path).into_iter().map(String::from).collect();
-        assert_eq!(line, ["/a", "/a/b", "/a/b/c"]);
-    }
 
     #[test]
     fn the_weight_of_a_recursive_watch_follows_the_version() {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use zookeeper_client::{Acls, Client, CreateMode, Error};
+use zookeeper_client::{Client, Error};
 
-use crate::zk::{self, ConnectError, ConnectOptions, close_session};
+use crate::zk::{self, ConnectError, ConnectOptions, close_session, create_containers};
 use crate::znode::ZnodePath;
 
 /// How long the removal may take: longer than the nodes of sessions that were cut off need to expire.
@@ -51,17 +51,13 @@ impl Namespace {
     pub async fn make(connection: ConnectOptions) -> Result<Self, NamespaceError> {
         let session = zk::connect(&connection).await?;
         let path = ZnodePath::root().child(&format!("lockscope-demo-{:08x}", fastrand::u32(..)));
-        let create = async |mode: CreateMode| {
-            session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
-        };
-        let mut made = create(CreateMode::Container).await;
-        if matches!(made, Err(Error::Unimplemented)) {
-            made = create(CreateMode::Persistent).await;
-        }
+        let mut created = Vec::new();
+        let made = create_containers(&session, &path, &mut created).await;
         close_session(session).await;
         match made {
+            Ok(()) if created.is_empty() => Err(NamespaceError::Make { path, error: Error::NodeExists }),
             Ok(()) => Ok(Self { connection, path }),
-            Err(error) => Err(NamespaceError::Make { path, error }),
+            Err((path, error)) => Err(NamespaceError::Make { path, error }),
         }
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Acls, Client, CreateMode, Error};
+use zookeeper_client::Client;
 
 use super::{SceneAction, ScriptedClients};
-use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through};
+use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through, create_containers};
 use crate::znode::ZnodePath;
 
 /// Actions that may wait for a scene.
@@ -153,7 +153,9 @@ impl SceneSessions {
     ) -> Result<(), String> {
         let setup_session = self.open_session().await?;
         for lock in locks {
-            make(&setup_session, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
+            create_containers(&setup_session, lock, &mut Vec::new())
+                .await
+                .map_err(|(path, error)| format!("{path} cannot be created: {error}"))?;
         }
         match (clients, locks) {
             (ScriptedClients::LostReply { workers, hold, .. }, [lock]) => {
@@ -195,23 +197,4 @@ impl SceneSessions {
     async fn close_all(self) {
         futures::future::join_all(self.sessions.into_iter().map(close_session)).await;
     }
-}
-
-/// Makes a lock's node, and what is missing above it: containers, which go when they are empty.
-async fn make(session: &Client, path: &ZnodePath) -> Result<(), Error> {
-    if let Some(parent) = path.parent().filter(|parent| !parent.is_root()) {
-        Box::pin(make(session, &parent)).await?;
-    }
-    let mut made = create(session, path, CreateMode::Container).await;
-    if matches!(made, Err(Error::Unimplemented)) {
-        made = create(session, path, CreateMode::Persistent).await;
-    }
-    match made {
-        Err(Error::NodeExists) => Ok(()),
-        made => made,
-    }
-}
-
-async fn create(session: &Client, path: &ZnodePath, mode: CreateMode) -> Result<(), Error> {
-    session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
 }

@@ -9,8 +9,10 @@ use lockscope::queue::{Change, LockTable};
 use lockscope::zk::{ConnectOptions, TlsFiles};
 
 use super::fixture::{FleetFixture, options, scenario};
+use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
+use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,6 +37,26 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
     // What it made on the way to the lock is gone with it.
     let client = zk::connect(&server.connect_string()).await;
     assert_eq!(client.list_children("/rooms/one").await.expect("it is there"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parents_that_somebody_else_deletes_while_they_are_made_are_made_again() {
+    let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    // From the lock up to the root, which is there, and down again.
+    for request in 1..=5 {
+        let relay = Relay::start(&server.connect_string()).await;
+        relay.arm(&[Fault { place: Place::BeforeRequest(request), then: Then::Stall }]);
+        let path = format!("/stage{request}/scene/lock");
+        let fixture = FleetFixture::start(&relay.connect_string(), scenario(Algorithm::Chain, &path, 2, 2));
+        eventually("the request", async || if relay.stalled() { Ok(()) } else { Err(request) }).await;
+        for made in [format!("/stage{request}/scene"), format!("/stage{request}")] {
+            let _ = client.delete(&made, None).await;
+        }
+        relay.resume();
+        let outcome = fixture.finish().await;
+        assert_eq!((outcome.acquisitions, outcome.left_behind), (4, Some(0)), "request {request}: {outcome:#?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
