@@ -14,12 +14,15 @@ use crate::znode::escaped;
 /// What stands before the reason when standard output takes no more.
 const CANNOT_WRITE: &str = "cannot write the output";
 
+/// How much is written at a time: a snapshot of tens of thousands of contenders has tens of megabytes.
+const OUTPUT_BUFFER: usize = 64 << 10;
+
 /// Writes all of an output.
 pub(super) fn print<W: Write>(
     out: &mut W,
     write: impl FnOnce(&mut BufWriter<&mut W>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(out);
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, out);
     write(&mut out).and_then(|()| out.flush()).context(CANNOT_WRITE)
 }
 

@@ -42,7 +42,8 @@ impl ClientIdentity {
     /// number, no random id.
     pub fn name_in(data: &[u8]) -> Option<&str> {
         let name = std::str::from_utf8(data).ok()?.trim();
-        let is_part = |char: char| char.is_alphanumeric() || "-_.:/@#+[]".contains(char);
+        let is_mark = |char| matches!(char, '-' | '_' | '.' | ':' | '/' | '@' | '#' | '+' | '[' | ']');
+        let is_part = |char: char| char.is_alphanumeric() || is_mark(char);
         let begins = name.starts_with(|first: char| first.is_alphanumeric() || first == '[');
         if name.len() > MAX_NAME_LENGTH || !begins || !name.chars().all(is_part) {
             return None;

@@ -267,9 +267,12 @@ impl LockQueue {
 
     /// The parent of those who queue; of a semaphore, not that of its leases.
     pub fn queue_path(&self) -> ZnodePath {
-        match (self.family, self.path.parent()) {
-            (Recipe::CuratorSemaphore, _) => self.path.child("locks"),
-            (Recipe::KazooSemaphore, Some(parent)) => parent.child(&format!("{}-__lock__", self.path.name())),
+        match self.family {
+            Recipe::CuratorSemaphore => self.path.child("locks"),
+            Recipe::KazooSemaphore => match self.path.parent() {
+                Some(parent) => parent.child(&format!("{}-__lock__", self.path.name())),
+                None => self.path.clone(),
+            },
             _ => self.path.clone(),
         }
     }

@@ -83,7 +83,8 @@ impl ZnodePath {
     /// The child with that name, which is not checked: it comes from a listing.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
-        if self.is_root() { Self(format!("/{name}").into()) } else { Self(format!("{}/{name}", self.0).into()) }
+        let above = if self.is_root() { "" } else { &self.0 };
+        Self([above, "/", name].concat().into())
     }
 
     /// Whether this is `ancestor` or lies below it.
