@@ -2,12 +2,23 @@
 
 use std::io::{self, PipeWriter};
 
-use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    self, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use futures::stream::{Stream, select_all};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::app::{Event, Key, Mouse};
+
+/// What comes from the terminal, as the terminal library says it.
+///
+/// Whoever polls the library's stream tries in vain to get a lock that the library's own thread holds while it sleeps, which takes
+/// more than a dozen system calls. This one polls it only after that thread has woken, however often it is polled itself.
+pub fn terminal_events() -> impl Stream<Item = io::Result<event::Event>> + Unpin {
+    select_all([EventStream::new()])
+}
 
 /// The event that a terminal's event means; `None` when it means nothing here.
 pub fn translate(event: &event::Event) -> Option<Event> {

@@ -65,7 +65,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::EventStream;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -75,7 +74,7 @@ use self::app::{App, Event, KnownContext, Settings, Tour};
 pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
-use self::input::ProcessSignals;
+use self::input::{ProcessSignals, terminal_events};
 use self::node_reader::NodeReader;
 pub use self::options_source::{OptionsSource, ReadAgain};
 use self::past_writer::{LivePast, PastWriter};
@@ -271,7 +270,7 @@ async fn show(
     };
     let mut console = console.with_source(source);
     let work = async |fleets: &mut FleetTasks| {
-        let ended = console.run(&mut EventStream::new(), &mut sources, orders, fleets).await;
+        let ended = console.run(&mut terminal_events(), &mut sources, orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
         let last = console.end_past();

@@ -3,11 +3,9 @@
 use std::future::pending;
 use std::path::PathBuf;
 
-use crossterm::event::EventStream;
-
 use super::TuiError;
 use super::app::{App, Bindings, Event, FleetSide, Replay, ScreensChosen, Settings, Travel};
-use super::input::ProcessSignals;
+use super::input::{ProcessSignals, terminal_events};
 use super::past_reader::PastReader;
 use super::run::{ChangeSource, Console, FleetControl};
 use super::terminal::{self, TerminalGuard};
@@ -65,7 +63,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
     let mut app = App::new(settings, (size.width, size.height), now()).with_replay(Replay::new(name, connect, outline));
     app.update(first, now());
     let mut console = Console::new(app, theme, surface, taken).with_past(past);
-    let ended = Box::pin(console.run(&mut EventStream::new(), &mut Nothing, &mut orders, &mut Nothing)).await;
+    let ended = Box::pin(console.run(&mut terminal_events(), &mut Nothing, &mut orders, &mut Nothing)).await;
     match ended {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
         Err(TuiError::Terminal(_)) if !terminal::is_there() => Ok(()),
