@@ -13,6 +13,7 @@ use super::connect_string::{ConnectString, ServerAddress};
 use super::fault::ServerFault;
 use super::four_letter::{self, AskError, FourLetterAnswer, QuestionLimits, Word};
 use super::kerberos::{self, KerberosFault, Login};
+use super::quiet_stream::QuietStream;
 use super::stream::Stream;
 use super::{Auth, ConnectError, ConnectOptions, KerberosLogin, probe, tls};
 use crate::znode::ZnodePath;
@@ -106,6 +107,7 @@ impl Dialer {
         let stream = TcpStream::connect(addresses.as_slice()).await.map_err(|error| self.fault_of(&error))?;
         // Small frames shall not wait for each other.
         let _ = stream.set_nodelay(true);
+        let stream = QuietStream::new(stream).map_err(|error| self.fault_of(&error))?;
         let Some(connector) = self.tls_for(server) else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(server.host.clone()).map_err(|error| ServerFault::Io(error.to_string()))?;
         match connector.connect(name, stream).await {

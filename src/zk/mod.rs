@@ -22,6 +22,7 @@ mod login;
 mod node;
 mod options;
 mod probe;
+mod quiet_stream;
 mod reply_fault;
 mod session;
 mod stat;

@@ -1,0 +1,189 @@
+//! A TCP connection whose arrivals wake nobody who does not wait for them.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream as StdStream;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A TCP connection that the runtime looks after only while a read or a write waits for it.
+///
+/// One that it looks after all the time wakes a thread for every packet that arrives, also while nobody reads because what comes is
+/// [gathered](super::Flow::gather). A server sends each watch event as a packet of its own, and waking a thread costs several times
+/// what is done with an event. Here packets that nobody waits for lie in the system's buffer, unnoticed. A read that has to wait
+/// costs two system calls more.
+#[derive(Debug)]
+pub(super) struct QuietStream {
+    state: State,
+    /// Whether a write waits until there is room.
+    write_waits: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Unnoticed(StdStream),
+    Noticed(TcpStream),
+    /// The runtime could not take it, or not give it back.
+    Lost,
+}
+
+/// How far one gets without waiting.
+enum Tried<'a, T> {
+    Done(T),
+    /// It has to wait; the runtime looks after the connection from now on.
+    Waits(&'a mut TcpStream),
+}
+
+impl QuietStream {
+    /// Takes over a connection of the runtime.
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+        Ok(Self { state: State::Unnoticed(stream.into_std()?), write_waits: false })
+    }
+
+    /// Tries without the runtime, unless something waits already.
+    fn try_unnoticed<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut StdStream) -> io::Result<T>,
+    ) -> io::Result<Tried<'_, T>> {
+        if let State::Unnoticed(stream) = &mut self.state {
+            loop {
+                match attempt(stream) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    done => return done.map(Tried::Done),
+                }
+            }
+        }
+        match std::mem::replace(&mut self.state, State::Lost) {
+            State::Unnoticed(stream) => self.state = State::Noticed(TcpStream::from_std(stream)?),
+            other => self.state = other,
+        }
+        match &mut self.state {
+            State::Noticed(stream) => Ok(Tried::Waits(stream)),
+            _ => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Nobody waits any more for what comes.
+    fn rest(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.state, State::Lost) {
+            State::Noticed(stream) if !self.write_waits => self.state = State::Unnoticed(stream.into_std()?),
+            other => self.state = other,
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for QuietStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.try_unnoticed(|stream| stream.read(buffer.initialize_unfilled()))? {
+            Tried::Done(length) => buffer.advance(length),
+            Tried::Waits(stream) => {
+                ready!(Pin::new(stream).poll_read(context, buffer))?;
+                self.rest()?;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for QuietStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.try_unnoticed(|stream| stream.write(bytes))? {
+            Tried::Done(length) => Poll::Ready(Ok(length)),
+            Tried::Waits(stream) => {
+                let written = Pin::new(stream).poll_write(context, bytes);
+                self.write_waits = written.is_pending();
+                written
+            }
+        }
+    }
+
+    /// Everything that was written is with the system.
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.state {
+            State::Unnoticed(stream) => Poll::Ready(stream.shutdown(std::net::Shutdown::Write)),
+            State::Noticed(stream) => Pin::new(stream).poll_shutdown(context),
+            State::Lost => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn pair() -> (QuietStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (QuietStream::new(near.expect("it listens")).expect("a socket"), far.expect("it calls").0)
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_during_and_after_a_read_is_read_in_order() {
+        let (mut near, mut far) = pair().await;
+        let mut three = [0; 3];
+        far.write_all(b"one").await.expect("it is read");
+        near.read_exact(&mut three).await.expect("it was written");
+        assert_eq!(&three, b"one");
+        let (read, written) = tokio::join!(near.read_exact(&mut three), async {
+            tokio::task::yield_now().await;
+            far.write_all(b"two").await
+        });
+        read.and(written.map(|()| 3)).expect("it passes");
+        assert_eq!(&three, b"two");
+        assert!(matches!(near.state, State::Unnoticed(_)), "nobody waits");
+        far.write_all(b"end").await.expect("it is read");
+        drop(far);
+        let mut rest = Vec::new();
+        near.read_to_end(&mut rest).await.expect("it ends");
+        assert_eq!(rest, b"end");
+    }
+
+    #[tokio::test]
+    async fn a_read_that_was_given_up_loses_nothing() {
+        let (mut near, mut far) = pair().await;
+        let mut one = [0];
+        assert!(timeout(Duration::from_millis(1), near.read_exact(&mut one)).await.is_err(), "there is nothing");
+        far.write_all(b"x").await.expect("it is read");
+        near.read_exact(&mut one).await.expect("it was written");
+        assert_eq!(&one, b"x");
+    }
+
+    #[tokio::test]
+    async fn a_write_that_waits_for_room_goes_on_while_others_read() {
+        let (near, mut far) = pair().await;
+        let (mut reads, mut writes) = tokio::io::split(near);
+        let much = vec![7; 16 << 20];
+        let sends = async { writes.write_all(&much).await.expect("somebody reads") };
+        let echoes = async {
+            let mut piece = vec![0; 64 << 10];
+            let mut left = much.len();
+            while left > 0 {
+                left -= far.read(&mut piece).await.expect("somebody writes");
+                far.write_all(b"!").await.expect("somebody reads");
+            }
+            far.shutdown().await.expect("it is open");
+        };
+        let mut answers = Vec::new();
+        let (_, _, read) = tokio::join!(sends, echoes, reads.read_to_end(&mut answers));
+        assert!(read.expect("it ends") >= much.len() / (64 << 10));
+    }
+}
