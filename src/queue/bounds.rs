@@ -76,7 +76,7 @@ impl LockTable {
         }
         // One of several holders may have gone since.
         let last = lock.last_handover.as_deref()?;
-        let gone = match (last.seen, last.proven, last.read) {
+        let gone = match (last.seen(), last.proven(), last.read()) {
             (Some(seen), ..) => self.clock.server_at_most(seen),
             (None, Some(proven), _) => proven,
             (None, None, Some(read)) => self.clock.server_at_most(read),
@@ -119,7 +119,7 @@ impl LockTable {
             let undisturbed = self.undisturbed(held, &times);
             if let Some(lock) = self.locks.get_mut(&id) {
                 if let Some(last) = lock.last_handover() {
-                    (last.read, last.proven) = (Some(now), undisturbed.holders);
+                    last.was_read(now, undisturbed.holders);
                 }
                 lock.prove_holds(undisturbed);
             }
@@ -166,7 +166,7 @@ impl LockQueue {
     /// Somebody was seen to acquire it or to give it back.
     pub(super) fn handed_over(&mut self, now: Timestamp) {
         if let Some(last) = self.last_handover() {
-            last.seen = Some(now);
+            last.was_seen(now);
         }
     }
 
@@ -182,8 +182,8 @@ impl LockQueue {
         let kind = self.kind();
         let head = self.semaphore_head().map(|head| (head.session(), head.czxid));
         // The lease behind the one that is looked at.
-        let mut behind = self.order.get(self.holding).filter(|_| self.is_pending());
-        for position in (0..self.holding).rev() {
+        let mut behind = self.order.get(self.holding()).filter(|_| self.is_pending());
+        for position in (0..self.holding()).rev() {
             let Some(key) = self.order.get(position) else { continue };
             let next = behind.replace(key).and_then(|next| self.contenders.get(next.slot as usize));
             let next_came = next.map(|next| next.created_at);

@@ -55,6 +55,6 @@ impl LockQueue {
             && self.readers().len() == count(|contender| contender.mode == RequestMode::Read)
             && self.leases() == count(|contender| contender.role == Role::Lease)
             && self.returned() == count(|contender| contender.returned)
-            && self.holding <= self.order.len()
+            && self.holding() <= self.order.len()
     }
 }

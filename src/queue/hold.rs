@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::optional::OptionalNumber;
 use crate::znode::{Timestamp, Zxid};
 
 /// How long a contender has held: at least so long, and at most so long.
@@ -57,13 +58,37 @@ pub(super) struct FoundHolding {
 /// When a lock was last handed on, as far as that is known.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LastHandover {
+    seen: OptionalNumber,
+    read: OptionalNumber,
+    proven: OptionalNumber,
+}
+
+impl LastHandover {
     /// When somebody was last seen to acquire or to release it, by this machine's clock.
-    pub seen: Option<Timestamp>,
+    pub fn seen(self) -> Option<Timestamp> {
+        self.seen.get().map(Timestamp)
+    }
+
     /// When it was read completely the last time, by this machine's clock: from then on nothing was missed.
-    pub read: Option<Timestamp>,
+    pub fn read(self) -> Option<Timestamp> {
+        self.read.get().map(Timestamp)
+    }
+
     /// By the servers' clock, a time after which none of its nodes was deleted before that reading; `None` where nothing proves
     /// that.
-    pub proven: Option<Timestamp>,
+    pub fn proven(self) -> Option<Timestamp> {
+        self.proven.get().map(Timestamp)
+    }
+
+    /// Somebody was seen to acquire or to release it.
+    pub fn was_seen(&mut self, at: Timestamp) {
+        self.seen = Some(at.0).into();
+    }
+
+    /// It was read completely.
+    pub fn was_read(&mut self, at: Timestamp, proven: Option<Timestamp>) {
+        (self.read, self.proven) = (Some(at.0).into(), proven.map(|proven| proven.0).into());
+    }
 }
 
 /// The times of transactions, as far as nodes tell when they were created.

@@ -50,7 +50,8 @@ pub struct LockQueue {
     #[serde(with = "super::slots")]
     pub(super) contenders: Slab<Contender>,
     pub(super) order: RankedKeys,
-    pub(super) holding: usize,
+    /// How many of them hold.
+    pub(super) holding: u32,
     next_sequence: OptionalNumber,
     /// In a box: most locks of many are idle.
     activity: Option<Box<Activity>>,
@@ -153,12 +154,12 @@ impl LockQueue {
 
     /// How many hold.
     pub fn holding(&self) -> usize {
-        self.holding
+        self.holding as usize
     }
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        self.len() - self.holding
+        self.len() - self.holding()
     }
 
     /// The most leases that a semaphore grants, where its recipe stores that.
@@ -174,12 +175,12 @@ impl LockQueue {
 
     /// The first holder in queue order.
     pub fn first_holder(&self) -> Option<&Contender> {
-        if self.holding == 0 { None } else { self.contender_at(0) }
+        if self.holding() == 0 { None } else { self.contender_at(0) }
     }
 
     /// The first waiter in queue order.
     pub fn first_waiter(&self) -> Option<&Contender> {
-        self.contender_at(self.holding)
+        self.contender_at(self.holding())
     }
 
     /// Since when the first holder holds.
@@ -215,7 +216,7 @@ impl LockQueue {
     /// The row at a position. Logarithmic.
     pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
         let contender = self.contender_at(position)?;
-        let state = match position < self.holding {
+        let state = match position < self.holding() {
             true => ContenderState::Holds,
             false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
             false => ContenderState::Waits,
@@ -236,14 +237,14 @@ impl LockQueue {
     /// The names of the nodes that the contender at this position stands behind directly: at most `most` of them.
     /// Only who waits for a semaphore's lease stands behind more than one.
     pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
-        if position < self.holding || position >= self.len() {
+        if position < self.holding() || position >= self.len() {
             return Vec::new();
         }
-        let leases = 0..self.holding.min(most);
+        let leases = 0..self.holding().min(most);
         let awaited = match self.kind() {
             LockKind::Semaphore if position < self.leases() => leases,
             LockKind::Semaphore if position == self.leases() && !self.is_pending() => {
-                let full = self.maximum().is_some_and(|maximum| self.holding >= maximum as usize);
+                let full = self.maximum().is_some_and(|maximum| self.holding() >= maximum as usize);
                 if full { leases } else { 0..0 }
             }
             LockKind::ReadWrite => match self.awaited_by_request(position) {
@@ -281,7 +282,7 @@ impl LockQueue {
     ///
     /// Where several hold, the release that counts is the last one before the next waiter's turn.
     pub fn watch_cost(&self) -> Option<WatchEvents> {
-        match (self.kind(), self.holding.checked_sub(1)) {
+        match (self.kind(), self.holding().checked_sub(1)) {
             (LockKind::SingleNode, _) => None,
             (_, None) => Some(WatchEvents::default()),
             (_, Some(last_holder)) => Some(self.cost_of_removal(last_holder)),
@@ -382,6 +383,6 @@ mod tests {
 
     #[test]
     fn it_stays_small() {
-        assert!(size_of::<LockQueue>() <= 168, "{} bytes", size_of::<LockQueue>());
+        assert!(size_of::<LockQueue>() <= 160, "{} bytes", size_of::<LockQueue>());
     }
 }

@@ -35,7 +35,9 @@ impl LockTable {
             // It was missed: when it was is not known.
             let hold = Hold::Found(FoundHolding { at: now, proven: None });
             counting(&mut self.contenders, lock, |lock| {
-                lock.settle_all(hold, |contender| acquired.extend((!contender.returned).then(|| contender.clone())));
+                lock.settle_all(hold, |contender| {
+                    acquired.extend((again && !contender.returned).then(|| contender.clone()));
+                });
             });
             lock.release_spare_memory();
             if lock.holding() != holding {

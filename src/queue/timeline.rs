@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use super::Happening;
 
+/// For how many more room is made at least.
+const MIN_GROWTH: usize = 16;
+
 /// The last happenings, oldest first, at most a fixed number of them; or what else stands between them.
 #[derive(Clone, Debug)]
 pub struct Timeline<T = Happening> {
@@ -23,6 +26,11 @@ impl<T> Timeline<T> {
         if self.kept.len() == self.capacity {
             self.kept.pop_front();
             self.dropped += 1;
+        }
+        if self.kept.len() == self.kept.capacity() {
+            // By itself it would double beyond what it is to keep.
+            let more = (self.kept.len() / 2).max(MIN_GROWTH).min(self.capacity - self.kept.len());
+            self.kept.reserve_exact(more);
         }
         self.kept.push_back(happening);
     }

@@ -108,7 +108,7 @@ impl LockQueue {
     /// the one that came, can have changed.
     pub(super) fn settle(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
-        let (before, now) = (self.holding, self.count_holders());
+        let (before, now) = (self.holding(), self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
         self.mark(came.into_iter().chain(changed), now, hold, acquired);
@@ -143,6 +143,6 @@ impl LockQueue {
                 _ => {}
             }
         }
-        self.holding = now;
+        self.holding = u32::try_from(now).unwrap_or(u32::MAX);
     }
 }

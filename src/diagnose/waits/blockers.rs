@@ -18,7 +18,7 @@ pub(super) fn count(graph: &Graph<'_>, cycles: &[Cycle], own: &[Wait]) -> Vec<Bl
     circling.extend(own.iter().map(|wait| wait.waiter));
     let mut left = MOST_LOOKED_AT;
     // By session, so that the same table gives the same counts where they end early.
-    let holders: Vec<SessionId> = graph.holders().filter_map(|held| Some(held.first()?.session)).collect();
+    let holders: Vec<SessionId> = graph.holders().map(|held| graph.held_at(held.start).session).collect();
     let is_root = |session: &SessionId| circling.contains(session) || graph.awaited_by(*session).is_empty();
     let roots: Vec<SessionId> = holders.iter().copied().filter(is_root).collect();
     let mut reached: FxHashSet<SessionId> = roots.iter().copied().collect();

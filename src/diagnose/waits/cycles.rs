@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +13,7 @@ const MOST_CYCLES: usize = 100;
 
 /// Ways from lock to lock looked at most. A table with more has sessions that take part in thousands of locks at once; cycles
 /// beyond are not looked for.
-const MOST_STEPS: usize = 1_000_000;
+const MOST_STEPS: u32 = 1_000_000;
 
 /// Who holds one lock waits for another.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +22,13 @@ struct Step {
     awaited: Claim,
 }
 
-/// A holder of a lock that waits, too.
-#[derive(Clone, Debug)]
-struct WaitingHolder<'g> {
-    held: Claim,
-    /// Where it waits, as far as that is looked at.
-    awaits: &'g [Claim],
+/// A holder of a lock that waits, too. Small, since most contenders of many may be that.
+#[derive(Clone, Copy, Debug)]
+struct WaitingHolder {
+    /// The place of its claim among those who hold.
+    held: u32,
+    /// Where it waits, as far as that is looked at: places among those who wait, by session.
+    awaits: (u32, u32),
 }
 
 /// All ways from lock to lock. They are made when they are needed: there may be many times as many as contenders.
@@ -36,7 +36,7 @@ struct WaitingHolder<'g> {
 struct Steps<'g, 'a> {
     graph: &'g Graph<'a>,
     /// In the order of the locks, then of their queues.
-    holders: Vec<WaitingHolder<'g>>,
+    holders: Vec<WaitingHolder>,
 }
 
 /// One cycle for each group of locks whose holders wait for each other, and the sessions that wait for themselves.
@@ -52,36 +52,54 @@ impl<'g, 'a> Steps<'g, 'a> {
     fn of(graph: &'g Graph<'a>) -> Self {
         let mut holders = Vec::new();
         for held in graph.holders() {
-            let awaits = held.first().map_or(&[][..], |claim| graph.awaited_by(claim.session));
+            let awaits = graph.places_awaited_by(graph.held_at(held.start).session);
             if !awaits.is_empty() {
-                let binding = held.iter().filter(|claim| graph.binds(claim.lock));
-                holders.extend(binding.map(|claim| WaitingHolder { held: *claim, awaits }));
+                let binding = held.filter(|place| graph.binds(graph.held_at(*place).lock));
+                holders.extend(binding.map(|held| WaitingHolder { held, awaits: (awaits.start, awaits.end) }));
             }
         }
-        holders.sort_unstable_by_key(|holder| (holder.held.lock, holder.held.position));
+        holders.shrink_to_fit();
+        holders.sort_unstable_by_key(|holder| {
+            let held = graph.held_at(holder.held);
+            (held.lock, held.position)
+        });
         let mut left = MOST_STEPS;
-        for holder in &mut holders {
-            holder.awaits = &holder.awaits[..holder.awaits.len().min(left)];
-            left -= holder.awaits.len();
+        for WaitingHolder { awaits: (first, end), .. } in &mut holders {
+            *end = (*first).saturating_add(left).min(*end);
+            left -= *end - *first;
         }
         Self { graph, holders }
     }
 
+    /// The claim by which it holds, and those by which it waits.
+    fn claims(&self, holder: WaitingHolder) -> (Claim, &'g [Claim]) {
+        let (first, end) = holder.awaits;
+        (self.graph.held_at(holder.held), self.graph.awaited_at(first..end))
+    }
+
+    /// The lock that it holds.
+    fn lock_of(&self, holder: WaitingHolder) -> u32 {
+        self.graph.held_at(holder.held).lock
+    }
+
     /// The locks of which a holder waits.
     fn locks(&self) -> impl Iterator<Item = u32> {
-        self.holders.chunk_by(|a, b| a.held.lock == b.held.lock).map(|holders| holders[0].held.lock)
+        let of_one_lock = self.holders.chunk_by(|a, b| self.lock_of(*a) == self.lock_of(*b));
+        of_one_lock.map(|holders| self.lock_of(holders[0]))
     }
 
     /// The holders of a lock that wait.
-    fn holders_of(&self, lock: u32) -> Range<usize> {
-        let first = self.holders.partition_point(|holder| holder.held.lock < lock);
-        first..first + self.holders[first..].partition_point(|holder| holder.held.lock == lock)
+    fn holders_of(&self, lock: u32) -> &[WaitingHolder] {
+        let from = &self.holders[self.holders.partition_point(|holder| self.lock_of(*holder) < lock)..];
+        &from[..from.partition_point(|holder| self.lock_of(*holder) == lock)]
     }
 
     /// Ways that lead on from a lock, of which each [counts](Self::counts) or does not.
     fn from(&self, lock: u32) -> impl Iterator<Item = Step> {
-        let holders = self.holders[self.holders_of(lock)].iter();
-        holders.flat_map(|holder| holder.awaits.iter().map(|awaited| Step { held: holder.held, awaited: *awaited }))
+        self.holders_of(lock).iter().flat_map(|holder| {
+            let (held, awaits) = self.claims(*holder);
+            awaits.iter().map(move |awaited| Step { held, awaited: *awaited })
+        })
     }
 
     /// Whether who is waited for there cannot go on without it.
@@ -91,11 +109,11 @@ impl<'g, 'a> Steps<'g, 'a> {
 
     /// The first way from a lock to itself.
     fn to_itself(&self, lock: u32) -> Option<Step> {
-        let holders = self.holders[self.holders_of(lock)].iter();
-        let mut own = holders.flat_map(|holder| {
-            let first = holder.awaits.partition_point(|awaited| awaited.lock < lock);
-            let own = holder.awaits[first..].iter().take_while(move |awaited| awaited.lock == lock);
-            own.map(|awaited| Step { held: holder.held, awaited: *awaited })
+        let mut own = self.holders_of(lock).iter().flat_map(|holder| {
+            let (held, awaits) = self.claims(*holder);
+            let first = awaits.partition_point(|awaited| awaited.lock < lock);
+            let own = awaits[first..].iter().take_while(move |awaited| awaited.lock == lock);
+            own.map(move |awaited| Step { held, awaited: *awaited })
         });
         own.find(|step| self.counts(*step))
     }

@@ -1,5 +1,6 @@
 //! The graph of waits: who waits for which lock, and who holds it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnose::{TableAt, election};
@@ -51,6 +52,10 @@ impl<'a> Graph<'a> {
         for lock in table.locks() {
             graph.add(table_at, lock);
         }
+        // They have grown by doubling, and there may be very many of each.
+        graph.locks.shrink_to_fit();
+        graph.holders.shrink_to_fit();
+        graph.waiters.shrink_to_fit();
         graph.holders.sort_unstable();
         graph.waiters_by_session.clone_from(&graph.waiters);
         graph.waiters_by_session.sort_unstable();
@@ -101,19 +106,40 @@ impl<'a> Graph<'a> {
         self.locks[lock as usize].binds
     }
 
-    /// Where each session holds: the claims of one session at a time.
-    pub fn holders(&self) -> impl Iterator<Item = &[Claim]> {
-        self.holders.chunk_by(|a, b| a.session == b.session)
+    /// Where each session holds: the places of one session's claims at a time.
+    pub fn holders(&self) -> impl Iterator<Item = Range<u32>> {
+        let mut end = 0;
+        self.holders.chunk_by(|a, b| a.session == b.session).map(move |claims| {
+            let first = end;
+            end += index(claims.len());
+            first..end
+        })
+    }
+
+    /// The claim of a holder, by its place.
+    pub fn held_at(&self, place: u32) -> Claim {
+        self.holders[place as usize]
+    }
+
+    /// The claims of those who wait, by their places.
+    pub fn awaited_at(&self, places: Range<u32>) -> &[Claim] {
+        &self.waiters_by_session[places.start as usize..places.end as usize]
     }
 
     /// Where a session holds.
     pub fn held_by(&self, session: SessionId) -> &[Claim] {
-        of_session(&self.holders, session)
+        &self.holders[places_of(&self.holders, session)]
     }
 
     /// Where a session waits.
     pub fn awaited_by(&self, session: SessionId) -> &[Claim] {
-        of_session(&self.waiters_by_session, session)
+        &self.waiters_by_session[places_of(&self.waiters_by_session, session)]
+    }
+
+    /// The places of the claims by which a session waits.
+    pub fn places_awaited_by(&self, session: SessionId) -> Range<u32> {
+        let places = places_of(&self.waiters_by_session, session);
+        index(places.start)..index(places.end)
     }
 
     /// Who waits for a lock.
@@ -147,8 +173,8 @@ fn index(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(NO_NODE)
 }
 
-fn of_session(claims: &[Claim], session: SessionId) -> &[Claim] {
+/// The places of a session's claims among those that are sorted by session.
+fn places_of(claims: &[Claim], session: SessionId) -> Range<usize> {
     let first = claims.partition_point(|claim| claim.session < session);
-    let count = claims[first..].partition_point(|claim| claim.session == session);
-    &claims[first..first + count]
+    first..first + claims[first..].partition_point(|claim| claim.session == session)
 }

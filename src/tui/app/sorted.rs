@@ -1,6 +1,6 @@
 //! The locks that pass the filter, in an order that is kept up change by change.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,14 +55,51 @@ enum Primary {
 }
 
 /// Orders locks: equal ones by path and name, so that the order is always the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 struct LockSortKey {
     primary: Primary,
-    /// In a box: most orders have no second part.
-    second: Option<Box<Primary>>,
     path: ZnodePath,
-    name: Option<Arc<str>>,
     id: LockId,
+    /// In a box: there is one key for each lock, and most have none of it.
+    rare: Option<Box<RareKeyParts>>,
+}
+
+/// What few sort keys have.
+#[derive(Clone, Debug)]
+struct RareKeyParts {
+    /// Where one sorts by two columns.
+    second: Option<Primary>,
+    /// Where the parent holds several queues.
+    name: Option<Arc<str>>,
+}
+
+impl LockSortKey {
+    /// What is compared, one part after the other.
+    fn parts(&self) -> impl Ord + '_ {
+        let rare = self.rare.as_deref();
+        let (second, name) = (rare.and_then(|rare| rare.second.as_ref()), rare.and_then(|rare| rare.name.as_deref()));
+        (&self.primary, second, &self.path, name, self.id)
+    }
+}
+
+impl PartialEq for LockSortKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for LockSortKey {}
+
+impl PartialOrd for LockSortKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LockSortKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
 }
 
 /// Beyond so many that changed at once, they are sorted before they are put into their places: that is several times as fast.
@@ -249,15 +286,11 @@ impl SortedLocks {
             LockOrder::Severity => worst(lock, diagnosis, reversed),
             _ => figure(lock, by, reversed, now),
         };
-        let name = lock.lock_name();
         let Sorting { first, then } = self.sorting;
-        LockSortKey {
-            primary: part(first),
-            second: then.map(part).map(Box::new),
-            path: name.path,
-            name: name.name,
-            id: name.id,
-        }
+        let (second, name) = (then.map(part), lock.name().map(Arc::from));
+        let has_rare = second.is_some() || name.is_some();
+        let rare = has_rare.then(|| Box::new(RareKeyParts { second, name }));
+        LockSortKey { primary: part(first), path: lock.path().clone(), id: lock.id(), rare }
     }
 
     /// The ids of the rows of a window, in order.
