@@ -48,23 +48,36 @@ pub(super) struct Graph<'a> {
 impl<'a> Graph<'a> {
     pub fn of(table: &'a LockTable) -> Self {
         let table_at = TableAt::new(table, Timestamp::default());
-        let mut graph = Self::default();
+        let mut graph = Self::with_room_for(table);
         for lock in table.locks() {
             graph.add(table_at, lock);
         }
-        // They have grown by doubling, and there may be very many of each.
-        graph.locks.shrink_to_fit();
-        graph.holders.shrink_to_fit();
-        graph.waiters.shrink_to_fit();
         graph.holders.sort_unstable();
         graph.waiters_by_session.clone_from(&graph.waiters);
         graph.waiters_by_session.sort_unstable();
         graph
     }
 
+    /// An empty one. It has room for what is in the queues: there may be very many, and what grows by doubling takes up to three times
+    /// as much. Watchers of single nodes find room as they come.
+    fn with_room_for(table: &LockTable) -> Self {
+        let (mut locks, mut holders, mut waiters) = (0, 0, 0);
+        for queue in table.locks().filter(|queue| queue.waiting() > 0 && binds_anybody(queue)) {
+            locks += 1;
+            holders += queue.holding();
+            waiters += queue.waiting();
+        }
+        Self {
+            locks: Vec::with_capacity(locks),
+            holders: Vec::with_capacity(holders),
+            waiters: Vec::with_capacity(waiters),
+            waiters_by_session: Vec::new(),
+        }
+    }
+
     /// Adds a lock, if somebody holds it and somebody waits for it.
     fn add(&mut self, table_at: TableAt<'_>, queue: &'a LockQueue) {
-        if queue.holding() == 0 || election::by_recipe(queue) || election::is_registry(queue) {
+        if !binds_anybody(queue) {
             return;
         }
         let (at, first_holder, first_waiter) = (index(self.locks.len()), self.holders.len(), self.waiters.len());
@@ -166,6 +179,11 @@ impl<'a> Graph<'a> {
         let queue = self.locks[claim.lock as usize].queue;
         queue.contender_at(claim.position as usize)
     }
+}
+
+/// Whether somebody holds it who keeps those from going on who wait for it.
+fn binds_anybody(queue: &LockQueue) -> bool {
+    queue.holding() > 0 && !election::by_recipe(queue) && !election::is_registry(queue)
 }
 
 /// Nobody has more locks or contenders: they take hundreds of bytes each.
