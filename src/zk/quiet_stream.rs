@@ -183,7 +183,7 @@ mod tests {
             far.shutdown().await.expect("it is open");
         };
         let mut answers = Vec::new();
-        let (_, _, read) = tokio::join!(sends, echoes, reads.read_to_end(&mut answers));
+        let ((), (), read) = tokio::join!(sends, echoes, reads.read_to_end(&mut answers));
         assert!(read.expect("it ends") >= much.len() / (64 << 10));
     }
 }
