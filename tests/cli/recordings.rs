@@ -9,7 +9,8 @@ use std::time::Instant;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{DEADLINE, UNUSED_ADDRESS, ended, home, lockscope, ran, refused, started};
+use super::endings::{ended, started};
+use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, ran, refused};
 
 /// Every command that reads a recording, with what it needs besides; `FILE` stands for the recording, and `OUT` for a folder.
 const READERS: [&[&str]; 8] = [
