@@ -7,8 +7,8 @@ use anyhow::Context;
 use lockscope::cli::{self, Arguments, MayPass, Verdict};
 use tikv_jemallocator::Jemalloc;
 
-/// The system's keeps what each thread once needed, and a size that a pool of another thread has freed does not help: with 100,000
-/// locks a quarter more memory. How many pools this one has is said when it is built, in `.cargo/config.toml`.
+/// The system's allocator has a pool for each thread, and what is free in one is of no use to another: with 100,000 locks that takes a
+/// quarter more memory. This one has a single pool, as `.cargo/config.toml` says when it is built.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

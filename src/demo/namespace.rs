@@ -55,6 +55,7 @@ impl Namespace {
         let made = create_containers(&session, &path, &mut created).await;
         close_session(session).await;
         match made {
+            // Somebody else's, which must not be removed at the end.
             Ok(()) if created.is_empty() => Err(NamespaceError::Make { path, error: Error::NodeExists }),
             Ok(()) => Ok(Self { connection, path }),
             Err((path, error)) => Err(NamespaceError::Make { path, error }),

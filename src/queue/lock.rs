@@ -270,10 +270,10 @@ impl LockQueue {
     pub fn queue_path(&self) -> ZnodePath {
         match self.family {
             Recipe::CuratorSemaphore => self.path.child("locks"),
-            Recipe::KazooSemaphore => match self.path.parent() {
-                Some(parent) => parent.child(&format!("{}-__lock__", self.path.name())),
-                None => self.path.clone(),
-            },
+            Recipe::KazooSemaphore => {
+                let parent = self.path.parent().unwrap_or_else(ZnodePath::root);
+                parent.child(&format!("{}-__lock__", self.path.name()))
+            }
             _ => self.path.clone(),
         }
     }

@@ -4,32 +4,35 @@ use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use crate::znode::ZnodePath;
 
-/// How often a parent may be gone again before its child is created. Each time takes a deletion by somebody else in between: a
-/// program that clears up after itself, or the server, which deletes containers that are empty.
+/// How often a parent may be gone again before its child is created, beside those that were missing from the beginning. Each time takes
+/// a deletion by somebody else in between: a program that clears up after itself, or the server, which deletes empty containers.
 const MAX_LOST_PARENTS: usize = 32;
 
 /// Creates a node, and those above it that are missing, as containers, which the servers delete some time after their last child
 /// has gone; servers before 3.5 have none, and there they are persistent. Anyone may do anything with them.
 ///
 /// Those that it created are added to `created`, the uppermost first, also when it fails; the error comes with the node that could
-/// not be created. What is there already is left as it is, also where one may not create it. The root is always there. Costs one
-/// request where the node is there, and two for each one that is missing, and fires the watches on the parents. Not cancel safe:
-/// whoever drops it does not learn whether the node that was on its way was created.
+/// not be created. What is there already is left as it is, also where one may not create it. Costs one request where the node is
+/// there, and two for each one that is missing, and fires the watches on the parents. Not cancel safe: whoever drops it does not
+/// learn whether the node that was on its way was created.
 pub(crate) async fn create_containers(
     session: &Client,
     path: &ZnodePath,
     created: &mut Vec<ZnodePath>,
 ) -> Result<(), (ZnodePath, Error)> {
+    if path.is_root() {
+        return Ok(());
+    }
     let mut mode = CreateMode::Container;
-    let mut lost_parents = 0;
-    let mut missing: Vec<ZnodePath> = Some(path.clone()).into_iter().filter(|path| !path.is_root()).collect();
+    let mut climbs_left = path.as_str().matches('/').count() + MAX_LOST_PARENTS;
+    let mut missing = vec![path.clone()];
     while let Some(next) = missing.last().cloned() {
         match session.create(next.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await {
             Ok(_) => created.extend(missing.pop()),
             Err(Error::NodeExists) => drop(missing.pop()),
             Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
-            Err(Error::NoNode) if lost_parents < MAX_LOST_PARENTS => {
-                lost_parents += 1;
+            Err(Error::NoNode) if climbs_left > 0 => {
+                climbs_left -= 1;
                 // Without one the chroot is missing, which cannot be created from within.
                 let parent = next.parent().filter(|parent| !parent.is_root());
                 missing.push(parent.ok_or((next, Error::NoNode))?);

@@ -150,7 +150,7 @@ async fn zookeeper_clients_own(client: &Client, path: &str, rounds: usize) {
         let prefix = LockPrefix::new_curator(path, "lock-").expect("a good path");
         let options = LockOptions::new(Acls::anyone_all());
         let lock = client.lock(prefix, &[], options).await.expect("a sound connection");
-        // It has no other release: the deletion goes on in the background.
+        // As its documentation has it released: the deletion goes on in the background.
         drop(lock);
     }
 }

@@ -27,7 +27,7 @@ struct Step {
 struct WaitingHolder {
     /// The place of its claim among those who hold.
     held: u32,
-    /// Where it waits, as far as that is looked at: places among those who wait, by session.
+    /// Where it waits, as far as that is looked at: the first place among those who wait, by session, and the one behind the last.
     awaits: (u32, u32),
 }
 
@@ -58,6 +58,7 @@ impl<'g, 'a> Steps<'g, 'a> {
                 holders.extend(binding.map(|held| WaitingHolder { held, awaits: (awaits.start, awaits.end) }));
             }
         }
+        // It has grown by doubling, and stays while groups are looked for.
         holders.shrink_to_fit();
         holders.sort_unstable_by_key(|holder| {
             let held = graph.held_at(holder.held);

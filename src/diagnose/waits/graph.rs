@@ -62,7 +62,7 @@ impl<'a> Graph<'a> {
     /// as much. Watchers of single nodes find room as they come.
     fn with_room_for(table: &LockTable) -> Self {
         let (mut locks, mut holders, mut waiters) = (0, 0, 0);
-        for queue in table.locks().filter(|queue| queue.waiting() > 0 && binds_anybody(queue)) {
+        for queue in table.locks().filter(|queue| queue.waiting() > 0 && may_block(queue)) {
             locks += 1;
             holders += queue.holding();
             waiters += queue.waiting();
@@ -77,7 +77,7 @@ impl<'a> Graph<'a> {
 
     /// Adds a lock, if somebody holds it and somebody waits for it.
     fn add(&mut self, table_at: TableAt<'_>, queue: &'a LockQueue) {
-        if !binds_anybody(queue) {
+        if !may_block(queue) {
             return;
         }
         let (at, first_holder, first_waiter) = (index(self.locks.len()), self.holders.len(), self.waiters.len());
@@ -181,8 +181,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Whether somebody holds it who keeps those from going on who wait for it.
-fn binds_anybody(queue: &LockQueue) -> bool {
+/// Whether somebody holds it and keeps others from going on: those who stand by in an election or in a registry do not wait for that.
+fn may_block(queue: &LockQueue) -> bool {
     queue.holding() > 0 && !election::by_recipe(queue) && !election::is_registry(queue)
 }
 

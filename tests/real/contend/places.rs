@@ -60,6 +60,16 @@ async fn parents_that_somebody_else_deletes_while_they_are_made_are_made_again()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lock_many_levels_down_is_made_with_all_that_is_above_it_and_nothing_stays() {
+    let server = Server::start();
+    let path = "/level".repeat(100);
+    let outcome = FleetFixture::start(&server.connect_string(), scenario(Algorithm::Chain, &path, 1, 1)).finish().await;
+    assert_eq!((outcome.acquisitions, outcome.left_behind), (1, Some(0)), "{outcome:#?}");
+    let client = zk::connect(&server.connect_string()).await;
+    assert_eq!(client.list_children("/").await.expect("it is there"), ["zookeeper"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
