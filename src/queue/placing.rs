@@ -57,11 +57,10 @@ impl LockTable {
         self.report(id, reports, now, out);
         if !live {
             let Some(lock) = self.locks.get(&id) else { return };
-            if missed && returned {
-                // It came and went before.
-            } else if missed && place.role == Role::Lease {
+            if missed && place.role == Role::Lease {
                 self.lease_found(id, slot);
-            } else if missed {
+            } else if missed && !returned {
+                // One that is returned came and went before.
                 out.push(Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now));
             }
             return;

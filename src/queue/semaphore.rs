@@ -10,15 +10,38 @@ use crate::recipe::{Classification, LockKind, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
 
 impl LockQueue {
-    /// Where a node stands, for the hand-over.
+    /// Where a node stands, for the hand-over. Linear in the contenders for a lease that never held, in the leases for the head, else
+    /// logarithmic.
     pub(super) fn stands(&self, slot: usize) -> Stood {
-        if self.hidden().is_some_and(|key| key.slot as usize == slot) {
+        let hidden = self.hidden().is_some_and(|key| key.slot as usize == slot);
+        let is_head = self.position_of_slot(slot) == Some(self.leases());
+        if hidden || is_head && self.has_lease(slot) {
             Stood::Hidden
-        } else if self.position_of_slot(slot) == Some(self.leases()) {
+        } else if self.is_pending_lease(slot) {
+            Stood::PendingLease
+        } else if is_head {
             Stood::Head
         } else {
             Stood::Elsewhere
         }
+    }
+
+    /// Whether the owner of this node of the queue has its lease already. While everything is read anew it is not hidden for that.
+    fn has_lease(&self, slot: usize) -> bool {
+        let leases =
+            (0..self.leases()).filter_map(|position| self.contenders.get(self.order.get(position)?.slot as usize));
+        self.contenders
+            .get(slot)
+            .is_some_and(|head| leases.into_iter().any(|lease| lease.queued().is_some() && lease.id() == head.id()))
+    }
+
+    /// Whether this is the lease of somebody who waits, and whose node in the queue is there as well. That one may have gone before:
+    /// when a session ends, its nodes go in any order.
+    fn is_pending_lease(&self, slot: usize) -> bool {
+        let Some(lease) = self.contenders.get(slot) else { return false };
+        let owner = lease.queued().filter(|_| lease.role == Role::Lease && !lease.holds()).map(|_| lease.id());
+        let queues = |owner| self.contenders.iter().any(|(_, one)| one.role == Role::Queue && one.id() == owner);
+        owner.is_some_and(queues)
     }
 
     /// A node is about to be put into the order, or taken out of it.
@@ -172,8 +195,9 @@ impl LockTable {
 
     /// A lease was found while everything is read anew: whose it is shows when everything was read.
     pub(super) fn lease_found(&mut self, id: LockId, slot: usize) {
-        if let Some(lock) = self.locks.get_mut(&id) {
-            lock.hand_over(Input::LeaseFound { slot });
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        if let Some(lease) = lock.contender(slot).cloned() {
+            lock.hand_over(Input::LeaseFound { slot, lease: &lease });
         }
     }
 

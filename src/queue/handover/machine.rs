@@ -57,7 +57,7 @@ impl Handover {
             Input::NodeGone(node) => return self.node_gone(node),
             Input::UnreadQueueNodeGone => self.unread_queue_node_gone(),
             Input::ReadingBegins => self.reading_begins(),
-            Input::LeaseFound { slot } => self.found.push(slot),
+            Input::LeaseFound { slot, lease } => self.lease_found(slot, lease),
             Input::ReadingEnds { leases } => return self.reading_ends(leases),
             Input::OrderChanges => return self.hidden.take().map(Output::Show).into_iter().collect(),
             Input::OrderChanged { before_last, last, head } => return self.order_changed(before_last, last, head),
@@ -98,7 +98,7 @@ impl Handover {
     fn node_gone(&mut self, node: NodeGone) -> Vec<Output> {
         let NodeGone { gone, slot, stood, live, reporting, lists } = node;
         let was_found = self.forget_found(slot);
-        let goes_on = stood == Stood::Hidden || is_pending_lease(&gone.contender);
+        let goes_on = matches!(stood, Stood::Hidden | Stood::PendingLease);
         // That a returned node is gone was reported when it was deleted; that a found one came is not reported yet.
         if goes_on || was_found || !reporting || gone.contender.returned {
             return Vec::new();
@@ -148,6 +148,14 @@ impl Handover {
         owner.map(Output::LeaseIsOf).into_iter().chain(self.take_left()).collect()
     }
 
+    /// Whose it is shows at the end of the reading, unless that was known before its node was deleted and came back.
+    fn lease_found(&mut self, slot: usize, lease: &Contender) {
+        self.unread.remove(&lease.node);
+        if !lease.returned {
+            self.found.push(slot);
+        }
+    }
+
     /// The unread lease belonged to the first departed contender that headed the queue when it was created: that one acquired, and
     /// released.
     fn lease_gone(&mut self, node: &str) -> Vec<Output> {
@@ -164,10 +172,9 @@ impl Handover {
         left
     }
 
-    /// Departed contenders await the end of the reading.
+    /// Departed contenders await the end of the reading. Leases that the last one found, which was cut short, are not reported yet.
     fn reading_begins(&mut self) {
         self.unread = UnreadLeases::default();
-        self.found.clear();
         self.departed.retain(|departed| departed.contender.is_some());
         for departed in &mut self.departed {
             departed.awaits = Awaits::Reading;
@@ -291,11 +298,6 @@ fn is_known_and(departed: &Departed, is_it: impl Fn(&Gone) -> bool) -> bool {
 /// Whether a lease may be that of a departed contender.
 fn may_own(gone: &Gone, lease: &Contender) -> bool {
     gone.contender.session() == lease.session() && gone.contender.czxid < lease.czxid
-}
-
-/// Whether this is the lease of a pending contender, which goes on waiting in the queue.
-fn is_pending_lease(contender: &Contender) -> bool {
-    contender.role == Role::Lease && contender.queued().is_some() && !contender.holds()
 }
 
 /// The leases that were announced and not read, numbered in that order, with who headed the queue at that time.

@@ -39,10 +39,12 @@ pub(in crate::queue) enum Input<'a> {
     UnreadQueueNodeGone,
     /// The reads that were under way are dropped: everything is read anew.
     ReadingBegins,
-    /// A lease was found while everything is read anew.
+    /// A lease was found while everything is read anew, though it may have been announced since that began.
     LeaseFound {
         /// Where it lies among the contenders.
         slot: usize,
+        /// As it was read.
+        lease: &'a Contender,
     },
     /// Everything was read.
     ReadingEnds {
@@ -129,7 +131,9 @@ pub(in crate::queue) enum Stood {
     Head,
     /// Hidden, since its owner stands in the order by its lease.
     Hidden,
-    /// Among the leases, or behind the head.
+    /// Among the leases, and its owner, who waits, has its node in the queue, too.
+    PendingLease,
+    /// Among the leases otherwise, or behind the head.
     Elsewhere,
 }
 

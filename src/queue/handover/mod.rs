@@ -39,8 +39,8 @@
 //!       its lease read
 //! ```
 //!
-//! When a session expires, its nodes go with it: a contender that loses one in this way is reported as expired at once. How many leases there may
-//! be changes nothing here.
+//! When a session expires, its nodes go with it, in any order: a contender that loses one in this way is reported as expired at once,
+//! one that is pending when it has lost both. How many leases there may be changes nothing here.
 //!
 //! [`Handover`] is the state machine of one semaphore: [`Input`]s go in, [`Output`]s come out, and it knows nothing of the table
 //! that feeds it and carries out what it says.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use crate::queue::{Change, ConnectionState, ContenderState, Happening, LockEvent, LockQueue, LockTable};
 use crate::recipe::{Classifier, RequestMode};
 use crate::server_view::{Expiry, ListedSession, Listing, MemberView, ServerView};
@@ -126,10 +128,22 @@ impl TableFixture {
     }
 
     pub fn reconnect(&mut self) -> Vec<Happening> {
+        let walk = self.walk();
+        self.connect_anew(walk)
+    }
+
+    /// The connection is cut again before all is read.
+    pub fn reconnect_for(&mut self, read: prop::sample::Index) -> Vec<Happening> {
+        let mut walk = self.walk();
+        walk.truncate(1 + read.index(walk.len() - 1));
+        self.connect_anew(walk)
+    }
+
+    fn connect_anew(&mut self, walk: Vec<Change>) -> Vec<Happening> {
         let session = SessionId(1);
         let mut out = self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
         out.extend(self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true })));
-        for change in self.walk() {
+        for change in walk {
             out.extend(self.apply(change));
         }
         out

@@ -1,6 +1,6 @@
 //! A semaphore's contenders are each one contender, in whatever order the server's events and the answers to reads come.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
@@ -27,22 +27,38 @@ enum Step {
     GiveUp,
     /// A holder returns its lease.
     Return(prop::sample::Index),
+    /// Anybody's session ends: its nodes go, the one in the queue first or last.
+    Die(prop::sample::Index, bool),
     /// The answer to the oldest read comes.
     Answer,
     /// The connection is cut; this happens meanwhile, and then everything is read anew.
     Cut(Vec<Step>),
+    /// The same, and before that a part of everything is read, until the connection is cut again.
+    CutTwice(Vec<Step>, prop::sample::Index, Vec<Step>),
+    /// The same as a cut, and these are seen to happen while everything is read.
+    CutAndGoOn(Vec<Step>, prop::sample::Index, Vec<Step>),
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let simple = prop_oneof![
+/// What clients do that live, while the connection lasts.
+fn plain_step() -> impl Strategy<Value = Step> + Clone {
+    prop_oneof![
         4 => Just(Step::Come),
         8 => Just(Step::Advance),
         1 => Just(Step::GiveUp),
         3 => any::<prop::sample::Index>().prop_map(Step::Return),
         6 => Just(Step::Answer),
-    ];
-    let cut = prop::collection::vec(simple.clone(), 0..12).prop_map(Step::Cut);
-    prop_oneof![40 => simple, 1 => cut]
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let dies = any::<(prop::sample::Index, bool)>().prop_map(|(who, queue_first)| Step::Die(who, queue_first));
+    let uncut = prop_oneof![22 => plain_step(), 1 => dies];
+    let meanwhile = prop::collection::vec(uncut.clone(), 0..12);
+    let cut = meanwhile.clone().prop_map(Step::Cut);
+    let in_two = (meanwhile.clone(), any::<prop::sample::Index>(), meanwhile);
+    let cut_twice = in_two.clone().prop_map(|(before, read, after)| Step::CutTwice(before, read, after));
+    let cut_and_go_on = in_two.prop_map(|(before, read, after)| Step::CutAndGoOn(before, read, after));
+    prop_oneof![60 => uncut, 1 => cut, 1 => cut_twice, 1 => cut_and_go_on]
 }
 
 /// The server with its clients, and a client that watches: events come at once, answers to reads when they come.
@@ -120,6 +136,10 @@ impl SemaphoreFixture {
         self.clients.iter().position(|(_, at)| !matches!(at, At::Lease(_)))
     }
 
+    fn choose(&self, who: prop::sample::Index) -> Option<usize> {
+        (!self.clients.is_empty()).then(|| who.index(self.clients.len()))
+    }
+
     fn take(&mut self, step: &Step) {
         match step {
             Step::Come => {
@@ -171,22 +191,55 @@ impl SemaphoreFixture {
                     self.delete(&at);
                 }
             }
+            Step::Die(who, queue_first) => {
+                let Some(who) = self.choose(*who) else { return };
+                let nodes = match self.clients.remove(who).1 {
+                    At::Both(queue, lease) if *queue_first => vec![queue, lease],
+                    At::Both(queue, lease) => vec![lease, queue],
+                    At::Queue(at) | At::Lease(at) => vec![at],
+                };
+                for node in &nodes {
+                    self.delete(node);
+                }
+            }
             Step::Answer => {
                 if let Some((path, node)) = self.reads.pop_front() {
                     self.apply(Change::Seen { path, node });
                 }
             }
             Step::Cut(meanwhile) => {
-                self.reads.clear();
-                self.cut = true;
-                for step in meanwhile {
-                    self.take(step);
-                }
-                self.cut = false;
+                self.while_cut(meanwhile);
                 let lines = self.server.reconnect();
                 self.lines.extend(lines);
             }
+            Step::CutTwice(before, read, after) => {
+                self.while_cut(before);
+                let lines = self.server.reconnect_for(*read);
+                self.lines.extend(lines);
+                self.take(&Step::Cut(after.clone()));
+            }
+            Step::CutAndGoOn(before, read, after) => {
+                self.while_cut(before);
+                let lines = self.server.reconnect_for(*read);
+                self.lines.extend(lines);
+                for step in after {
+                    self.take(step);
+                }
+                let rest = self.server.walk().into_iter().filter(|change| *change != Change::Syncing);
+                for change in rest.collect::<Vec<_>>() {
+                    self.apply(change);
+                }
+            }
         }
+    }
+
+    fn while_cut(&mut self, steps: &[Step]) {
+        self.reads.clear();
+        self.cut = true;
+        for step in steps {
+            self.take(step);
+        }
+        self.cut = false;
     }
 
     fn settle(&mut self) {
@@ -204,6 +257,22 @@ impl SemaphoreFixture {
             }
         }
         contenders
+    }
+}
+
+impl SemaphoreFixture {
+    /// Who contends, by what was said of each last.
+    fn said_to_be_there(&self) -> BTreeSet<String> {
+        let there = |events: &Vec<LockEvent>| matches!(events.last(), Some(LockEvent::Enqueued | LockEvent::Acquired));
+        self.contenders().into_iter().filter(|(_, events)| there(events)).map(|(contender, _)| contender).collect()
+    }
+
+    /// Who contends, by the table.
+    fn shown(&self) -> BTreeSet<String> {
+        let locks = self.server.table.locks();
+        locks
+            .flat_map(|lock| lock.rows(0..lock.len()).map(|row| row.contender.id().to_string()).collect::<Vec<_>>())
+            .collect()
     }
 }
 
@@ -233,6 +302,7 @@ proptest! {
         for (contender, events) in fixture.contenders() {
             prop_assert!(COMPLETE_HISTORIES[..4].contains(&events.as_slice()), "{contender}: {events:?}");
         }
+        prop_assert_eq!(fixture.said_to_be_there(), fixture.shown());
         let table = &fixture.server.table;
         prop_assert!(table.announced.is_empty(), "{:?}", table.announced);
         for handover in table.locks.values().filter_map(|lock| lock.handover()) {
@@ -242,7 +312,7 @@ proptest! {
 
     #[test]
     fn without_a_cut_it_is_said_of_each_what_it_did(
-        steps in prop::collection::vec(step().prop_filter("no cut", |step| !matches!(step, Step::Cut(_))), 1..90),
+        steps in prop::collection::vec(plain_step(), 1..90),
         kazoo in any::<bool>(),
         shared in any::<bool>(),
     ) {

@@ -125,7 +125,7 @@ fn take(handover: &mut Handover, step: Step) -> Vec<Output> {
         }
         Step::UnreadQueueNodeGone => handover.handle(Input::UnreadQueueNodeGone),
         Step::ReadingBegins => handover.handle(Input::ReadingBegins),
-        Step::Found(lease) => handover.handle(Input::LeaseFound { slot: slot(&lease) }),
+        Step::Found(lease) => handover.handle(Input::LeaseFound { slot: slot(&lease), lease: &lease }),
         Step::ReadingEnds(leases) => {
             let leases: Vec<_> = leases.iter().map(|lease| (slot(lease), lease)).collect();
             handover.handle(Input::ReadingEnds { leases: &leases })

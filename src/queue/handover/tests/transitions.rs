@@ -220,8 +220,24 @@ fn a_found_lease_that_is_gone_before_the_reading_ends_is_not_reported() {
 }
 
 #[test]
-fn a_second_reading_forgets_what_the_first_one_found() {
-    whole([(ReadingBegins, &[]), (Found(lease(1)), &[]), (ReadingBegins, &[]), (ReadingEnds(vec![lease(1)]), &[])]);
+fn a_lease_that_was_found_by_a_reading_that_was_cut_short_is_told_after_the_next_one() {
+    whole([
+        (ReadingBegins, &[]),
+        (Found(lease(1)), &[]),
+        (ReadingBegins, &[]),
+        (ReadingEnds(vec![lease(1)]), &["lease-1 is new"]),
+    ]);
+}
+
+#[test]
+fn nobody_waits_for_a_lease_that_was_announced_and_found_while_everything_is_read() {
+    whole([
+        (ReadingBegins, &[]),
+        (Announced { lease: 1, head: None }, &[]),
+        (Found(lease(1)), &[]),
+        (ReadingEnds(vec![lease(1)]), &["lease-1 is new"]),
+        (NodeIsGone(queue(2), Stood::Head), &["left queue-2"]),
+    ]);
 }
 
 // Pending.
@@ -282,7 +298,20 @@ fn who_is_pending_goes_on_by_its_lease_when_its_queue_node_is_gone() {
 
 #[test]
 fn who_is_pending_goes_on_in_the_queue_when_its_lease_is_gone() {
-    whole([(NodeIsGone(bound(1), Stood::Elsewhere), &[])]);
+    whole([(NodeIsGone(bound(1), Stood::PendingLease), &[])]);
+}
+
+#[test]
+fn who_is_pending_has_left_when_its_queue_node_and_then_its_lease_are_gone() {
+    whole([
+        (
+            OrderChanged { before_last: None, last: lease(1), head: queue(1) },
+            &["bind lease-1 to queue-1", "hide queue-1"],
+        ),
+        (OrderChanges, &["show queue-1"]),
+        (NodeIsGone(queue(1), Stood::Hidden), &[]),
+        (NodeIsGone(bound(1), Stood::Elsewhere), &["left lease-1"]),
+    ]);
 }
 
 #[test]
