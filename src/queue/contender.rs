@@ -245,8 +245,9 @@ impl Contender {
         self.set_queued(Some(queued));
     }
 
-    /// Since when it contends, by this machine's clock: when it was seen to come, else when the server created its
-    /// node (that in the queue, of a lease whose owner was seen there); `ahead_ms` is how far this clock is ahead ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
+    /// Since when it contends, by this machine's clock: when it was seen to come, else when the server created its node (that in
+    /// the queue, of a lease whose owner was seen there); `ahead_ms` is how far this clock is ahead
+    /// ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
     pub fn contends_since(&self, ahead_ms: i64) -> Timestamp {
         let (enqueued_at, created_at) = match self.queued() {
             Some(queued) => (queued.enqueued_at, queued.created_at),

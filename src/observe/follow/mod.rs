@@ -19,8 +19,8 @@
 //!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
 //! root: one listing a node (its names, and a stat that is not older than they are), one read a node that can be a contender.
-//! Nothing is kept of other nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
-//! descendants first; when there are none besides the children, these are not listed.
+//! Nothing is kept of other nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the
+//! server is asked for the number of all descendants first; when there are none besides the children, these are not listed.
 //!
 //! **One-shot watches.** Where the server has no recursive watch, every listing sets a watch on the children, and the
 //! follower finds creations and deletions by comparing listings. It then keeps the names of all children of every

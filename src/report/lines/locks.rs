@@ -19,7 +19,8 @@ const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST
 const ALIGN: [Align; HEADINGS.len()] =
     [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
-/// Writes a line for each lock below the roots (of a recording, which has its own, none), with the worst that is wrong with it, and what could not be read.
+/// Writes a line for each lock below the roots (of a recording, which has its own, none), with the worst that is wrong with it, and
+/// what could not be read.
 ///
 /// # Errors
 ///

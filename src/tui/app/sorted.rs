@@ -150,8 +150,8 @@ impl SortedLocks {
         self.rebuild(table, diagnosis, now);
     }
 
-    /// The servers answered anew, or a second went by: other locks may pass, by the addresses of their holders or by figures. Work follows the number of locks, unless the
-    /// filter is empty.
+    /// The servers answered anew, or a second went by: other locks may pass, by the addresses of their holders or by figures. Work
+    /// follows the number of locks, unless the filter is empty.
     pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         if self.filter.is_empty() {
             return;
