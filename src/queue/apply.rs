@@ -111,10 +111,7 @@ impl LockTable {
             self.contender_created(path, now, out);
             return;
         }
-        self.hint_epochs.insert(path.clone(), self.epoch);
-        if self.classifier.note(path) {
-            self.regroup(path, now, out);
-        }
+        self.note_hint(path, now, out);
     }
 
     fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
@@ -199,13 +196,10 @@ impl LockTable {
             self.unread_node_gone(path, now, out);
             self.drop_free_below(path, now, out);
         }
-        if self.classifier.forget(path) {
-            self.hint_epochs.remove(path);
-            self.regroup(path, now, out);
-        }
         if self.parents.contains_key(path) {
             self.drop_parent(path, now, out);
         }
+        self.forget_hint(path, now, out);
     }
 
     /// A parent is gone: so are its children, whether that was reported or not.

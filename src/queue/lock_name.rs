@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::recipe::Recipe;
+use crate::recipe::{Classification, Recipe};
 use crate::znode::ZnodePath;
 
 /// A lock's place in its table; not reused while the table lives.
@@ -13,6 +13,11 @@ pub struct LockId(pub u64);
 
 /// The identity of a queue: its path, its recipe's family, and its name where its parent holds several.
 pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
+
+/// The identity of the queue to which a place belongs.
+pub(super) fn key_of(place: &Classification) -> LockKey {
+    (place.lock.clone(), place.family(), place.name.as_deref().map(Arc::from))
+}
 
 /// Which lock: enough to name it after it is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -32,6 +32,7 @@ mod parent;
 mod placing;
 mod rare;
 mod rate;
+mod regroup;
 mod returned;
 mod sampled;
 mod samples;

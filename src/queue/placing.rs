@@ -164,22 +164,29 @@ impl LockTable {
 
     pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let (ahead_ms, mut acquired) = (self.clock.ahead_ms(), Vec::new());
+        let mut acquired = Vec::new();
         counting(&mut self.contenders, lock, |lock| {
             lock.settle(came, Hold::Acquired(now), |contender| acquired.push(contender.clone()));
         });
         for contender in acquired.into_iter().filter(|contender| !contender.returned) {
+            let Some(lock) = self.locks.get(&id) else { return };
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued().is_none() && !is_new {
                 // It had been taken for that of another, who has shown its own now.
                 out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
             }
-            lock.acquired(now);
-            self.totals.acquired(now);
-            lock.handed_over(now);
-            let since = contender.contends_since(ahead_ms);
-            out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now).after_waiting(since));
+            self.acquires(id, &contender, now, out);
         }
+    }
+
+    /// A contender holds the lock, and did not before.
+    pub(super) fn acquires(&mut self, id: LockId, contender: &Contender, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        lock.acquired(now);
+        self.totals.acquired(now);
+        lock.handed_over(now);
+        let since = contender.contends_since(self.clock.ahead_ms());
+        out.push(Happening::new(LockEvent::Acquired, lock, Some(contender), now).after_waiting(since));
     }
 
     /// An emptied lock stays while its parent does. One whose parent does not show that it exists (a single

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::handover::{Gone, Handover, Input, NodeGone, Output, Stood};
 use super::hold::Hold;
-use super::lock_name::LockKey;
+use super::lock_name::{LockKey, key_of};
 use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
@@ -288,8 +288,4 @@ impl LockTable {
         out.push(Happening::new(LockEvent::Acquired, lock, Some(&lease), now).after_waiting(since));
         out.push(Happening::new(LockEvent::Released, lock, Some(&lease), now).costing(owner.cost).ending(owner.at_end));
     }
-}
-
-fn key_of(place: &Classification) -> LockKey {
-    (place.lock.clone(), place.family(), None)
 }

@@ -1,16 +1,14 @@
-//! What spans many nodes: reading everything anew, locks that come and go, neighbours that change what a node is.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+//! What spans many nodes: reading everything anew, locks that come and go.
 
 use super::hold::{FoundHolding, Hold};
-use super::lock_name::LockKey;
+use super::lock_name::key_of;
 use super::parent::Parent;
 use super::placing::counting;
 use super::table::SyncPhase;
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
+use std::collections::BTreeSet;
 
 impl LockTable {
     pub(super) fn begin_sync(&mut self) {
@@ -86,16 +84,13 @@ impl LockTable {
             }
             self.remove(&path, id, slot, now, if is_known { &mut *out } else { &mut quiet });
         }
-        let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
-        for hint in stale.collect::<BTreeSet<_>>() {
-            self.hint_epochs.remove(&hint);
-            if self.classifier.forget(&hint) {
-                self.regroup(&hint, now, out);
-            }
-        }
         let stale = self.parents.iter().filter(|(_, parent)| parent.epoch != epoch).map(|(path, _)| path.clone());
         for path in stale.collect::<BTreeSet<_>>() {
             self.drop_parent(&path, now, out);
+        }
+        let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
+        for hint in stale.collect::<BTreeSet<_>>() {
+            self.forget_hint(&hint, now, out);
         }
     }
 
@@ -106,8 +101,7 @@ impl LockTable {
 
     /// The lock to which a place belongs, made when it is new.
     pub(super) fn lock_of(&mut self, place: &Classification, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
-        let name: Option<Arc<str>> = place.name.as_deref().map(Arc::from);
-        let key: LockKey = (place.lock.clone(), place.family(), name);
+        let key = key_of(place);
         if let Some(id) = self.names.get(&key) {
             return *id;
         }
@@ -141,7 +135,7 @@ impl LockTable {
 
     /// Gives the queues of one parent their names when there are several that have contenders, and takes
     /// them away when there is one.
-    fn name_apart(&mut self, id: LockId) {
+    pub(super) fn name_apart(&mut self, id: LockId) {
         let Some(path) =
             self.locks.get(&id).filter(|lock| lock.kind() != LockKind::SingleNode).map(|lock| lock.path().clone())
         else {
@@ -158,55 +152,6 @@ impl LockTable {
                 self.touched.insert(id);
             }
         }
-    }
-
-    /// The neighbours of a hint are something else than they were: each is put where it belongs now.
-    pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        for parent in Classifier::regrouped_by(hint) {
-            let Some(known) = self.parents.get(&parent) else { continue };
-            let children = known.children.iter(&self.locks);
-            let nodes: BTreeMap<_, _> = children.map(|(name, at)| (Arc::clone(name), at)).collect();
-            let mut left = Vec::new();
-            for (name, (id, slot)) in nodes {
-                self.move_contender(&parent.child(&name), id, slot, now, out);
-                left.push(id);
-            }
-            left.sort_unstable();
-            left.dedup();
-            for id in left {
-                self.drop_lock_if_gone(id, now, out);
-            }
-        }
-        for id in Classifier::lock_of(hint).map_or_else(Vec::new, |lock| self.ids_at(&lock)) {
-            self.drop_lock_if_gone(id, now, out);
-        }
-    }
-
-    fn move_contender(&mut self, path: &ZnodePath, from: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(lock) = self.locks.get_mut(&from) else { return };
-        let removed = counting(&mut self.contenders, lock, |lock| lock.remove(slot as usize));
-        let Some(mut contender) = removed else { return };
-        self.sessions.went(&contender);
-        self.touched.insert(from);
-        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
-            parent.children.remove(path.name());
-        }
-        let quiet = &mut Vec::new();
-        if self.is_live() {
-            self.settle(from, None, now, quiet);
-        }
-        let Some(place) = self.classifier.classify(path) else { return };
-        contender.role = place.role;
-        contender.mode = place.mode;
-        if contender.holds() {
-            contender.hold = Hold::No;
-        }
-        let to = self.lock_of(&place, now, out);
-        let slot = self.place_contender(path, to, contender);
-        if self.is_live() {
-            self.settle(to, Some(slot), now, quiet);
-        }
-        self.name_apart(to);
     }
 
     /// Drops an empty lock when nothing in the tree stands for it any more.

@@ -4,10 +4,9 @@
 //! has its place and its times, and it is reported as any other. Not known are its session, its data and its stat, until it is read; and of
 //! a name that only a session's node makes a contender's, whether it is one: that is taken for granted where there is such a lock.
 
-use std::sync::Arc;
-
 use super::contender::Queued;
 use super::hold::Hold;
+use super::lock_name::key_of;
 use super::{Contender, Happening, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Role};
 use crate::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -36,8 +35,7 @@ impl LockTable {
         if place.recipe.kind() == LockKind::Semaphore || place.role == Role::Lease || self.node(path).is_some() {
             return;
         }
-        let key = (place.lock.clone(), place.family(), place.name.as_deref().map(Arc::from));
-        if place.needs_ephemeral() && !self.names.contains_key(&key) {
+        if place.needs_ephemeral() && !self.names.contains_key(&key_of(&place)) {
             return;
         }
         self.unread_given += 1;

@@ -9,6 +9,9 @@ use super::fixture::{path, uuid};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use crate::znode::{Node, ZnodePath};
 
+/// Where the semaphore of Curator's keeps its leases.
+const LEASES: &str = "/s/leases";
+
 /// One who goes through the recipe: where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum At {
@@ -29,6 +32,8 @@ enum Step {
     Return(prop::sample::Index),
     /// Anybody's session ends: its nodes go, the one in the queue first or last.
     Die(prop::sample::Index, bool),
+    /// The server deletes the parent of Curator's leases, a container, if there is none.
+    Clean,
     /// The answer to the oldest read comes.
     Answer,
     /// The connection is cut; this happens meanwhile, and then everything is read anew.
@@ -52,7 +57,7 @@ fn plain_step() -> impl Strategy<Value = Step> + Clone {
 
 fn step() -> impl Strategy<Value = Step> {
     let dies = any::<(prop::sample::Index, bool)>().prop_map(|(who, queue_first)| Step::Die(who, queue_first));
-    let uncut = prop_oneof![22 => plain_step(), 1 => dies];
+    let uncut = prop_oneof![22 => plain_step(), 1 => dies, 1 => Just(Step::Clean)];
     let meanwhile = prop::collection::vec(uncut.clone(), 0..12);
     let cut = meanwhile.clone().prop_map(Step::Cut);
     let in_two = (meanwhile.clone(), any::<prop::sample::Index>(), meanwhile);
@@ -83,7 +88,7 @@ impl SemaphoreFixture {
             fixture.create_plain("/k-__lock__", None);
         } else {
             fixture.create_plain("/s/locks", None);
-            fixture.create_plain("/s/leases", None);
+            fixture.create_plain(LEASES, None);
         }
         Self {
             server: fixture,
@@ -114,13 +119,21 @@ impl SemaphoreFixture {
             self.server.put(prefix, Some(session))
         };
         if !self.cut {
-            let is_lease = at.as_str().contains("lease") || at.parent_str() == Some("/k");
-            if is_lease {
-                self.apply(Change::Appeared { path: at.clone() });
-            }
+            self.apply(Change::Appeared { path: at.clone() });
             self.reads.push_back((at.clone(), self.server.tree[&at].clone()));
         }
         at
+    }
+
+    /// Curator makes the parent of its leases where there is none.
+    fn make_leases(&mut self) {
+        let leases = path(LEASES);
+        if !self.server.tree.contains_key(&leases) {
+            self.server.put(LEASES, None);
+            if !self.cut {
+                self.apply(Change::Appeared { path: leases });
+            }
+        }
     }
 
     fn delete(&mut self, at: &ZnodePath) {
@@ -160,7 +173,8 @@ impl SemaphoreFixture {
                         let lease = if self.kazoo {
                             format!("/k/{:032x}", 10_000 + client)
                         } else {
-                            format!("/s/leases/_c_{}-lease-", uuid(10_000 + client))
+                            self.make_leases();
+                            format!("{LEASES}/_c_{}-lease-", uuid(10_000 + client))
                         };
                         At::Both(queue, self.create(&lease, client))
                     }
@@ -200,6 +214,13 @@ impl SemaphoreFixture {
                 };
                 for node in &nodes {
                     self.delete(node);
+                }
+            }
+            Step::Clean => {
+                let leases = path(LEASES);
+                let is_empty = !self.server.tree.keys().any(|at| *at != leases && at.is_within(&leases));
+                if is_empty && self.server.tree.contains_key(&leases) {
+                    self.delete(&leases);
                 }
             }
             Step::Answer => {
@@ -248,12 +269,16 @@ impl SemaphoreFixture {
         }
     }
 
-    /// What each contender was said to do, in order.
-    fn contenders(&self) -> BTreeMap<String, Vec<LockEvent>> {
-        let mut contenders: BTreeMap<String, Vec<LockEvent>> = BTreeMap::new();
+    /// What each contender was said to do in its lock, in order. Of a lock that is gone nothing is known any more.
+    fn contenders(&self) -> BTreeMap<(ZnodePath, String), Vec<LockEvent>> {
+        let mut contenders: BTreeMap<(ZnodePath, String), Vec<LockEvent>> = BTreeMap::new();
         for line in &self.lines {
+            let Some(lock) = &line.lock else { continue };
+            if line.event == LockEvent::LockGone {
+                contenders.retain(|(path, _), _| *path != lock.path);
+            }
             if let Some(contender) = &line.contender {
-                contenders.entry(contender.to_string()).or_default().push(line.event);
+                contenders.entry((lock.path.clone(), contender.to_string())).or_default().push(line.event);
             }
         }
         contenders
@@ -262,17 +287,15 @@ impl SemaphoreFixture {
 
 impl SemaphoreFixture {
     /// Who contends, by what was said of each last.
-    fn said_to_be_there(&self) -> BTreeSet<String> {
+    fn said_to_be_there(&self) -> BTreeSet<(ZnodePath, String)> {
         let there = |events: &Vec<LockEvent>| matches!(events.last(), Some(LockEvent::Enqueued | LockEvent::Acquired));
         self.contenders().into_iter().filter(|(_, events)| there(events)).map(|(contender, _)| contender).collect()
     }
 
     /// Who contends, by the table.
-    fn shown(&self) -> BTreeSet<String> {
-        let locks = self.server.table.locks();
-        locks
-            .flat_map(|lock| lock.rows(0..lock.len()).map(|row| row.contender.id().to_string()).collect::<Vec<_>>())
-            .collect()
+    fn shown(&self) -> BTreeSet<(ZnodePath, String)> {
+        let rows = self.server.table.locks().flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row)));
+        rows.map(|(lock, row)| (lock.path().clone(), row.contender.id().to_string())).collect()
     }
 }
 
@@ -299,8 +322,8 @@ proptest! {
             fixture.take(step);
         }
         fixture.settle();
-        for (contender, events) in fixture.contenders() {
-            prop_assert!(COMPLETE_HISTORIES[..4].contains(&events.as_slice()), "{contender}: {events:?}");
+        for ((lock, contender), events) in fixture.contenders() {
+            prop_assert!(COMPLETE_HISTORIES[..4].contains(&events.as_slice()), "{contender} in {lock}: {events:?}");
         }
         prop_assert_eq!(fixture.said_to_be_there(), fixture.shown());
         let table = &fixture.server.table;

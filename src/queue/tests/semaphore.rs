@@ -2,7 +2,7 @@
 
 use super::TableFixture;
 use super::fixture::{events, path, said, uuid};
-use crate::queue::{Change, ContenderState, LockEvent};
+use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use crate::recipe::{LockKind, Recipe};
 
 fn queue(number: u32) -> String {
@@ -100,6 +100,61 @@ fn a_queue_below_locks_becomes_a_semaphore_when_leases_appear_and_a_mutex_again_
     fixture.delete(&leases);
     assert_eq!(fixture.lock("/s/locks").recipe(), Recipe::CuratorMutex);
     assert_eq!(fixture.table.find(&path("/s"), None), None);
+}
+
+#[test]
+fn who_waits_in_a_semaphore_is_reported_where_it_stands_when_its_leases_go_and_when_they_come_back() {
+    let mut fixture = TableFixture::new();
+    let leases = fixture.create_plain("/s/leases", None);
+    // The names are in another order than the numbers.
+    for client in [9, 5, 7] {
+        fixture.create(&queue(client), i64::from(client));
+    }
+    let told = |happenings: &[Happening]| -> Vec<(LockEvent, String, Option<i64>)> {
+        let name =
+            |happening: &Happening| happening.lock.as_ref().map_or_else(String::new, |lock| lock.path.to_string());
+        let session = |happening: &Happening| happening.session.map(|session| session.0);
+        happenings.iter().map(|happening| (happening.event, name(happening), session(happening))).collect()
+    };
+    let of = |event, lock: &str, session| (event, lock.to_owned(), session);
+    let gone = told(&fixture.delete(&leases));
+    assert_eq!(
+        gone,
+        [
+            of(LockEvent::LockFound, "/s/locks", None),
+            of(LockEvent::LockGone, "/s", None),
+            of(LockEvent::Enqueued, "/s/locks", Some(9)),
+            of(LockEvent::Enqueued, "/s/locks", Some(5)),
+            of(LockEvent::Enqueued, "/s/locks", Some(7)),
+            of(LockEvent::Acquired, "/s/locks", Some(9)),
+        ]
+    );
+    fixture.put("/s/leases", None);
+    let back = told(&fixture.apply(Change::Appeared { path: leases }));
+    assert_eq!(
+        back,
+        [
+            of(LockEvent::LockFound, "/s", None),
+            of(LockEvent::LockGone, "/s/locks", None),
+            of(LockEvent::Enqueued, "/s", Some(9)),
+            of(LockEvent::Enqueued, "/s", Some(5)),
+            of(LockEvent::Enqueued, "/s", Some(7)),
+        ]
+    );
+}
+
+#[test]
+fn of_a_semaphore_whose_leases_were_held_before_they_went_nothing_stays() {
+    let mut fixture = TableFixture::new();
+    let leases = fixture.create_plain("/s/leases", None);
+    let node = fixture.create(&queue(1), 1);
+    let lease = fixture.create(&lease(1), 1);
+    fixture.delete(&node);
+    fixture.create(&queue(2), 2);
+    fixture.delete(&lease);
+    fixture.delete(&leases);
+    assert_eq!(fixture.table.find(&path("/s"), None), None);
+    assert_eq!(fixture.lock("/s/locks").len(), 1);
 }
 
 #[test]

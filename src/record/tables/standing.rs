@@ -149,9 +149,16 @@ impl StandingContenders {
         };
         let lock = table.lock(name.id);
         self.lock_entry(name, lock);
+        let Some(standing) = self.locks.get_mut(&name.id) else { return };
+        if let Some(record) = self.displaced.remove(id) {
+            // It came from another lock, where it may have held what it does not hold here.
+            let lock = Arc::clone(&standing.lock);
+            let record = ContenderRecord { lock, acquired: None, is_listed: false, ..record };
+            standing.contenders.insert(id.clone(), record);
+            return;
+        }
         let row = self.next_id;
         self.next_id += 1;
-        let Some(standing) = self.locks.get_mut(&name.id) else { return };
         let record = ContenderRecord {
             id: row,
             lock: Arc::clone(&standing.lock),

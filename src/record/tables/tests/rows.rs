@@ -259,6 +259,32 @@ fn a_name_that_turned_out_to_be_no_contender_s_leaves_no_row_that_stands() {
 }
 
 #[test]
+fn who_waits_in_a_semaphore_whose_leases_go_and_come_back_is_one_row() {
+    let mut fixture = RecordedFixture::new();
+    let leases = fixture.ensemble.create_plain("/s/leases", None);
+    let client = |number: u32| format!("/s/locks/_c_0000000{number}-0000-4000-8000-000000000000-lock-");
+    let (first, t1) = fixture.create(&client(1), 1);
+    let (second, t2) = fixture.create(&client(2), 2);
+    fixture.flush();
+    fixture.pass(1_000);
+    fixture.flush();
+    let where_it_stands =
+        "SELECT lock.path FROM contender JOIN lock ON lock.id = contender.lock_id ORDER BY contender.id";
+    assert_eq!(fixture.texts(where_it_stands), ["/s", "/s"]);
+    let held = fixture.delete(&leases);
+    fixture.pass(2_000);
+    fixture.flush();
+    fixture.flush();
+    assert_eq!(fixture.texts(where_it_stands), ["/s/locks", "/s/locks"]);
+    assert_eq!(fixture.rows(), [row(&first, [t1.0, held.0, 0], "open"), row(&second, [t2.0, 0, 0], "open")]);
+    fixture.apply(Change::Appeared { path: leases });
+    let left = fixture.delete(&second);
+    fixture.finish();
+    assert_eq!(fixture.texts(where_it_stands), ["/s", "/s"]);
+    assert_eq!(fixture.rows(), [row(&first, [t1.0, 0, 0], "open"), row(&second, [t2.0, 0, left.0], "left")]);
+}
+
+#[test]
 fn the_tables_can_be_made_twice_and_name_their_version() {
     let mut fixture = RecordedFixture::new();
     super::super::create(&fixture.connection).unwrap();
