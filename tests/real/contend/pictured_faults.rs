@@ -18,6 +18,9 @@ const SESSION: Duration = Duration::from_secs(3);
 /// By then the session of one that is silent has ended.
 const SILENCE: Duration = Duration::from_secs(9);
 
+/// What is ordered of a client.
+type Command = fn(ClientId) -> FleetCommand;
+
 /// A fleet, and the picture of it.
 struct PicturedFleet {
     fleet: SteppedFleet,
@@ -76,6 +79,28 @@ impl PicturedFleet {
         panic!("nobody is {state:?}: {:#?}", self.status())
     }
 
+    /// Does that to the first that is in that state and has a node, and gives it. On a machine that is busy with other things its session
+    /// may have ended just before: then that is undone, and done to another.
+    async fn strike(
+        &mut self,
+        state: ClientState,
+        (fault, undo): (Command, Command),
+        is_struck: fn(&ClientStatus) -> bool,
+    ) -> ClientId {
+        for _ in 0..CLIENTS {
+            let id = self.first(state).await;
+            self.fleet.fixture.order(fault(id));
+            self.until("struck", |status| is_struck(client(status, id))).await;
+            let status = self.status();
+            if client(&status, id).state == state && client(&status, id).node.is_some() {
+                return id;
+            }
+            self.fleet.fixture.order(undo(id));
+            self.until("as before", |status| !is_struck(client(status, id))).await;
+        }
+        panic!("nobody stays {state:?}: {:#?}", self.status())
+    }
+
     fn is_exclusive(&self) -> bool {
         self.algorithm.access().is_none() && !matches!(self.algorithm, Algorithm::Semaphore(_))
     }
@@ -105,10 +130,9 @@ impl PicturedFleet {
     }
 
     async fn freeze_and_thaw(&mut self) {
-        let holder = self.first(ClientState::Holding).await;
+        let freeze: (Command, Command) = (FleetCommand::Freeze, FleetCommand::Thaw);
+        let holder = self.strike(ClientState::Holding, freeze, |client| client.frozen).await;
         let expired = client(&self.status(), holder).expired;
-        self.fleet.fixture.order(FleetCommand::Freeze(holder));
-        self.until("stopped", |status| client(status, holder).frozen).await;
         let until = self.status().age + SILENCE;
         self.until("long after its session", |status| status.age > until).await;
         if self.is_slow && self.is_exclusive() {
@@ -121,10 +145,9 @@ impl PicturedFleet {
     }
 
     async fn cut_and_heal(&mut self) {
-        let waiter = self.first(ClientState::Waiting).await;
+        let cut: (Command, Command) = (FleetCommand::Cut, FleetCommand::Heal);
+        let waiter = self.strike(ClientState::Waiting, cut, |client| client.link == LinkState::Cut).await;
         let expired = client(&self.status(), waiter).expired;
-        self.fleet.fixture.order(FleetCommand::Cut(waiter));
-        self.until("cut off", |status| client(status, waiter).link == LinkState::Cut).await;
         if self.is_slow {
             assert!(self.shown.row(waiter).contains("link cut"), "{}", self.shown.frame());
         }
