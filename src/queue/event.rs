@@ -19,7 +19,7 @@ pub enum LockEvent {
     Expired,
     /// A lock was found.
     LockFound,
-    /// A lock's parent is gone.
+    /// A lock is gone: its parent is, or who stood there belongs to another lock now, and is reported as enqueued there.
     LockGone,
     /// The connection was cut: from here on nothing is known.
     Disconnected,

@@ -1,5 +1,7 @@
 //! What spans many nodes: reading everything anew, locks that come and go.
 
+use std::collections::BTreeSet;
+
 use super::hold::{FoundHolding, Hold};
 use super::lock_name::key_of;
 use super::parent::Parent;
@@ -8,7 +10,6 @@ use super::table::SyncPhase;
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
-use std::collections::BTreeSet;
 
 impl LockTable {
     pub(super) fn begin_sync(&mut self) {
