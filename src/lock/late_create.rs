@@ -12,9 +12,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::LockError;
 use super::attempt::Attempt;
+use super::mutex;
 use super::node::NodeCreator;
 use super::unanswered::CreatePlace;
 use crate::time::Backoff;
+use crate::znode::Zxid;
 
 /// When a node is looked for the second time; from then on the pauses grow, up to half of a session timeout.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -59,8 +61,10 @@ impl NodeCreator<'_> {
                 }
             }
             CreatePlace::Node(path) => {
-                if self.client.read(path).await?.is_some_and(|(data, _)| self.is_own(&data)) {
-                    self.client.delete(path).await?;
+                if let Some((data, stat)) = self.client.read(path).await?
+                    && self.is_own(&data)
+                {
+                    mutex::delete(self.client, path, Zxid(stat.czxid), false).await?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
 use super::node::{MAX_PARENT_CREATES, OwnNode};
-use super::retrying_client::{OneShotWatch, Retries};
+use super::retrying_client::{OneShotWatch, Retries, RetryingClient};
 use super::unanswered::CreatePlace;
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
@@ -103,40 +103,46 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
 /// Deletes the node of a cancelled attempt, when one of its requests may have made it.
 async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result<HeldLock, NotAcquired> {
     if in_doubt
-        && let Some((data, _)) = attempt.client.read(path).await?
+        && let Some((data, stat)) = attempt.client.read(path).await?
         && attempt.creator().is_own(&data)
     {
-        attempt.client.delete(path).await?;
+        delete(&attempt.client, path, Zxid(stat.czxid), false).await?;
     }
     Err(NotAcquired::Cancelled)
 }
 
-/// Deletes the own node. `false` when it was gone before. A node of somebody else with the same path stays: after a
-/// lost connection the node is read before the deletion is sent, or sent again.
-pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_disconnect: bool) -> Result<bool, LockError> {
+/// Deletes the own node, which that transaction created. `false` when it was gone before. A node of somebody else with the same path
+/// stays: after a lost connection the node is read before the deletion is sent, or sent again, and by a server that has caught up:
+/// one that lags behind would still show the own node, which a deletion without a reply has removed, and the next holder's would go.
+pub(super) async fn delete(
+    client: &RetryingClient,
+    path: &ZnodePath,
+    created: Zxid,
+    after_disconnect: bool,
+) -> Result<bool, LockError> {
     let mut retries = Retries::default();
     loop {
         if after_disconnect || retries.failures > 0 {
-            match attempt.client.read(&own.path).await? {
-                Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
+            match client.read_in_sync(path).await? {
+                Some((_, stat)) if Zxid(stat.czxid) == created => {}
                 _ => {
-                    attempt.client.meter.gone(&own.path);
+                    client.meter.gone(path);
                     return Ok(retries.failures > 0);
                 }
             }
         }
-        attempt.client.meter.request(RequestKind::Delete);
-        match attempt.client.raw.delete(own.path.as_str(), None).await {
+        client.meter.request(RequestKind::Delete);
+        match client.raw.delete(path.as_str(), None).await {
             Ok(()) => {
-                attempt.client.meter.gone(&own.path);
+                client.meter.gone(path);
                 return Ok(true);
             }
             Err(Error::NoNode) => {
-                attempt.client.meter.gone(&own.path);
+                client.meter.gone(path);
                 return Ok(retries.failures > 0);
             }
             Err(error) if is_transient(&error) => retries.wait().await,
-            Err(error) => return Err(lock_error(error, &attempt.spec.path, "delete", &own.path)),
+            Err(error) => return Err(lock_error(error, &client.lock, "delete", path)),
         }
     }
 }

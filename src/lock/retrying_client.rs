@@ -93,6 +93,18 @@ impl RetryingClient {
         self.none_if_missing(answer, "read", node)
     }
 
+    /// Reads a node after the server has caught up with the leader; `None` when it is not there.
+    pub(super) async fn read_in_sync(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
+        let synced = || async {
+            self.meter.request(RequestKind::Sync);
+            self.meter.request(RequestKind::Read);
+            let (synced, read) = join(self.raw.sync(node.as_str()), self.raw.get_data(node.as_str())).await;
+            synced.and(read)
+        };
+        let answer = self.until_answered(synced).await;
+        self.none_if_missing(answer, "read", node)
+    }
+
     /// Whether a node is there.
     pub(super) async fn exists(&self, node: &ZnodePath) -> Result<bool, LockError> {
         Ok(self.stat(node).await?.is_some())

@@ -178,7 +178,7 @@ impl Attempt {
     /// Deletes the own node. `false` when it was gone before.
     async fn delete(&self, held: &mut HeldLock, after_disconnect: bool) -> Result<bool, LockError> {
         if held.name_is_reused {
-            mutex::delete(self, &held.own, after_disconnect).await
+            mutex::delete(&self.client, &held.own.path, held.own.created, after_disconnect).await
         } else {
             self.client.delete(&held.own.path).await
         }
