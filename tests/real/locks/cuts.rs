@@ -15,6 +15,7 @@ use super::wire::{Counted, path};
 use crate::harness::relay::{Fault, Place, Relay, Then, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
+use crate::harness::zk;
 
 /// Cuts a relay's connections at intervals.
 async fn cut_every(relay: &Relay, millis: u64) -> Infallible {
@@ -129,6 +130,37 @@ async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
         assert_eq!(next.is_lost(), None, "{algorithm:?}");
         next.release().await.expect("it was held: only the late node is deleted");
     }
+}
+
+/// The late node is read and deleted, and the reply to the latter is lost.
+const LOST_DELETION: [Fault; 1] = [Fault { place: Place::AfterRequest(2), then: Then::Cut }];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders_node() {
+    let (counted, path) = (Counted::new().await, path().await);
+    let other = zk::connect(&Server::shared().connect_string()).await;
+    let at = format!("{path}/lock");
+    let lock = Lock::new(&counted.client, &at, Algorithm::Mutex).expect("a good path");
+    counted.relay.arm(&HELD_UP_CREATE);
+    let guard = held(&lock).await;
+    assert!(counted.relay.disarm());
+    let (data, _) = counted.client.get_data(&at).await.expect("the holder's node");
+    guard.release().await.expect("it was held");
+    // The node is looked for at once and, after a pause, again.
+    let looks = || counted.relay.requests().get(&op::GET_DATA).copied().unwrap_or_default();
+    let before = looks();
+    eventually("a look", async || if looks() > before { Ok(()) } else { Err(looks()) }).await;
+    counted.relay.arm(&LOST_DELETION);
+    late(&other, &at, &data, Algorithm::Mutex).await;
+    let next = held(&Lock::new(&other, &at, Algorithm::Mutex).expect("a good path")).await;
+    assert!(counted.relay.disarm(), "the reply was lost");
+    // What the other client asks for now comes after what it sends again.
+    let deletions = || counted.relay.requests().get(&op::DELETE).copied().unwrap_or_default();
+    let looked = looks();
+    eventually("another look", async || if looks() > looked { Ok(()) } else { Err((looks(), deletions())) }).await;
+    counted.client.check_stat(&path).await.expect("an answer");
+    assert_eq!(next.is_lost(), None);
+    next.release().await.expect("it was held all the while");
 }
 
 const LEASE: (Algorithm, Naming) = (Algorithm::Semaphore(LEASES), Naming::Curator);
