@@ -73,36 +73,39 @@ impl RetryingClient {
 
     /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
     pub(super) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
-        let synced = || async {
-            self.meter.request(RequestKind::Sync);
-            let (synced, listed) = join(self.raw.sync(parent.as_str()), self.list_once(parent, false)).await;
-            synced.and(listed)
-        };
-        let answer = self.until_answered(synced).await;
+        let answer = self.in_sync(parent, || self.list_once(parent, false)).await;
         Ok(self.none_if_missing(answer, "list the children of", parent)?.map(|(names, _)| names))
     }
 
     /// Reads a node; `None` when it is not there.
     pub(super) async fn read(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
-        let answer = self
-            .until_answered(|| async {
-                self.meter.request(RequestKind::Read);
-                self.raw.get_data(node.as_str()).await
-            })
-            .await;
+        let answer = self.until_answered(|| self.read_once(node)).await;
         self.none_if_missing(answer, "read", node)
     }
 
     /// Reads a node after the server has caught up with the leader; `None` when it is not there.
     pub(super) async fn read_in_sync(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
+        let answer = self.in_sync(node, || self.read_once(node)).await;
+        self.none_if_missing(answer, "read", node)
+    }
+
+    /// Reads a node, once.
+    async fn read_once(&self, node: &ZnodePath) -> Result<(Vec<u8>, Stat), Error> {
+        self.meter.request(RequestKind::Read);
+        self.raw.get_data(node.as_str()).await
+    }
+
+    /// Sends a request right behind one that has the server catch up with the leader, until both are answered or the session ends.
+    async fn in_sync<T, F>(&self, path: &ZnodePath, send: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         let synced = || async {
             self.meter.request(RequestKind::Sync);
-            self.meter.request(RequestKind::Read);
-            let (synced, read) = join(self.raw.sync(node.as_str()), self.raw.get_data(node.as_str())).await;
-            synced.and(read)
+            let (synced, answer) = join(self.raw.sync(path.as_str()), send()).await;
+            synced.and(answer)
         };
-        let answer = self.until_answered(synced).await;
-        self.none_if_missing(answer, "read", node)
+        self.until_answered(synced).await
     }
 
     /// Whether a node is there.

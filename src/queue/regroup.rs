@@ -55,9 +55,7 @@ impl LockTable {
         }
         let of_hint = Classifier::lock_of(hint).map_or_else(Vec::new, |lock| self.ids_at(&lock));
         for id in left.into_iter().chain(of_hint) {
-            if self.is_live() {
-                self.settle_after_move(id, now, out);
-            }
+            self.settle_after_move(id, now, out);
             self.drop_lock_if_gone(id, now, out);
         }
         for (id, slots) in moved {
@@ -92,23 +90,21 @@ impl LockTable {
         Some((to, self.place_contender(path, to, contender)))
     }
 
-    /// Reports who came to a lock from another one, in the order of their queue, and who of them holds it. While everything is read,
-    /// the latter shows at its end. A [returned](super::Contender::returned) one was reported as gone.
+    /// Reports who came to a lock from another one, in the order of their queue, and who of them holds it. A
+    /// [returned](super::Contender::returned) one was reported as gone.
     fn report_moved(&mut self, id: LockId, slots: &[usize], now: Timestamp, out: &mut Vec<Happening>) {
-        let (live, reporting) = (self.is_live(), self.is_reporting());
-        let Some(lock) = self.locks.get(&id).filter(|_| reporting) else { return };
+        let Some(lock) = self.locks.get(&id).filter(|_| self.is_reporting()) else { return };
         let mut moved: Vec<_> = slots.iter().filter_map(|slot| lock.contender(*slot)).collect();
         moved.retain(|contender| !contender.returned);
         moved.sort_by_key(|contender| (contender.sequence, contender.czxid));
         out.extend(moved.into_iter().map(|contender| Happening::new(LockEvent::Enqueued, lock, Some(contender), now)));
-        if live {
-            self.settle_after_move(id, now, out);
-        }
+        self.settle_after_move(id, now, out);
     }
 
-    /// Finds out who holds after several contenders came or went.
+    /// Finds out who holds after several contenders came or went. While everything is read, that shows at its end.
     fn settle_after_move(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let is_live = self.is_live();
+        let Some(lock) = self.locks.get_mut(&id).filter(|_| is_live) else { return };
         let mut acquired = Vec::new();
         counting(&mut self.contenders, lock, |lock| {
             lock.settle_all(Hold::Acquired(now), |contender| acquired.push(contender.clone()));

@@ -116,31 +116,16 @@ fn who_waits_in_a_semaphore_is_reported_where_it_stands_when_its_leases_go_and_w
         let session = |happening: &Happening| happening.session.map(|session| session.0);
         happenings.iter().map(|happening| (happening.event, name(happening), session(happening))).collect()
     };
-    let of = |event, lock: &str, session| (event, lock.to_owned(), session);
-    let gone = told(&fixture.delete(&leases));
-    assert_eq!(
-        gone,
-        [
-            of(LockEvent::LockFound, "/s/locks", None),
-            of(LockEvent::LockGone, "/s", None),
-            of(LockEvent::Enqueued, "/s/locks", Some(9)),
-            of(LockEvent::Enqueued, "/s/locks", Some(5)),
-            of(LockEvent::Enqueued, "/s/locks", Some(7)),
-            of(LockEvent::Acquired, "/s/locks", Some(9)),
-        ]
-    );
+    let moved = |from: &str, to: &str| {
+        let of = |event, lock: &str, session| (event, lock.to_owned(), session);
+        let came = [9, 5, 7].map(|session| of(LockEvent::Enqueued, to, Some(session)));
+        [vec![of(LockEvent::LockFound, to, None), of(LockEvent::LockGone, from, None)], came.to_vec()].concat()
+    };
+    let mut expected = moved("/s", "/s/locks");
+    expected.push((LockEvent::Acquired, "/s/locks".to_owned(), Some(9)));
+    assert_eq!(told(&fixture.delete(&leases)), expected);
     fixture.put("/s/leases", None);
-    let back = told(&fixture.apply(Change::Appeared { path: leases }));
-    assert_eq!(
-        back,
-        [
-            of(LockEvent::LockFound, "/s", None),
-            of(LockEvent::LockGone, "/s/locks", None),
-            of(LockEvent::Enqueued, "/s", Some(9)),
-            of(LockEvent::Enqueued, "/s", Some(5)),
-            of(LockEvent::Enqueued, "/s", Some(7)),
-        ]
-    );
+    assert_eq!(told(&fixture.apply(Change::Appeared { path: leases })), moved("/s/locks", "/s"));
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl StandingContenders {
         }
     }
 
-    /// One that was not known until something happened to it.
+    /// One that was not known in its lock until something happened to it.
     fn begins(&mut self, happening: &Happening, name: &LockName, id: &ContenderId, table: &LockTable, moment: Moment) {
         let enqueued_at = match (happening.event, happening.waited_ms, moment.unseen_since) {
             (LockEvent::Enqueued, _, None) => Some(moment.at),
