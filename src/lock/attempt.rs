@@ -7,10 +7,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::cost::AttemptMeter;
-use super::node::{NodeCreator, OwnNode};
-use super::retrying_client::{OneShotWatch, RetryingClient};
+use super::node::NodeCreator;
+use super::retrying_client::{OneShotWatch, OwnNode, RetryingClient};
 use super::spec::LockSpec;
-use super::unanswered::UnansweredCreates;
 
 /// What an attempt has when it holds the lock.
 #[derive(Debug)]
@@ -22,13 +21,11 @@ pub(super) struct HeldLock {
     pub(super) unfired_watch: Option<OneShotWatch>,
     /// When to check once that the own node exists, where the lock was granted without a look at it.
     pub(super) check_node_at: Option<Instant>,
-    /// Whether others may create a node with the same path, so that the own one must be watched from the start.
-    pub(super) name_is_reused: bool,
 }
 
 impl HeldLock {
     pub(super) fn new(own: OwnNode) -> Self {
-        Self { own, queue_node: None, unfired_watch: None, check_node_at: None, name_is_reused: false }
+        Self { own, queue_node: None, unfired_watch: None, check_node_at: None }
     }
 }
 
@@ -44,8 +41,7 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
         let meter = AttemptMeter::of(&spec.options.counter);
-        let (lock, unanswered) = (spec.path.clone(), UnansweredCreates::default());
-        let client = RetryingClient { raw: spec.client.clone(), meter, lock, cancel, unanswered };
+        let client = RetryingClient::new(spec.client.clone(), meter, spec.path.clone(), cancel);
         Self { spec, client, id: Uuid::new_v4(), waits }
     }
 

@@ -2,7 +2,6 @@
 
 use zookeeper_client::Error;
 
-use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::{is_transient, lock_error};
 use super::naming::NodeMode;
@@ -19,24 +18,32 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
     let name = spec.names.prefix(NodeMode::Read, attempt.id, client.session()) + &sequence.to_string();
     let reader = spec.path.child(&name);
     let data = creator.data(spec.names.carry_id());
-    let refused = |error, act| lock_error(error, &spec.path, act, &reader);
+    let gone = LockError::NodeDeleted { node: held.own.path.clone() };
     let mut retries = Retries::default();
     loop {
-        let mut writes = client.raw.new_multi_writer();
-        writes.add_create(reader.as_str(), &data, &creator.ephemeral()).map_err(|error| refused(error, "create"))?;
-        writes.add_delete(held.own.path.as_str(), None).map_err(|error| refused(error, "delete"))?;
-        client.meter.request(RequestKind::Create);
-        match writes.commit().await.map_err(Error::from) {
-            Ok(_) => break,
-            Err(Error::NodeExists) if retries.failures > 0 => break,
+        let must_look = held.own.path_returns || retries.failures > 0;
+        let version = if must_look { client.version_of(&held.own, retries.failures > 0).await? } else { None };
+        if must_look && version.is_none() {
+            if retries.failures == 0 {
+                return Err(gone);
+            }
+            // A transaction whose reply was lost may have replaced it.
+            break;
+        }
+        match client.replace_once(&held.own, version, (&reader, &data, &creator.ephemeral())).await {
+            Ok(()) => break,
             Err(Error::NodeExists) => return Err(LockError::NoDowngrade { path: spec.path.clone() }),
-            Err(Error::NoNode) => return Err(LockError::NodeDeleted { node: held.own.path.clone() }),
+            Err(Error::NoNode) => return Err(gone),
+            // Somebody has changed its data since it was looked at, or another node has its path.
+            Err(Error::BadVersion) => {}
             Err(error) if is_transient(&error) => retries.wait().await,
-            Err(error) => return Err(refused(error, "replace the node by")),
+            Err(error) => return Err(lock_error(error, &spec.path, "replace the node by", &reader)),
         }
     }
     client.meter.gone(&held.own.path);
-    client.meter.made(&reader);
-    held.own.path = reader.clone();
-    Ok(reader)
+    // Servers give no valid stat of a node that a transaction of several writes has created (ZOOKEEPER-4667).
+    let Some(own) = creator.first_own([reader].into_iter(), &spec.names).await? else { return Err(gone) };
+    client.meter.made(&own.path);
+    held.own = own;
+    Ok(held.own.path.clone())
 }

@@ -4,8 +4,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::node::OwnNode;
-use super::task::GuardRequest;
+use super::retrying_client::OwnNode;
 use super::{Cost, CostCounter, LockError, Loss};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
@@ -14,8 +13,19 @@ use crate::znode::{Sequence, ZnodePath, Zxid};
 #[derive(Debug)]
 pub struct Guard {
     lock: ZnodePath,
-    own: OwnNode,
+    node: ZnodePath,
+    sequence: Option<Sequence>,
+    token: Zxid,
     handle: Handle,
+}
+
+/// What a guard asks of its attempt's task.
+#[derive(Debug)]
+pub(super) enum GuardRequest {
+    /// Watch the node, to notice when somebody else deletes it.
+    Watch,
+    /// Downgrade from writing to reading. The answer is the path of the new node.
+    Downgrade(oneshot::Sender<Result<ZnodePath, LockError>>),
 }
 
 /// Connects a future or a guard with the task of its attempt. Dropping it cancels the attempt.
@@ -37,7 +47,7 @@ impl Drop for Handle {
 
 impl Guard {
     pub(super) fn new(lock: ZnodePath, own: OwnNode, handle: Handle) -> Self {
-        Self { lock, own, handle }
+        Self { lock, node: own.path, sequence: own.sequence, token: own.created, handle }
     }
 
     /// The path of the lock.
@@ -47,13 +57,13 @@ impl Guard {
 
     /// The path of the node that holds the lock.
     pub fn path(&self) -> &ZnodePath {
-        &self.own.path
+        &self.node
     }
 
     /// The number of the node in its queue. `None` for [`Mutex`](super::Algorithm::Mutex) and
     /// [`MutexParent`](super::Algorithm::MutexParent), whose nodes have none.
     pub fn sequence(&self) -> Option<Sequence> {
-        self.own.sequence
+        self.sequence
     }
 
     /// The fencing token: the zxid of the transaction that created the node.
@@ -65,7 +75,7 @@ impl Guard {
     /// It stays the same when a writer [downgrades](Self::downgrade). Readers and holders of leases may be granted in
     /// another order than that of their tokens.
     pub fn token(&self) -> Zxid {
-        self.own.created
+        self.token
     }
 
     /// What this acquisition has cost so far, from its first request.
@@ -100,7 +110,7 @@ impl Guard {
     /// Turns a lock held for writing into one held for reading, without letting a writer in between: in one transaction a
     /// reader's node takes the place of the writer's in the queue. The [token](Self::token) stays.
     ///
-    /// Cost: one request. Not cancel safe: when the future is dropped, the lock is released in the background.
+    /// Cost: two requests, two more with the naming of the session. Not cancel safe: when the future is dropped, the lock is released in the background.
     ///
     /// # Errors
     ///
@@ -114,9 +124,9 @@ impl Guard {
         let (reply, stepped) = oneshot::channel();
         let _ = self.handle.requests.send(GuardRequest::Downgrade(reply)).await;
         match stepped.await {
-            Ok(path) => self.own.path = path?,
+            Ok(path) => self.node = path?,
             // The attempt has ended instead.
-            Err(_) => return Err(self.is_lost().unwrap_or(Loss::Expired).error(&self.lock, &self.own.path)),
+            Err(_) => return Err(self.is_lost().unwrap_or(Loss::Expired).error(&self.lock, &self.node)),
         }
         Ok(self)
     }

@@ -13,7 +13,7 @@ use super::attempt::Attempt;
 use super::error::NotAcquired;
 use super::guard::{Guard, Handle};
 use super::naming::QueueNames;
-use super::node::OwnNode;
+use super::retrying_client::OwnNode;
 use super::spec::LockSpec;
 use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};

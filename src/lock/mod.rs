@@ -128,6 +128,7 @@ mod cost;
 mod downgrade;
 mod error;
 mod guard;
+mod holding;
 mod late_create;
 #[expect(clippy::module_inception, reason = "the file of the type `Lock`")]
 mod lock;
@@ -141,6 +142,7 @@ mod queue;
 mod reentrant;
 mod retrying_client;
 mod semaphore;
+mod session_clock;
 mod spec;
 mod task;
 mod unanswered;

@@ -1,13 +1,12 @@
 //! The mutex: one node that is the lock.
 
-use zookeeper_client::Error;
+use zookeeper_client::{Error, Stat};
 
-use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
-use super::node::{MAX_PARENT_CREATES, OwnNode};
-use super::retrying_client::{OneShotWatch, Retries, RetryingClient};
+use super::node::MAX_PARENT_CREATES;
+use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries};
 use super::unanswered::CreatePlace;
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
@@ -29,12 +28,12 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
         match created {
             Ok((stat, _)) => {
                 attempt.client.meter.made(&path);
-                return Ok(held(path, stat.czxid));
+                return Ok(HeldLock::new(single_node(path, &stat)));
             }
             Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
-                Taken::Own(held) => {
+                Taken::Own(own) => {
                     attempt.client.meter.made(&path);
-                    return Ok(held);
+                    return Ok(HeldLock::new(own));
                 }
                 Taken::Free(watch) => superseded = watch,
             },
@@ -59,15 +58,15 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     }
 }
 
-fn held(path: ZnodePath, czxid: i64) -> HeldLock {
-    let own = OwnNode { path, sequence: None, created: Zxid(czxid) };
-    HeldLock { name_is_reused: true, ..HeldLock::new(own) }
+/// The one node of the lock, while it is the own one.
+pub(super) fn single_node(path: ZnodePath, stat: &Stat) -> OwnNode {
+    OwnNode { path, sequence: None, created: Zxid(stat.czxid), path_returns: true }
 }
 
 /// What the existing node turned out to be.
 enum Taken {
     /// The own one, created by a request whose reply was lost.
-    Own(HeldLock),
+    Own(OwnNode),
     /// Gone by now. A watch on the parent may still be set.
     Free(Option<OneShotWatch>),
 }
@@ -78,25 +77,27 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
     let (client, parent) = (&attempt.client, &attempt.spec.path);
     if !attempt.waits || parent_watched {
         // Set before the read: an end after the read is an event.
-        let listing = if attempt.waits { client.list(parent, true).await? } else { None };
+        let watch =
+            if attempt.waits { client.list(parent, true).await?.and_then(|listing| listing.watch) } else { None };
         match client.read(path).await {
-            Ok(Some((data, stat))) if creator.is_own(&data) => return Ok(Taken::Own(held(path.clone(), stat.czxid))),
-            Ok(None) => return Ok(Taken::Free(listing.and_then(|(_, watch)| watch))),
+            Ok(Some((data, stat))) if creator.is_own(&data, &stat) => {
+                return Ok(Taken::Own(single_node(path.clone(), &stat)));
+            }
+            Ok(None) => return Ok(Taken::Free(watch)),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(NotAcquired::NotFree),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        if let Some((_, Some(mut watch))) = listing {
+        if let Some(mut watch) = watch {
             client.wait(&mut watch).await?;
         }
         return Ok(Taken::Free(None));
     }
-    let Some((data, mut watch)) = client.watch(path).await? else { return Ok(Taken::Free(None)) };
-    if data.is_some_and(|data| creator.is_own(&data)) {
-        let stat = client.read(path).await?.map(|(_, stat)| stat);
-        return Ok(stat.map_or(Taken::Free(None), |stat| Taken::Own(held(path.clone(), stat.czxid))));
+    let Some(mut node) = client.watch(path).await? else { return Ok(Taken::Free(None)) };
+    if node.data.is_some_and(|data| creator.is_own(&data, &node.stat)) {
+        return Ok(Taken::Own(single_node(path.clone(), &node.stat)));
     }
-    client.wait(&mut watch).await?;
+    client.wait(&mut node.watch).await?;
     Ok(Taken::Free(None))
 }
 
@@ -104,45 +105,9 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
 async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result<HeldLock, NotAcquired> {
     if in_doubt
         && let Some((data, stat)) = attempt.client.read(path).await?
-        && attempt.creator().is_own(&data)
+        && attempt.creator().is_own(&data, &stat)
     {
-        delete(&attempt.client, path, Zxid(stat.czxid), false).await?;
+        attempt.client.delete(&single_node(path.clone(), &stat), LastSeen::JustNow).await?;
     }
     Err(NotAcquired::Cancelled)
-}
-
-/// Deletes the own node, which that transaction created. `false` when it was gone before. A node of somebody else with the same path
-/// stays: after a lost connection the node is read before the deletion is sent, or sent again, and by a server that has caught up:
-/// one that lags behind would still show the own node, which a deletion without a reply has removed, and the next holder's would go.
-pub(super) async fn delete(
-    client: &RetryingClient,
-    path: &ZnodePath,
-    created: Zxid,
-    after_disconnect: bool,
-) -> Result<bool, LockError> {
-    let mut retries = Retries::default();
-    loop {
-        if after_disconnect || retries.failures > 0 {
-            match client.read_in_sync(path).await? {
-                Some((_, stat)) if Zxid(stat.czxid) == created => {}
-                _ => {
-                    client.meter.gone(path);
-                    return Ok(retries.failures > 0);
-                }
-            }
-        }
-        client.meter.request(RequestKind::Delete);
-        match client.raw.delete(path.as_str(), None).await {
-            Ok(()) => {
-                client.meter.gone(path);
-                return Ok(true);
-            }
-            Err(Error::NoNode) => {
-                client.meter.gone(path);
-                return Ok(retries.failures > 0);
-            }
-            Err(error) if is_transient(&error) => retries.wait().await,
-            Err(error) => return Err(lock_error(error, &client.lock, "delete", path)),
-        }
-    }
 }

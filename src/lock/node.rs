@@ -7,22 +7,13 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, Stat};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
 use super::naming::{NodeMode, QueueNames};
-use super::retrying_client::{Listing, Retries, RetryingClient};
-use super::unanswered::CreatePlace;
+use super::retrying_client::{LastSeen, Listing, OwnNode, Retries, RetryingClient};
+use super::unanswered::{CreatePlace, QueuePlace};
 use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
 /// How often an attempt creates a parent that vanishes again and again, before it gives up.
 pub(super) const MAX_PARENT_CREATES: u32 = 20;
-
-/// A node that an attempt owns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OwnNode {
-    pub(super) path: ZnodePath,
-    /// `None` where the node is not a sequential one.
-    pub(super) sequence: Option<Sequence>,
-    pub(super) created: Zxid,
-}
 
 /// The listing of the parent that is sent together with the creation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +54,9 @@ impl NodeCreator<'_> {
         [mark.as_slice(), &self.options.data].concat()
     }
 
-    /// Whether a node with this data is this attempt's, among those whose names do not contain the id.
-    pub(super) fn is_own(&self, data: &[u8]) -> bool {
-        data.starts_with(&self.mark())
+    /// Whether a node with this stat and data is this attempt's, among those whose names do not contain the id.
+    pub(super) fn is_own(&self, data: &[u8], stat: &Stat) -> bool {
+        stat.ephemeral_owner == self.client.session().0 && data.starts_with(&self.mark())
     }
 
     fn mark(&self) -> Vec<u8> {
@@ -91,10 +82,9 @@ impl NodeCreator<'_> {
         loop {
             let create = async {
                 let (stat, number) = self.client.create(path.as_str(), &data, &options).await?;
-                let path = parent.child(&format!("{prefix}{number}"));
-                self.client.meter.made(&path);
-                let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
-                Ok(OwnNode { path, sequence, created: Zxid(stat.czxid) })
+                let own = queue_node(parent.child(&format!("{prefix}{number}")), names, &stat);
+                self.client.meter.made(&own.path);
+                Ok(own)
             };
             let list = async {
                 match first {
@@ -104,7 +94,10 @@ impl NodeCreator<'_> {
             };
             let (created, listed) = join(create, list).await;
             match created {
-                Ok(own) => return Ok((self.in_order(own, parent).await?, listed)),
+                Ok(own) => {
+                    self.client.unanswered.settle(&path, &own.path);
+                    return Ok((self.in_order(own, parent).await?, listed));
+                }
                 Err(Error::NoNode) => {
                     if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
@@ -117,19 +110,20 @@ impl NodeCreator<'_> {
                     continue;
                 }
                 Err(error) if is_transient(&error) => {
-                    if let Some(own) = self.find(parent, names, &prefix).await? {
+                    let (own, after) = self.find(parent, names, &prefix).await?;
+                    if let Some(own) = own {
                         self.client.meter.made(&own.path);
                         return Ok((self.in_order(own, parent).await?, None));
                     }
                     let (parent, names, prefix) = (parent.clone(), names.clone(), prefix.clone());
-                    self.client.unanswered.note(CreatePlace::Queue { parent, names, prefix });
+                    self.client.unanswered.note(CreatePlace::Queue(QueuePlace { parent, names, prefix, after }));
                 }
                 // The last number is given again and again, and names that contain nothing else are taken.
                 Err(Error::NodeExists) => return Err(LockError::NumbersUsedUp { parent: parent.clone() }.into()),
                 Err(error) => {
                     // The node may exist all the same, for example when the reply could not be decoded.
-                    if let Some(own) = self.find(parent, names, &prefix).await? {
-                        self.client.delete(&own.path).await?;
+                    if let (Some(own), _) = self.find(parent, names, &prefix).await? {
+                        self.client.delete(&own, LastSeen::JustNow).await?;
                     }
                     return Err(lock_error(error, &self.client.lock, "create nodes below", parent).into());
                 }
@@ -144,25 +138,35 @@ impl NodeCreator<'_> {
         if own.sequence.is_none_or(is_in_order) {
             return Ok(own);
         }
-        self.client.delete(&own.path).await?;
+        self.client.delete(&own, LastSeen::JustNow).await?;
         Err(LockError::NumbersUsedUp { parent: parent.clone() })
     }
 
-    /// Finds the node of a create whose reply was lost; `None` when there is none.
+    /// Finds the node of a create whose reply was lost; `None` when there is none. Gives also the highest number that a child
+    /// of the parent has, as far as there are any.
     pub(super) async fn find(
         &self,
         parent: &ZnodePath,
         names: &QueueNames,
         prefix: &str,
-    ) -> Result<Option<OwnNode>, LockError> {
-        let Some(children) = self.client.list_in_sync(parent).await? else { return Ok(None) };
+    ) -> Result<(Option<OwnNode>, Option<Sequence>), LockError> {
+        let Some(children) = self.client.list_in_sync(parent).await? else { return Ok((None, None)) };
+        let highest = children.iter().filter_map(|name| Sequence::split(name)).map(|(_, number)| number).max();
         let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
-        let alike: Vec<ZnodePath> = alike.map(|name| parent.child(name)).collect();
-        let own = join_all(alike.iter().map(|path| self.own_at(path, names))).await;
-        for (path, own) in alike.into_iter().zip(own) {
-            if let Some(stat) = own? {
-                let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
-                return Ok(Some(OwnNode { path, sequence, created: Zxid(stat.czxid) }));
+        Ok((self.first_own(alike.map(|name| parent.child(name)), names).await?, highest))
+    }
+
+    /// The first of these nodes that is this attempt's.
+    pub(super) async fn first_own(
+        &self,
+        paths: impl Iterator<Item = ZnodePath>,
+        names: &QueueNames,
+    ) -> Result<Option<OwnNode>, LockError> {
+        let paths: Vec<ZnodePath> = paths.collect();
+        let stats = join_all(paths.iter().map(|path| self.own_at(path, names))).await;
+        for (path, stat) in paths.into_iter().zip(stats) {
+            if let Some(stat) = stat? {
+                return Ok(Some(queue_node(path, names, &stat)));
             }
         }
         Ok(None)
@@ -175,7 +179,7 @@ impl NodeCreator<'_> {
             return Ok(stat);
         }
         let read = self.client.read(path).await?;
-        Ok(read.filter(|(data, _)| self.is_own(data)).map(|(_, stat)| stat))
+        Ok(read.filter(|(data, stat)| self.is_own(data, stat)).map(|(_, stat)| stat))
     }
 
     /// Creates a parent, and those above it that are missing too.
@@ -205,4 +209,10 @@ impl NodeCreator<'_> {
     pub(super) fn cancelled(&self) -> Result<(), NotAcquired> {
         if self.client.cancel.is_cancelled() { Err(NotAcquired::Cancelled) } else { Ok(()) }
     }
+}
+
+/// An attempt's node in a queue.
+pub(super) fn queue_node(path: ZnodePath, names: &QueueNames, stat: &Stat) -> OwnNode {
+    let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
+    OwnNode { path, sequence, created: Zxid(stat.czxid), path_returns: !names.carry_id() }
 }

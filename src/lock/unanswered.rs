@@ -2,48 +2,87 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::naming::QueueNames;
-use crate::znode::ZnodePath;
+use crate::znode::{Sequence, ZnodePath};
 
 /// Where a create that got no reply may still make a node.
 #[derive(Clone, Debug)]
 pub(super) enum CreatePlace {
-    /// In a queue, with a number behind this beginning of a name.
-    Queue { parent: ZnodePath, names: QueueNames, prefix: String },
+    /// In a queue.
+    Queue(QueuePlace),
     /// At this path.
     Node(ZnodePath),
 }
 
+/// The nodes of a queue that a create which got no reply may still make.
+#[derive(Clone, Debug)]
+pub(super) struct QueuePlace {
+    pub(super) parent: ZnodePath,
+    pub(super) names: QueueNames,
+    /// How the node's name begins.
+    pub(super) prefix: String,
+    /// The highest number that the parent had given when the node was looked for in vain: the node gets a higher one.
+    pub(super) after: Option<Sequence>,
+}
+
+/// A place, and what the attempt knows of it.
+#[derive(Clone, Debug)]
+pub(super) struct UnansweredCreate {
+    pub(super) place: CreatePlace,
+    /// When the connection was lost the last time.
+    pub(super) lost_at: Instant,
+    /// The node that the attempt has created there in the end.
+    pub(super) own: Option<ZnodePath>,
+}
+
 /// The creates of one attempt that got no reply. Each place is kept once: few are in doubt, however often a connection is lost.
 #[derive(Debug, Default)]
-pub(super) struct UnansweredCreates(Mutex<Vec<(CreatePlace, Instant)>>);
+pub(super) struct UnansweredCreates {
+    creates: Mutex<Vec<UnansweredCreate>>,
+    /// An attempt has created its node after a lost reply.
+    settled: Notify,
+}
 
 impl UnansweredCreates {
     /// The connection was lost before the reply to a create came.
     pub(super) fn note(&self, place: CreatePlace) {
-        let (mut places, now) = (self.places(), Instant::now());
-        match places.iter_mut().find(|(known, _)| known.path() == place.path()) {
-            Some((_, lost_at)) => *lost_at = now,
-            None => places.push((place, now)),
+        let (mut creates, lost_at) = (self.creates(), Instant::now());
+        match creates.iter_mut().find(|known| known.place.path() == place.path()) {
+            Some(known) => known.lost_at = lost_at,
+            None => creates.push(UnansweredCreate { place, lost_at, own: None }),
         }
     }
 
-    /// Takes all that were noted, each with the time at which the connection was lost.
-    pub(super) fn take(&self) -> Vec<(CreatePlace, Instant)> {
-        std::mem::take(&mut *self.places())
+    /// The attempt has created a node whose path begins like this.
+    pub(super) fn settle(&self, prefix: &ZnodePath, own: &ZnodePath) {
+        if let Some(known) = self.creates().iter_mut().find(|known| known.place.path() == *prefix) {
+            known.own = Some(own.clone());
+            self.settled.notify_one();
+        }
     }
 
-    fn places(&self) -> MutexGuard<'_, Vec<(CreatePlace, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until the attempt has created a node after a lost reply. Cancel safe.
+    pub(super) async fn settled(&self) {
+        self.settled.notified().await;
+    }
+
+    /// All that were noted.
+    pub(super) fn all(&self) -> Vec<UnansweredCreate> {
+        self.creates().clone()
+    }
+
+    fn creates(&self) -> MutexGuard<'_, Vec<UnansweredCreate>> {
+        self.creates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CreatePlace {
     fn path(&self) -> ZnodePath {
         match self {
-            Self::Queue { parent, prefix, .. } => parent.child(prefix),
+            Self::Queue(QueuePlace { parent, prefix, .. }) => parent.child(prefix),
             Self::Node(path) => path.clone(),
         }
     }

@@ -9,9 +9,8 @@ use zookeeper_client::EventType;
 use super::super::Algorithm;
 use super::super::attempt::Attempt;
 use super::super::error::NotAcquired;
-use super::super::node::OwnNode;
-use super::super::position::{QueuePosition, position};
-use super::super::retrying_client::Listing;
+use super::super::position::QueuePosition;
+use super::super::retrying_client::{Listing, OwnNode};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 use super::node_watches::NodeWatches;
 use crate::znode::ZnodePath;
@@ -91,11 +90,11 @@ impl<'a> Chain<'a> {
 
     /// Whom to watch, by a listing: the one that is given, or a new one. `None` when the own node holds.
     async fn listed(&mut self, listed: Option<Listing>) -> Result<Option<Watched>, NotAcquired> {
-        let (children, _) = match listed {
+        let listing = match listed {
             Some(listing) => listing,
             None => self.watches.until_reply(self.queue.list(self.attempt, self.own, false)).await?,
         };
-        match position(&children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
+        match self.queue.position(&listing, self.own) {
             QueuePosition::Holds => Ok(None),
             QueuePosition::Gone => Err(node_deleted(self.own)),
             QueuePosition::Waits { on, then_holds, ahead } => {
@@ -138,7 +137,7 @@ impl<'a> Chain<'a> {
                 event = self.watches.event() => return event,
                 () = sleep_until(self.next_check) => {}
             }
-            if !self.attempt.client.exists(&self.own.path).await? {
+            if !self.attempt.client.has(self.own).await? {
                 return Err(node_deleted(self.own));
             }
             self.node_seen(OWN_NODE_CHECK_INTERVAL);

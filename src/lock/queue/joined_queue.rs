@@ -4,8 +4,8 @@ use super::super::LockError;
 use super::super::attempt::Attempt;
 use super::super::error::NotAcquired;
 use super::super::naming::{NodeMode, QueueNames};
-use super::super::node::OwnNode;
-use super::super::retrying_client::Listing;
+use super::super::position::{QueuePosition, position};
+use super::super::retrying_client::{LastSeen, Listing, OwnNode};
 use crate::znode::ZnodePath;
 
 /// Deletes the own node when the wait has ended without the lock.
@@ -18,7 +18,11 @@ pub(in crate::lock) async fn clean_up<T>(
     // A semaphore's attempt has a second node, and it may be that one that was deleted.
     if matches!(reason, NotAcquired::Failed(LockError::NodeDeleted { node }) if *node == own.path) {
         attempt.client.meter.gone(&own.path);
-    } else if let Err(error) = attempt.client.delete(&own.path).await {
+        return waited;
+    }
+    // A try that is in vain has just listed its node.
+    let seen = if matches!(reason, NotAcquired::NotFree) { LastSeen::JustNow } else { LastSeen::Before };
+    if let Err(error) = attempt.client.delete(own, seen).await {
         return Err(NotAcquired::Failed(match reason {
             NotAcquired::Failed(first) => first.clone(),
             NotAcquired::Cancelled | NotAcquired::NotFree => error,
@@ -47,6 +51,15 @@ impl JoinedQueue<'_> {
     ) -> Result<Listing, NotAcquired> {
         let listing = attempt.client.list(self.parent, watched).await?;
         listing.ok_or_else(|| node_deleted(own))
+    }
+
+    /// The own node's position in the queue that a listing shows. A parent that is younger than the node has come after its end,
+    /// and gives the same numbers again.
+    pub(in crate::lock) fn position<'l>(&self, listing: &'l Listing, own: &OwnNode) -> QueuePosition<'l> {
+        if own.created < listing.parent_created {
+            return QueuePosition::Gone;
+        }
+        position(&listing.names, own.path.name(), self.names, self.max_holders)
     }
 }
 

@@ -40,8 +40,8 @@ impl<'a> NodeWatches<'a> {
         // All are sent before the first is answered.
         let watched = join_all(missing.iter().map(|node| self.client.watch(node))).await;
         for (node, watched) in missing.into_iter().zip(watched) {
-            if let Some((_, watch)) = watched? {
-                self.set.push((node.clone(), watch));
+            if let Some(watched) = watched? {
+                self.set.push((node.clone(), watched.watch));
             }
         }
         Ok(self.set.len() == nodes.len())

@@ -41,7 +41,7 @@ impl Queue {
         let waiter = Counted::new().await;
         let waiting = waiter.queue(Recipe::CHAIN_AHEAD, &path).await;
         let queue = Self { other, path, before, waiter, waiting };
-        queue.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA, op::GET_DATA]).await;
+        queue.until_sent(&[op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA, op::GET_DATA]).await;
         queue
     }
 
@@ -80,10 +80,10 @@ async fn the_lock_is_handed_over_by_a_deletion_and_its_event_wherever_the_waiter
     let queue = Queue::behind(4).await;
     // The node ahead of the predecessor gives up: the one before it takes its place.
     queue.delete(2).await;
-    queue.until_sent(&[op::LIST, op::GET_DATA]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.delete(0).await;
     queue.delete(1).await;
-    queue.until_sent(&[op::LIST]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT]).await;
     queue.assert_waits();
     queue.delete(3).await;
     let (held, waiter) = queue.held().await;
@@ -105,7 +105,7 @@ async fn both_watches_are_sent_before_either_is_answered() {
     let lock = Recipe::CHAIN_AHEAD.lock(&waiter.client, &path);
     let waiting = tokio::spawn(async move { lock.acquire().await.map(drop) });
     eventually("both watches, and no answer", async || match waiter.requests() {
-        requests if requests == [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA, op::GET_DATA] => Ok(()),
+        requests if requests == [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA, op::GET_DATA] => Ok(()),
         requests => Err(requests),
     })
     .await;
@@ -119,9 +119,9 @@ async fn a_predecessor_that_gives_up_costs_one_watch_and_promotes_nobody() {
     let queue = Queue::behind(3).await;
     queue.delete(2).await;
     // The node after the head is watched already: it is the predecessor now.
-    queue.until_sent(&[op::LIST, op::GET_DATA]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.delete(1).await;
-    queue.until_sent(&[op::LIST]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT]).await;
     queue.assert_waits();
     queue.delete(0).await;
     let (held, waiter) = queue.held().await;
@@ -138,9 +138,9 @@ async fn a_restored_head_is_waited_for_again() {
     eventually("the listing's hold-up", async || if queue.waiter.relay.stalled() { Ok(()) } else { Err(()) }).await;
     queue.restore(0).await;
     queue.waiter.relay.resume();
-    queue.until_sent(&[op::LIST, op::GET_DATA]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.delete(1).await;
-    queue.until_sent(&[op::LIST]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT]).await;
     queue.assert_waits();
     queue.delete(0).await;
     queue.held().await.0.release().await.expect("the connection is sound");
@@ -156,7 +156,7 @@ async fn the_end_of_a_predecessor_that_was_replaced_before_the_listing_hands_not
     queue.delete(1).await;
     queue.restore(1).await;
     queue.waiter.relay.resume();
-    queue.until_sent(&[op::LIST, op::GET_DATA]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.assert_waits();
     queue.delete(1).await;
     queue.held().await.0.release().await.expect("the connection is sound");
@@ -171,10 +171,10 @@ async fn both_nodes_before_the_waiter_gone_at_once_make_it_the_holder_after_one_
     queue.delete(1).await;
     queue.waiter.relay.resume();
     let (held, waiter) = queue.held().await;
-    assert_eq!(waiter.requests(), [op::LIST]);
+    assert_eq!(waiter.requests(), [op::LIST_WITH_STAT]);
     assert_eq!((held.0.cost().requests, held.0.cost().events), (5, 2));
     held.release().await.expect("the connection is sound");
-    assert_eq!(waiter.requests(), [op::LIST, op::DELETE], "no watch is left to remove");
+    assert_eq!(waiter.requests(), [op::LIST_WITH_STAT, op::DELETE], "no watch is left to remove");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,7 +186,7 @@ async fn changed_data_of_either_node_is_no_end() {
         queue.assert_waits();
     }
     queue.delete(0).await;
-    queue.until_sent(&[op::LIST]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT]).await;
     queue.other.set_data(&queue.before[1], b"__REVOKE__", None).await.expect("it is there");
     queue.until_sent(&[op::GET_DATA]).await;
     queue.assert_waits();
@@ -198,7 +198,7 @@ async fn changed_data_of_either_node_is_no_end() {
 async fn a_waiter_whose_node_is_deleted_after_its_last_listing_learns_of_it_within_seconds() {
     let queue = Queue::behind(2).await;
     queue.delete(0).await;
-    queue.until_sent(&[op::LIST]).await;
+    queue.until_sent(&[op::LIST_WITH_STAT]).await;
     let children = queue.other.list_children(&queue.path).await.expect("it is there");
     let own = children.iter().filter(|name| name.contains("-lock-") && !name.contains("other")).collect::<Vec<_>>();
     let [own] = own[..] else { panic!("{own:?}") };

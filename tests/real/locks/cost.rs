@@ -16,7 +16,7 @@ use crate::harness::zk;
 
 const DELETE: i32 = 2;
 const GET_DATA: i32 = op::GET_DATA;
-const LIST: i32 = 8;
+const LIST: i32 = op::LIST_WITH_STAT;
 const CREATE: i32 = 15;
 const REMOVE_WATCHES: i32 = 18;
 
@@ -186,16 +186,16 @@ async fn saturated(algorithm: Algorithm, naming: Naming) -> (f64, f64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_saturated_chain_costs_five_requests_and_one_that_looks_ahead_six_and_one_less_where_predecessors_are_known()
-{
+async fn a_saturated_chain_costs_five_requests_and_one_that_looks_ahead_six() {
     let named = || Naming::Named("red".to_owned());
     // The first and the last of a run have fewer before them, and who finds that a node has gone before it is watched lists
     // again.
     for (algorithm, naming, requests, events) in [
         (Algorithm::Chain, Naming::Curator, 5.0, 1.0),
         (Algorithm::ChainAhead, Naming::Curator, 6.0, 2.0),
-        (Algorithm::Chain, named(), 4.0, 1.0),
-        (Algorithm::ChainAhead, named(), 5.0, 2.0),
+        // One request less to acquire, and one more to release.
+        (Algorithm::Chain, named(), 5.0, 1.0),
+        (Algorithm::ChainAhead, named(), 6.0, 2.0),
     ] {
         let cost = saturated(algorithm, naming).await;
         assert!((requests - 0.3..requests + 0.3).contains(&cost.0), "{algorithm:?}: {cost:?}");
@@ -238,8 +238,8 @@ async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_other_locks_cost_what_their_documentation_says() {
     for (algorithm, acquire, release) in [
-        (Algorithm::Mutex, 2, Cost { requests: 1, events: 1 }),
-        (Algorithm::MutexParent, 2, Cost { requests: 1, events: 1 }),
+        (Algorithm::Mutex, 1, Cost { requests: 2, events: 0 }),
+        (Algorithm::MutexParent, 1, Cost { requests: 2, events: 0 }),
         (Algorithm::Semaphore(LEASES), 5, Cost { requests: 1, events: 1 }),
     ] {
         let counted = Counted::new(algorithm).await;

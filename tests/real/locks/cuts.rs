@@ -132,8 +132,8 @@ async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
     }
 }
 
-/// The late node is read and deleted, and the reply to the latter is lost.
-const LOST_DELETION: [Fault; 1] = [Fault { place: Place::AfterRequest(2), then: Then::Cut }];
+/// The late node is created, read and deleted, and the reply to the deletion is lost.
+const LOST_DELETION: [Fault; 1] = [Fault { place: Place::AfterRequest(3), then: Then::Cut }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders_node() {
@@ -151,7 +151,7 @@ async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders
     let before = looks();
     eventually("a look", async || if looks() > before { Ok(()) } else { Err(looks()) }).await;
     counted.relay.arm(&LOST_DELETION);
-    late(&other, &at, &data, Algorithm::Mutex).await;
+    late(&counted.client, &at, &data, Algorithm::Mutex).await;
     let next = held(&Lock::new(&other, &at, Algorithm::Mutex).expect("a good path")).await;
     assert!(counted.relay.disarm(), "the reply was lost");
     // What the other client asks for now comes after what it sends again.

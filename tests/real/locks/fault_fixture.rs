@@ -79,6 +79,11 @@ impl FaultFixture {
         nodes.filter(|node| owned(node.stat.ephemeral_owner)).map(|node| node.path).collect()
     }
 
+    /// How many watches the faulty client has been answered that are set.
+    pub fn watches_set(&self) -> usize {
+        self.relay.recorded().iter().filter(|passed| passed.is_watch_set()).count()
+    }
+
     /// Waits until a session owns as many ephemeral nodes of the lock.
     pub async fn until_nodes_of(&self, session: &Client, count: usize) {
         eventually("that many nodes of a session", async || match self.nodes_of(Some(session)).await {
@@ -130,4 +135,11 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 /// Whether an error says that the session has expired.
 pub fn is_expired(error: &LockError) -> bool {
     matches!(error, LockError::SessionExpired { .. })
+}
+
+/// How many sessions watch a node's data or existence.
+pub fn watchers_of(node: &str) -> usize {
+    let words = Server::shared().words("wchp");
+    let watchers = words.lines().skip_while(|line| *line != node).skip(1);
+    watchers.take_while(|line| line.starts_with('\t')).count()
 }

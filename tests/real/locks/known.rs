@@ -37,7 +37,7 @@ impl Known {
         let waiting = known.wait();
         let count = if algorithm == Algorithm::ChainAhead { 2 } else { 1 };
         let watched = [op::GET_DATA].repeat(count);
-        known.until_sent(&[vec![op::CREATE_WITH_STAT, op::LIST], watched].concat()).await;
+        known.until_sent(&[vec![op::CREATE_WITH_STAT, op::LIST_WITH_STAT], watched].concat()).await;
         delete(&known.other, &ahead).await;
         delete(&known.other, &before).await;
         known.released(waiting).await;
@@ -79,7 +79,10 @@ async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor(
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA]).await;
     delete(&known.other, &before).await;
     known.released(waiting).await;
-    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
+    assert_eq!(
+        known.counted.requests(),
+        [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST_WITH_STAT, op::EXISTS, op::DELETE]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,20 +92,26 @@ async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predece
     let waiting = known.wait();
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA]).await;
     delete(&known.other, &ahead).await;
-    known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST]).await;
+    known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST_WITH_STAT]).await;
     assert!(!waiting.is_finished());
     delete(&known.other, &before).await;
     known.released(waiting).await;
-    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST, op::DELETE]);
+    assert_eq!(
+        known.counted.requests(),
+        [op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST_WITH_STAT, op::EXISTS, op::DELETE]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
     let known = Known::having_waited(Algorithm::Chain).await;
     known.released(known.wait()).await;
-    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
+    assert_eq!(
+        known.counted.requests(),
+        [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST_WITH_STAT, op::EXISTS, op::DELETE]
+    );
     known.released(known.wait()).await;
-    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::EXISTS, op::DELETE]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,7 +126,9 @@ async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_lis
             }
             let waiting = known.wait();
             eventually("its watch", async || match known.counted.requests() {
-                seen if seen.ends_with(&[op::LIST, op::GET_DATA]) || seen.ends_with(&[op::GET_DATA, op::LIST]) => {
+                seen if seen.ends_with(&[op::LIST_WITH_STAT, op::GET_DATA])
+                    || seen.ends_with(&[op::GET_DATA, op::LIST_WITH_STAT]) =>
+                {
                     Ok(())
                 }
                 seen => Err(seen),
@@ -136,7 +147,7 @@ async fn a_try_lists_and_sets_no_watch() {
     let before = known.join("red_lock_").await;
     known.counted.relay.record();
     assert!(known.lock.try_acquire().await.expect("an answer").is_none());
-    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::DELETE]);
     delete(&known.other, &before).await;
 }
 
@@ -147,11 +158,15 @@ async fn who_waits_right_behind_the_head_is_handed_the_lock_by_the_event_each_ti
         for _ in 0..3 {
             let head = known.join("red_lock_").await;
             let waiting = known.wait();
-            known.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]).await;
+            known.until_sent(&[op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA]).await;
             delete(&known.other, &head).await;
             known.released(waiting).await;
             let sent = known.counted.requests();
-            assert_eq!(sent, [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA, op::DELETE], "{algorithm:?}");
+            assert_eq!(
+                sent,
+                [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA, op::EXISTS, op::DELETE],
+                "{algorithm:?}"
+            );
         }
     }
 }
@@ -165,8 +180,10 @@ async fn who_found_another_queues_number_before_its_own_lists_with_the_next_crea
             let between = known.join("blue_lock_").await;
             let waiting = known.wait();
             eventually("its watches", async || match known.counted.requests() {
-                seen if seen.len() >= 3 && seen.ends_with(&[op::LIST, op::GET_DATA, op::GET_DATA]) => Ok(seen),
-                seen if seen.ends_with(&[op::LIST, op::GET_DATA]) && seen.len() >= 3 => Ok(seen),
+                seen if seen.len() >= 3 && seen.ends_with(&[op::LIST_WITH_STAT, op::GET_DATA, op::GET_DATA]) => {
+                    Ok(seen)
+                }
+                seen if seen.ends_with(&[op::LIST_WITH_STAT, op::GET_DATA]) && seen.len() >= 3 => Ok(seen),
                 seen => Err(seen),
             })
             .await;

@@ -75,7 +75,7 @@ async fn an_uncontended_queue_costs_a_create_and_a_listing_and_a_delete() {
         let (counted, path) = (Counted::new().await, path().await);
         counted.relay.record();
         let held = recipe.acquire(&counted.client, &path).await.expect("nobody holds");
-        assert_eq!(counted.requests(), [op::CREATE_WITH_STAT, op::LIST], "{recipe:?}");
+        assert_eq!(counted.requests(), [op::CREATE_WITH_STAT, op::LIST_WITH_STAT], "{recipe:?}");
         assert_eq!((held.0.cost().requests, held.0.cost().events), (2, 0), "{recipe:?}");
         counted.relay.record();
         held.release().await.expect("the connection is sound");
@@ -91,7 +91,7 @@ async fn the_listing_is_sent_before_the_create_is_answered() {
         counted.relay.arm(&[Fault { place: Place::AfterRequest(1), then: Then::Stall }]);
         let (acquired, ()) = tokio::join!(recipe.acquire(&counted.client, &path), async {
             eventually("both requests, and no answer", async || match counted.requests() {
-                requests if requests == [op::CREATE_WITH_STAT, op::LIST] => Ok(()),
+                requests if requests == [op::CREATE_WITH_STAT, op::LIST_WITH_STAT] => Ok(()),
                 requests => Err(requests),
             })
             .await;
@@ -128,7 +128,7 @@ async fn a_chain_is_handed_to_the_next_in_line_by_a_deletion_and_its_event() {
     }
     let held = Recipe::CHAIN.acquire(&holder.client, &path).await.expect("nobody holds");
     let task = waiter.queue(Recipe::CHAIN, &path).await;
-    assert_eq!(waiter.requests(), [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]);
+    assert_eq!(waiter.requests(), [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA]);
 
     holder.relay.record();
     waiter.relay.record();
@@ -146,14 +146,14 @@ async fn who_queued_behind_a_waiter_lists_once_more() {
     let held = Recipe::CHAIN.acquire(&a.client, &path).await.expect("nobody holds");
     let second = b.queue(Recipe::CHAIN, &path).await;
     let third = c.queue(Recipe::CHAIN, &path).await;
-    assert_eq!(c.requests(), [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]);
+    assert_eq!(c.requests(), [op::CREATE_WITH_STAT, op::LIST_WITH_STAT, op::GET_DATA]);
     c.relay.record();
     held.release().await.expect("the connection is sound");
     let second = second.await.expect("no panic");
     assert_eq!(c.relay.recorded(), [], "the end of somebody further on is none of its business");
     second.release().await.expect("the connection is sound");
     let third = third.await.expect("no panic");
-    assert_eq!(c.requests(), [op::LIST]);
+    assert_eq!(c.requests(), [op::LIST_WITH_STAT]);
     assert_eq!(c.events(), 1);
     third.release().await.expect("the connection is sound");
 }
@@ -171,7 +171,7 @@ async fn who_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one()
         log => Err(log),
     })
     .await;
-    assert_eq!((c.requests(), c.events()), (vec![op::LIST, op::GET_DATA], 1));
+    assert_eq!((c.requests(), c.events()), (vec![op::LIST_WITH_STAT, op::GET_DATA], 1));
     // The predecessor is the head now: its end is the turn.
     c.relay.record();
     held.release().await.expect("the connection is sound");

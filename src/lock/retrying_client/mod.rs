@@ -1,0 +1,247 @@
+//! The requests of one attempt: each is counted, and sent again after a lost connection.
+
+mod one_shot_watch;
+mod own_node;
+
+use std::time::Duration;
+
+use futures::future::join;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use zookeeper_client::{Client, CreateOptions, CreateSequence, Error, EventType, Stat, StateWatcher, WatchedEvent};
+
+use super::LockError;
+use super::activity::{LockActivity, RequestKind, WatchPlace};
+use super::cost::AttemptMeter;
+use super::error::NotAcquired;
+use super::error::{is_transient, lock_error, session_ended};
+use super::unanswered::UnansweredCreates;
+use crate::time::Backoff;
+use crate::znode::{SessionId, ZnodePath, Zxid};
+
+pub(in crate::lock) use one_shot_watch::OneShotWatch;
+pub(in crate::lock) use own_node::{LastSeen, OwnNode};
+
+/// A listing of a parent's children.
+#[derive(Debug)]
+pub(in crate::lock) struct Listing {
+    pub(in crate::lock) names: Vec<String>,
+    /// The zxid of the transaction that created the parent.
+    pub(in crate::lock) parent_created: Zxid,
+    /// The watch that the listing has set, if it was to set one.
+    pub(in crate::lock) watch: Option<OneShotWatch>,
+}
+
+/// A node on which a watch was set.
+#[derive(Debug)]
+pub(in crate::lock) struct WatchedNode {
+    /// `None` where the node must not be read.
+    pub(in crate::lock) data: Option<Vec<u8>>,
+    pub(in crate::lock) stat: Stat,
+    pub(in crate::lock) watch: OneShotWatch,
+}
+
+/// The client as one attempt uses it. Its requests are never dropped half-way: each ends with its reply, or with the
+/// session. Only waits are cancelled.
+#[derive(Debug)]
+pub(in crate::lock) struct RetryingClient {
+    /// Only the requests of this type are sent with it: they delete what is an [`OwnNode`] and nothing else.
+    raw: Client,
+    pub(in crate::lock) meter: AttemptMeter,
+    /// The path of the lock, for errors.
+    pub(in crate::lock) lock: ZnodePath,
+    pub(in crate::lock) cancel: CancellationToken,
+    pub(in crate::lock) unanswered: UnansweredCreates,
+}
+
+impl RetryingClient {
+    /// The client as an attempt at the lock at `lock` uses it.
+    pub(in crate::lock) fn new(raw: Client, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
+        Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default() }
+    }
+
+    pub(in crate::lock) fn session(&self) -> SessionId {
+        SessionId(self.raw.session_id().0)
+    }
+
+    pub(in crate::lock) fn session_timeout(&self) -> Duration {
+        self.raw.session_timeout()
+    }
+
+    pub(in crate::lock) fn state_watcher(&self) -> StateWatcher {
+        self.raw.state_watcher()
+    }
+
+    /// Creates a node, once: after an error the caller finds out whether it was created.
+    pub(in crate::lock) async fn create(
+        &self,
+        path: &str,
+        data: &[u8],
+        options: &CreateOptions<'_>,
+    ) -> Result<(Stat, CreateSequence), Error> {
+        self.meter.request(RequestKind::Create);
+        self.raw.create(path, data, options).await
+    }
+
+    /// Lists a parent's children, once.
+    pub(in crate::lock) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
+        self.meter.request(RequestKind::List);
+        let (names, stat, watch) = if watched {
+            let (names, stat, fires) = self.raw.get_and_watch_children(parent.as_str()).await?;
+            let place = self.meter.place(|| WatchPlace::Children(parent.clone()));
+            (names, stat, Some(OneShotWatch::new(fires, &self.meter, place)))
+        } else {
+            let (names, stat) = self.raw.get_children(parent.as_str()).await?;
+            (names, stat, None)
+        };
+        Ok(Listing { names, parent_created: Zxid(stat.czxid), watch })
+    }
+
+    /// Lists a parent's children; `None` when there is no such parent.
+    pub(in crate::lock) async fn list(&self, parent: &ZnodePath, watched: bool) -> Result<Option<Listing>, LockError> {
+        let answer = self.until_answered(|| self.list_once(parent, watched)).await;
+        self.none_if_missing(answer, "list the children of", parent)
+    }
+
+    /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
+    pub(in crate::lock) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
+        let answer = self.in_sync(parent, || self.list_once(parent, false)).await;
+        Ok(self.none_if_missing(answer, "list the children of", parent)?.map(|listing| listing.names))
+    }
+
+    /// Reads a node; `None` when it is not there.
+    pub(in crate::lock) async fn read(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
+        let answer = self.until_answered(|| self.read_once(node)).await;
+        self.none_if_missing(answer, "read", node)
+    }
+
+    /// Reads a node, once.
+    async fn read_once(&self, node: &ZnodePath) -> Result<(Vec<u8>, Stat), Error> {
+        self.meter.request(RequestKind::Read);
+        self.raw.get_data(node.as_str()).await
+    }
+
+    /// Sends a request right behind one that has the server catch up with the leader, until both are answered or the session ends.
+    async fn in_sync<T, F>(&self, path: &ZnodePath, send: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let synced = || async {
+            self.meter.request(RequestKind::Sync);
+            let (synced, answer) = join(self.raw.sync(path.as_str()), send()).await;
+            synced.and(answer)
+        };
+        self.until_answered(synced).await
+    }
+
+    /// A node's stat, for which it need not be readable; `None` when it is not there.
+    pub(in crate::lock) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
+        let answer = self.until_answered(|| self.stat_once(node)).await;
+        answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
+    }
+
+    /// A node's stat after the server has caught up with the leader; `None` when it is not there.
+    pub(in crate::lock) async fn stat_in_sync(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
+        let answer = self.in_sync(node, || self.stat_once(node)).await;
+        answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
+    }
+
+    async fn stat_once(&self, node: &ZnodePath) -> Result<Option<Stat>, Error> {
+        self.meter.request(RequestKind::Read);
+        self.raw.check_stat(node.as_str()).await
+    }
+
+    /// Watches a node for its end or a change, and reads it. `None` when it is not there.
+    ///
+    /// A node that must not be read is polled every second: a watch could be set, but newer servers deliver no event of it.
+    pub(in crate::lock) async fn watch(&self, node: &ZnodePath) -> Result<Option<WatchedNode>, LockError> {
+        let answer = self.until_answered(|| self.watch_once(node)).await;
+        self.none_if_missing(answer, "watch", node)
+    }
+
+    async fn watch_once(&self, node: &ZnodePath) -> Result<WatchedNode, Error> {
+        self.meter.request(RequestKind::Read);
+        // Not `exists`: for a node that is gone it would set a watch that never fires.
+        match self.raw.get_and_watch_data(node.as_str()).await {
+            Ok((data, stat, watcher)) => {
+                let place = self.meter.place(|| WatchPlace::Node(node.clone()));
+                Ok(WatchedNode { data: Some(data), stat, watch: OneShotWatch::new(watcher, &self.meter, place) })
+            }
+            Err(Error::NoAuth) => {
+                let stat = self.stat_once(node).await?.ok_or(Error::NoNode)?;
+                let watch = OneShotWatch::polling(self.raw.clone(), node.clone(), Zxid(stat.czxid), &self.meter);
+                Ok(WatchedNode { data: None, stat, watch })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a request until it is answered or the session ends. What is sent while there is no connection waits for
+    /// the next one.
+    pub(in crate::lock) async fn until_answered<T, F>(&self, send: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut retries = Retries::default();
+        loop {
+            match send().await {
+                Err(error) if is_transient(&error) => retries.wait().await,
+                answer => return answer,
+            }
+        }
+    }
+
+    fn none_if_missing<T>(
+        &self,
+        answer: Result<T, Error>,
+        act: &'static str,
+        path: &ZnodePath,
+    ) -> Result<Option<T>, LockError> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Error::NoNode) => Ok(None),
+            Err(error) => Err(lock_error(error, &self.lock, act, path)),
+        }
+    }
+
+    /// Waits for a watch to fire, for a cancellation or for the end of the session.
+    pub(in crate::lock) async fn wait(&self, watch: &mut OneShotWatch) -> Result<EventType, NotAcquired> {
+        self.meter.note(|| LockActivity::Waits);
+        tokio::select! {
+            biased;
+            event = watch.fired() => self.node_event(&event),
+            () = self.cancel.cancelled() => Err(NotAcquired::Cancelled),
+        }
+    }
+
+    /// What has happened to the watched node; an error when the session has ended.
+    pub(in crate::lock) fn node_event(&self, event: &WatchedEvent) -> Result<EventType, NotAcquired> {
+        match event.event_type {
+            EventType::Session => Err(NotAcquired::Failed(session_ended(event.session_state, &self.lock))),
+            kind => Ok(kind),
+        }
+    }
+}
+
+/// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms to one second.
+#[derive(Debug)]
+pub(in crate::lock) struct Retries {
+    /// How many tries have failed so far.
+    pub(in crate::lock) failures: u32,
+    backoff: Backoff,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { failures: 0, backoff: Backoff::new(Duration::from_millis(10), Duration::from_secs(1)) }
+    }
+}
+
+impl Retries {
+    pub(in crate::lock) async fn wait(&mut self) {
+        if self.failures > 0 {
+            sleep(self.backoff.next_pause()).await;
+        }
+        self.failures = self.failures.saturating_add(1);
+    }
+}

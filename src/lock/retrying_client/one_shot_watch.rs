@@ -1,0 +1,94 @@
+//! A one-shot watch as an attempt waits for it.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::time::sleep;
+use zookeeper_client::{Client, EventType, OneshotWatcher, WatchedEvent};
+
+use super::super::activity::{LockActivity, RequestKind, WatchPlace};
+use super::super::cost::AttemptMeter;
+use crate::znode::{ZnodePath, Zxid};
+
+/// How often a node is checked that must not be read.
+const UNREADABLE_NODE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A one-shot watch, or the polling that replaces one.
+pub(in crate::lock) struct OneShotWatch {
+    event: BoxFuture<'static, WatchedEvent>,
+    meter: AttemptMeter,
+    /// Whether it is set at the server and its event has not come yet.
+    set: bool,
+    /// What it is set on, where somebody records that.
+    place: Option<WatchPlace>,
+}
+
+impl OneShotWatch {
+    pub(super) fn new(watcher: OneshotWatcher, meter: &AttemptMeter, place: Option<WatchPlace>) -> Self {
+        meter.note_watch(place.as_ref(), LockActivity::Watches);
+        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true, place }
+    }
+
+    /// Polls the node that this transaction created. Another one with its path is not that node.
+    pub(super) fn polling(client: Client, node: ZnodePath, created: Zxid, meter: &AttemptMeter) -> Self {
+        let counted = meter.clone();
+        let event = async move {
+            loop {
+                sleep(UNREADABLE_NODE_POLL_INTERVAL).await;
+                counted.request(RequestKind::Read);
+                match client.check_stat(node.as_str()).await {
+                    Ok(Some(stat)) if Zxid(stat.czxid) == created => {}
+                    Ok(_) => return WatchedEvent::new(EventType::NodeDeleted, node.as_str()),
+                    Err(_) if client.state().is_terminated() => return WatchedEvent::new_session(client.state()),
+                    Err(_) => {}
+                }
+            }
+        };
+        Self { event: Box::pin(event), meter: meter.clone(), set: false, place: None }
+    }
+
+    /// Waits for its event. Cancel safe. Must not be called again after it has given one.
+    pub(in crate::lock) async fn fired(&mut self) -> WatchedEvent {
+        poll_fn(|context| self.poll_fired(context)).await
+    }
+
+    /// Its event, if it has come. Must not be called again after it has given one.
+    pub(in crate::lock) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
+        let event = self.event.poll_unpin(context);
+        if let Poll::Ready(event) = &event {
+            self.note(event);
+        }
+        event
+    }
+
+    /// Takes its event if it has come already: then the watch need not be removed.
+    pub(in crate::lock) fn settle(&mut self) {
+        let _ = self.fired().now_or_never();
+    }
+
+    fn note(&mut self, event: &WatchedEvent) {
+        if self.set && event.event_type != EventType::Session {
+            self.meter.event(self.place.as_ref());
+        }
+        self.set = false;
+    }
+}
+
+impl std::fmt::Debug for OneShotWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+impl Drop for OneShotWatch {
+    fn drop(&mut self) {
+        if self.set {
+            // The client library removes it at the server, with a request.
+            self.meter.note_watch(self.place.as_ref(), LockActivity::Unwatches);
+            self.meter.request(RequestKind::RemoveWatch);
+        }
+    }
+}

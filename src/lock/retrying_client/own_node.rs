@@ -1,0 +1,106 @@
+//! The node that an attempt owns, and the only way to delete one.
+
+use zookeeper_client::{CreateOptions, Error, Stat};
+
+use super::super::LockError;
+use super::super::activity::RequestKind;
+use super::super::error::{is_transient, lock_error};
+use super::{Retries, RetryingClient};
+use crate::znode::{Sequence, ZnodePath, Zxid};
+
+/// A node that an attempt created. Path and czxid together are the node: when it is gone, another one may get its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lock) struct OwnNode {
+    pub(in crate::lock) path: ZnodePath,
+    /// `None` where the node is not a sequential one.
+    pub(in crate::lock) sequence: Option<Sequence>,
+    /// The zxid of the transaction that created it.
+    pub(in crate::lock) created: Zxid,
+    /// Whether another attempt may create a node with the same path once this one is gone. A path with the attempt's id never
+    /// returns. One with a number only returns when the parent is made anew.
+    pub(in crate::lock) path_returns: bool,
+}
+
+impl OwnNode {
+    /// Whether a stat that was read at its path is that of this node.
+    pub(in crate::lock) fn is(&self, stat: &Stat) -> bool {
+        Zxid(stat.czxid) == self.created
+    }
+}
+
+/// When a reply last showed the own node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lock) enum LastSeen {
+    /// The attempt has waited for nothing since.
+    JustNow,
+    /// Any time ago, without a lost connection since.
+    OnThisConnection,
+    /// Any time ago.
+    Before,
+}
+
+impl RetryingClient {
+    /// Deletes the own node. `false` when somebody else has deleted it before.
+    ///
+    /// ZooKeeper deletes by path. So where the path can be another's, the node is looked at before the deletion is sent, and
+    /// before it is sent again after a lost reply: the first one may have been carried out. After a lost connection the server
+    /// catches up with the leader first, since one that lags behind still shows a node that is gone. A deletion that arrives on
+    /// a connection whose session has moved to another server is refused by ZooKeeper.
+    ///
+    /// Cost: one request; one more to look, two after a lost connection.
+    pub(in crate::lock) async fn delete(&self, own: &OwnNode, mut seen: LastSeen) -> Result<bool, LockError> {
+        let mut retries = Retries::default();
+        loop {
+            let version = if own.path_returns && seen != LastSeen::JustNow {
+                let Some(version) = self.version_of(own, seen == LastSeen::Before).await? else { break };
+                Some(version)
+            } else {
+                None
+            };
+            self.meter.request(RequestKind::Delete);
+            match self.raw.delete(own.path.as_str(), version).await {
+                Ok(()) => {
+                    self.meter.gone(&own.path);
+                    return Ok(true);
+                }
+                Err(Error::NoNode) => break,
+                // Somebody has changed its data since it was looked at, or another node has its path.
+                Err(Error::BadVersion) => seen = LastSeen::OnThisConnection,
+                Err(error) if is_transient(&error) => {
+                    seen = LastSeen::Before;
+                    retries.wait().await;
+                }
+                Err(error) => return Err(lock_error(error, &self.lock, "delete", &own.path)),
+            }
+        }
+        self.meter.gone(&own.path);
+        // After a lost reply it was this attempt that has deleted it.
+        Ok(retries.failures > 0)
+    }
+
+    /// Whether the own node is there.
+    pub(in crate::lock) async fn has(&self, own: &OwnNode) -> Result<bool, LockError> {
+        Ok(self.version_of(own, false).await?.is_some())
+    }
+
+    /// The version of the own node's data; `None` when the node is gone.
+    pub(in crate::lock) async fn version_of(&self, own: &OwnNode, in_sync: bool) -> Result<Option<i32>, LockError> {
+        let stat = if in_sync { self.stat_in_sync(&own.path).await? } else { self.stat(&own.path).await? };
+        Ok(stat.filter(|stat| own.is(stat)).map(|stat| stat.version))
+    }
+
+    /// Creates a node and deletes the own one, in one transaction, once. With a version only if the data of the own one has it.
+    pub(in crate::lock) async fn replace_once(
+        &self,
+        own: &OwnNode,
+        version: Option<i32>,
+        (new, data, options): (&ZnodePath, &[u8], &CreateOptions<'_>),
+    ) -> Result<(), Error> {
+        let mut writes = self.raw.new_multi_writer();
+        writes.add_create(new.as_str(), data, options)?;
+        writes.add_delete(own.path.as_str(), version)?;
+        self.meter.request(RequestKind::Create);
+        writes.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! How long a session surely lives when its client hears nothing any more. Pure: the time is an argument.
+//!
+//! The servers end a session one timeout after the last message that they have got from its client. The client library
+//! (zookeeper-client 0.11, `Session::reset_timeout`) looks at its own clock every twentieth of the timeout. It sends a heartbeat when it
+//! has sent nothing for three twentieths, so its last message is at most four twentieths older than the last one that it has got. It
+//! gives the connection up when it has got nothing for eight twentieths, which it notices within one more. So when it still has a
+//! connection, the servers have got something in the last thirteen twentieths, and seven are left. The clock here counts six of them,
+//! from the last time at which the library had a connection: the last one is for a process that is late.
+//!
+//! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime) the library reads messages that came
+//! long before and takes them for new. So a pause is noticed by the clock's own ticks, and after one only the reply to a request that
+//! was sent since proves that the session lives.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use zookeeper_client::SessionState;
+
+/// How many ticks a session timeout has, as in the client library.
+const TICKS: u32 = 20;
+
+/// How many ticks a session surely lives after the last time at which its client had a connection.
+const TICKS_LEFT: u32 = 6;
+
+/// What a client knows of the life of its session.
+#[derive(Clone, Debug)]
+pub(super) struct SessionClock {
+    timeout: Duration,
+    connected: bool,
+    /// The last time at which the client had a connection and ran without a pause.
+    sound_at: Instant,
+    ticked_at: Instant,
+    /// When it ran again after a pause, until a reply proves that the session lives.
+    resumed_at: Option<Instant>,
+}
+
+impl SessionClock {
+    /// The clock of a session that has been heard of right now.
+    pub(super) fn new(timeout: Duration, state: SessionState, now: Instant) -> Self {
+        let connected = state != SessionState::Disconnected;
+        Self { timeout, connected, sound_at: now, ticked_at: now, resumed_at: None }
+    }
+
+    /// When the next tick is due.
+    pub(super) fn next_tick(&self) -> Instant {
+        self.ticked_at + self.tick_interval()
+    }
+
+    pub(super) fn tick(&mut self, now: Instant) {
+        if now - self.ticked_at > self.tick_interval() * 3 / 2 {
+            self.resumed_at = Some(now);
+        } else if self.connected && self.resumed_at.is_none() {
+            self.sound_at = now;
+        }
+        self.ticked_at = now;
+    }
+
+    /// The session's state has changed.
+    pub(super) fn changed(&mut self, state: SessionState, now: Instant) {
+        self.connected = state != SessionState::Disconnected;
+        if self.connected && self.resumed_at.is_none() {
+            self.sound_at = now;
+        }
+    }
+
+    /// Whether the process has been paused, and nothing has proved since that the session lives.
+    pub(super) fn needs_proof(&self) -> bool {
+        self.resumed_at.is_some()
+    }
+
+    /// A request that was sent at that time has been answered.
+    pub(super) fn proved(&mut self, sent_at: Instant) {
+        if self.resumed_at.is_some_and(|resumed| resumed <= sent_at) {
+            self.resumed_at = None;
+            self.sound_at = sent_at;
+        }
+    }
+
+    /// When the session must be presumed to have expired, unless something is heard before; `None` with a sound connection. After a
+    /// pause there is one tick for the proof.
+    pub(super) fn presumed_expired_at(&self) -> Option<Instant> {
+        let end = self.sound_at + self.tick_interval() * TICKS_LEFT;
+        match self.resumed_at {
+            _ if !self.connected => Some(end),
+            Some(resumed) => Some(end.max(resumed + self.tick_interval())),
+            None => None,
+        }
+    }
+
+    fn tick_interval(&self) -> Duration {
+        self.timeout / TICKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// A clock that has ticked every second for so many seconds.
+    fn ticked(start: Instant, seconds: u64) -> SessionClock {
+        let mut clock = SessionClock::new(TIMEOUT, SessionState::SyncConnected, start);
+        for second in 1..=seconds {
+            clock.tick(start + Duration::from_secs(second));
+        }
+        clock
+    }
+
+    #[test]
+    fn without_a_connection_a_session_is_presumed_to_live_for_three_tenths_from_when_there_was_one() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut clock = ticked(start, 5);
+        assert_eq!(clock.presumed_expired_at(), None);
+        clock.changed(SessionState::Disconnected, at(5_700));
+        assert_eq!(clock.presumed_expired_at(), Some(at(11_000)));
+        clock.tick(at(6_000));
+        assert_eq!(clock.presumed_expired_at(), Some(at(11_000)), "time goes on");
+        clock.changed(SessionState::SyncConnected, at(8_000));
+        assert_eq!(clock.presumed_expired_at(), None);
+        clock.changed(SessionState::Disconnected, at(8_100));
+        assert_eq!(clock.presumed_expired_at(), Some(at(14_000)));
+    }
+
+    #[test]
+    fn a_client_that_was_paused_has_one_tick_to_prove_its_session() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut clock = ticked(start, 5);
+        clock.tick(at(15_000));
+        assert!(clock.needs_proof());
+        assert_eq!(clock.presumed_expired_at(), Some(at(16_000)));
+        // An answer to what was sent before proves nothing.
+        clock.proved(at(4_000));
+        assert!(clock.needs_proof());
+        let mut cut_off = clock.clone();
+        cut_off.changed(SessionState::Disconnected, at(15_100));
+        assert_eq!(cut_off.presumed_expired_at(), Some(at(11_000)), "it is over");
+        // What the library takes for a connection is no proof either.
+        cut_off.changed(SessionState::SyncConnected, at(15_200));
+        assert!(cut_off.needs_proof());
+        clock.proved(at(15_010));
+        assert_eq!(clock.presumed_expired_at(), None);
+        clock.changed(SessionState::Disconnected, at(15_500));
+        assert_eq!(clock.presumed_expired_at(), Some(at(21_010)));
+    }
+
+    #[test]
+    fn a_short_pause_costs_no_proof_and_a_longer_one_leaves_what_was_sure_before() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut clock = ticked(start, 5);
+        clock.tick(at(6_400));
+        assert!(!clock.needs_proof());
+        clock.tick(at(8_000));
+        assert!(clock.needs_proof());
+        assert_eq!(clock.presumed_expired_at(), Some(at(12_400)));
+    }
+}
