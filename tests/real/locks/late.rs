@@ -1,15 +1,19 @@
-//! Requests that reach a server when their session has moved to another one.
+//! Requests that reach a server late: when their client has given their connection up.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope::lock::{Algorithm, Lock};
+use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use zookeeper_client::CreateMode;
 
 use super::fault_fixture::within;
-use super::fixture::held;
+use super::fixture::{delete, got, held, wait_for};
+use super::wire::{Counted, path};
 use crate::harness::ensemble::{Ensemble, MEMBERS};
 use crate::harness::relay::{Fault, Place, Relay, Then};
+use crate::harness::server::Server;
 use crate::harness::wait::eventually;
-use crate::harness::zk;
+use crate::harness::zk::{self, open};
 
 /// After a look at the node: the deletion reaches its server only when the relay resumes, and its reply is lost.
 const HELD_UP: [Fault; 1] = [Fault { place: Place::AfterRequest(2), then: Then::StallAndLose }];
@@ -48,4 +52,72 @@ async fn a_deletion_that_arrives_after_its_session_has_moved_spares_the_next_hol
         assert_eq!(own.czxid, next.token().0);
         next.release().await.expect("it was held all the while");
     }
+}
+
+/// The first create never reaches the server while its client waits for the reply.
+const LOST_CREATE: [Fault; 1] = [Fault { place: Place::BeforeRequest(1), then: Then::Cut }];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_behind_a_late_node_of_its_own_deletes_it_and_gets_its_turn() {
+    for (algorithm, naming, prefix) in [
+        (Algorithm::Herd, Naming::Curator, "lock-"),
+        (Algorithm::Chain, Naming::Curator, "lock-"),
+        (Algorithm::ChainAhead, Naming::Named("red".to_owned()), "red_lock_"),
+        (Algorithm::Herd, Naming::Named("red".to_owned()), "red_lock_"),
+        (Algorithm::Chain, Naming::Session, "lock-0x1-"),
+    ] {
+        let (counted, path) = (Counted::new().await, path().await);
+        let other = zk::connect(&Server::shared().connect_string()).await;
+        let join = async || {
+            let options = open(CreateMode::EphemeralSequential);
+            let (_, number) = other.create(&format!("{path}/{prefix}"), b"", &options).await.expect("a node");
+            format!("{path}/{prefix}{number}")
+        };
+        let head = join().await;
+        let (before, left) = (join().await, join().await);
+        delete(&other, &left).await;
+        let options = LockOptions::default().naming(naming.clone());
+        let lock = Lock::with(&counted.client, &path, algorithm, options).expect("a good path");
+        counted.relay.record();
+        counted.relay.arm(&LOST_CREATE);
+        let waiting = wait_for(&lock);
+        eventually("its watch", async || match counted.relay.recorded() {
+            log if log.iter().any(|passed| passed.is_watch_set()) => Ok(()),
+            log => Err(log),
+        })
+        .await;
+        assert!(counted.relay.disarm(), "{algorithm:?}");
+        let owner = counted.client.session_id().0;
+        let nodes = zk::tree(&other, &path).await.into_iter();
+        let own: Vec<String> = nodes.filter(|node| node.stat.ephemeral_owner == owner).map(|node| node.path).collect();
+        let (data, _) = counted.client.get_data(&own[0]).await.expect("its node");
+        // As a server does that receives the first create before the second one.
+        let late = own[0][..own[0].len() - 10].to_owned() + &left[left.len() - 10..];
+        counted.client.create(&late, &data, &open(CreateMode::Ephemeral)).await.expect("a node");
+        delete(&other, &before).await;
+        delete(&other, &head).await;
+        let guard = got(waiting).await;
+        assert_eq!((guard.path().as_str(), guard.is_lost()), (own[0].as_str(), None), "{algorithm:?} {naming:?}");
+        guard.release().await.expect("it was held");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_node_in_the_queue_of_a_semaphore_blocks_nobody_while_its_owner_holds_a_lease() {
+    let (counted, path) = (Counted::new().await, path().await);
+    let other = zk::connect(&Server::shared().connect_string()).await;
+    let two = Algorithm::Semaphore(NonZeroU32::new(2).expect("it is two"));
+    let [lock, next] = [&counted.client, &other].map(|client| Lock::new(client, &path, two).expect("a good path"));
+    // Its parents are there.
+    held(&next).await.release().await.expect("it was held");
+    counted.relay.arm(&LOST_CREATE);
+    let guard = held(&lock).await;
+    assert!(counted.relay.disarm());
+    let id = guard.path().name().split("-lease-").next().expect("a name").to_owned();
+    let late = format!("{path}/locks/{id}-lock-");
+    counted.client.create(&late, b"", &open(CreateMode::EphemeralSequential)).await.expect("a node");
+    let second = held(&next).await;
+    assert_eq!(guard.is_lost(), None);
+    second.release().await.expect("it was held");
+    guard.release().await.expect("it was held");
 }

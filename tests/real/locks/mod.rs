@@ -17,6 +17,7 @@ mod making;
 mod mixed;
 mod numbers;
 mod ours;
+mod partitions;
 mod queueing;
 mod recorded;
 mod replaced;

@@ -1,0 +1,158 @@
+//! A holder that hears nothing any more, or does not run, learns that its session may be over before the servers give the lock to
+//! another.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use lockscope::lock::{Algorithm, Lock, Loss};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+use zookeeper_client::Client;
+
+use super::fixture::{LockFixture, Relayed, held, wait_for};
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// A lock, its holder behind a relay, and a waiter that is not.
+struct Partition {
+    timeout: Duration,
+    relayed: Relayed,
+    other: Client,
+    lock: Lock,
+    next: Lock,
+    noise: String,
+}
+
+impl Partition {
+    async fn new(fixture: &LockFixture, timeout: Duration, name: &str) -> Self {
+        let (relayed, other) = (Relayed::new(fixture, timeout).await, fixture.client().await);
+        let (path, noise) = (format!("/{name}"), format!("/{name}-noise"));
+        zk::make(&other, [noise.clone()]).await;
+        let [lock, next] =
+            [&relayed.client, &other].map(|client| Lock::new(client, &path, Algorithm::Chain).expect("a good path"));
+        Self { timeout, relayed, other, lock, next, noise }
+    }
+
+    /// Lets the server send an event to the holder's client, which sends nothing for it.
+    async fn send_event(&self) {
+        let before = self.relayed.relay.events();
+        self.other.set_data(&self.noise, b"", None).await.expect("the node is there");
+        eventually("the event", async || match self.relayed.relay.events() {
+            events if events > before => Ok(()),
+            events => Err(events),
+        })
+        .await;
+    }
+
+    /// Cuts the holder off at that share of its timeout after its last request, right after an event. Gives by how much it learned
+    /// of it before the next one held, in seconds.
+    async fn margin(&self, share: f64) -> f64 {
+        let guard = held(&self.lock).await;
+        let next = wait_for(&self.next);
+        let lost = async {
+            assert_eq!(guard.lost().await, Loss::Expired);
+            Instant::now()
+        };
+        let granted = async {
+            let next = next.await.expect("no panic").expect("the lock");
+            let granted = Instant::now();
+            next.release().await.expect("it was held");
+            granted
+        };
+        let cut_off = async {
+            // The watch and its reading are the last that the client sends for itself.
+            let watch = self.relayed.client.get_and_watch_data(&self.noise).await.expect("the node is there");
+            sleep(self.timeout.mul_f64(share)).await;
+            self.send_event().await;
+            self.relayed.relay.pause();
+            watch
+        };
+        let (lost, granted, _) = tokio::join!(lost, granted, cut_off);
+        self.relayed.relay.resume();
+        let seconds = |late: Instant, early: Instant| (late - early).as_secs_f64();
+        if granted > lost { seconds(granted, lost) } else { -seconds(lost, granted) }
+    }
+}
+
+/// The least margin of sessions with that timeout, in shares of it. The last heartbeat before the partition is as old as it can be at
+/// one of the moments.
+async fn least_margin(seconds: u64) -> f64 {
+    let (fixture, timeout) = (LockFixture::new().await, Duration::from_secs(seconds));
+    let margins = join_all([0.02, 0.13, 0.14, 0.15, 0.16, 0.17, 0.18, 0.19].map(async |share: f64| {
+        let partition = Partition::new(&fixture, timeout, &format!("at-{share}")).await;
+        partition.margin(share).await / timeout.as_secs_f64()
+    }));
+    let least = margins.await.into_iter().fold(f64::INFINITY, f64::min);
+    println!("session of {seconds} s: the holder knows at least {least:.3} timeouts before the next one holds");
+    least
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_in_a_partition_learns_of_it_before_the_next_one_holds() {
+    for least in join_all([4, 20].map(least_margin)).await {
+        assert!(least > 0.0, "{least}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes 90 seconds: the same with sessions of every length"]
+async fn a_holder_in_a_partition_learns_of_it_in_time_with_any_session() {
+    for least in join_all([4, 6, 10, 20, 40, 60].map(least_margin)).await {
+        assert!(least > 0.0, "{least}");
+    }
+}
+
+/// Holds the lock in a runtime of its own, which does not run for that long once it is told to begin. Gives how long after that the
+/// holder learned of its loss.
+fn hold_and_stand_still(
+    (lock, stands_still): (Lock, Duration),
+    holds: oneshot::Sender<()>,
+    begin: oneshot::Receiver<()>,
+) -> impl Future<Output = Duration> {
+    async move {
+        let guard = held(&lock).await;
+        let lost = tokio::spawn(async move {
+            assert_eq!(guard.lost().await, Loss::Expired);
+            Instant::now()
+        });
+        // A while for the heartbeats to begin.
+        sleep(Duration::from_millis(500)).await;
+        holds.send(()).expect("the test waits");
+        begin.await.expect("the test says so");
+        std::thread::sleep(stands_still);
+        let runs_again = Instant::now();
+        lost.await.expect("no panic").saturating_duration_since(runs_again)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_that_did_not_run_during_a_partition_learns_of_it_at_once() {
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    let fixture = LockFixture::new().await;
+    let server = fixture.connect.clone();
+    let relay = crate::harness::relay::Relay::start(server.split_once('/').expect("a chroot").0).await;
+    let connect = format!("{}/{}", relay.connect_string(), server.split_once('/').expect("a chroot").1);
+    let (holds, held) = oneshot::channel();
+    let (begin, begins) = oneshot::channel();
+    let holder = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let client = zk::connect_within(&connect, TIMEOUT).await;
+            let watch = client.get_and_watch_data("/").await.expect("the root is there");
+            let lock = Lock::new(&client, "/paused", Algorithm::Chain).expect("a good path");
+            let late = hold_and_stand_still((lock, TIMEOUT.mul_f64(0.9)), holds, begins).await;
+            drop(watch);
+            late
+        })
+    });
+    held.await.expect("it holds");
+    begin.send(()).expect("it waits");
+    // This comes while it does not run, and looks new when it runs again.
+    let events = relay.events();
+    fixture.client().await.set_data("/", b"", None).await.expect("the root is there");
+    eventually("the event", async || if relay.events() > events { Ok(()) } else { Err(()) }).await;
+    relay.pause();
+    let late = tokio::task::spawn_blocking(|| holder.join()).await.expect("no panic").expect("no panic");
+    println!("the holder learned of it {late:?} after it ran again, with a session of {TIMEOUT:?}");
+    assert!(late < TIMEOUT / 8, "{late:?}");
+}
