@@ -1,5 +1,9 @@
 //! A slab as a list of its slots, so that what is read from a file never takes more memory than the file pays for.
 
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
 
@@ -11,6 +15,28 @@ pub fn serialize<T: Serialize, S: Serializer>(slab: &Slab<T>, serializer: S) -> 
 
 /// Reads what [`serialize`] wrote.
 pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Slab<T>, D::Error> {
-    let slots: Vec<Option<T>> = Vec::deserialize(deserializer)?;
-    Ok(slots.into_iter().enumerate().filter_map(|(slot, value)| Some((slot, value?))).collect())
+    deserializer.deserialize_seq(SlotVisitor(PhantomData))
+}
+
+struct SlotVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for SlotVisitor<T> {
+    type Value = Slab<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of slots")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Slab<T>, A::Error> {
+        let mut failure = None;
+        // Each goes to its place at once: a list of all of them would take as much memory again.
+        let slots = std::iter::from_fn(|| {
+            seq.next_element::<Option<T>>().unwrap_or_else(|error| {
+                failure = Some(error);
+                None
+            })
+        });
+        let slab = slots.enumerate().filter_map(|(slot, value)| Some((slot, value?))).collect();
+        failure.map_or(Ok(slab), Err)
+    }
 }

@@ -128,6 +128,9 @@ impl BatchWriter {
     fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
         while let Some(batch) = self.unwritten.first() {
             let has_ended = batch.ends;
+            if !batch.can_be_read() {
+                return Err(StoreError::TooManyLocks(self.store.path().to_owned()));
+            }
             self.store.sql(|_| batch.pack())?;
             self.space.make_room(&mut self.store, batch.bytes())?;
             let mut written = add(&mut self.store, self.place, &mut self.table_writer, batch);

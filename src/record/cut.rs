@@ -16,6 +16,7 @@ use super::batch_recorder::BatchRecorder;
 use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
 use super::entry::Entry;
+use super::past::WholeSegment;
 use super::store::StoreError;
 use super::tables::{TableExcerpt, TableRecorder};
 use super::{Damage, Past, RecordOptions, RecordedState, SegmentInfo, TimedEntry};
@@ -110,6 +111,7 @@ pub fn cut(
         heard_of,
         written: None,
         last: None,
+        memory: 0,
         flushed_at: Timestamp(i64::MIN),
         damaged: Vec::new(),
     };
@@ -117,6 +119,9 @@ pub fn cut(
     file.put().map_err(of_file)?;
     Ok(damaged)
 }
+
+/// Of so many sessions and nodes it is remembered that they are mentioned: what was remembered of others is forgotten.
+const MAX_HEARD_OF: usize = 4 << 20;
 
 /// Whom the entries of the excerpt mention: what was remembered of them before belongs to it.
 #[derive(Debug, Default)]
@@ -149,22 +154,29 @@ impl HeardOf {
     fn hear(&mut self, entry: &Entry<'_>) {
         let Entry::Change(change) = entry else { return };
         match &**change {
-            Change::Seen { node, .. } => {
+            Change::Seen { node, .. } if self.nodes.len() < MAX_HEARD_OF => {
                 self.sessions.extend(node.stat.ephemeral_owner);
                 self.nodes.insert(node.stat.czxid);
             }
-            Change::Surveyed { view } => self.sessions.extend(view.sessions()),
+            Change::Surveyed { view } if self.sessions.len() < MAX_HEARD_OF => self.sessions.extend(view.sessions()),
             _ => {}
         }
     }
 
-    /// Has a state forget all others.
-    fn keep(&self, state: &mut RecordedState) {
+    /// A state without all others, and without data where that is not wanted.
+    fn known(&self, mut state: RecordedState, with_data: bool) -> RecordedState {
         let shown: FxHashSet<SessionId> = state.table.view().sessions().collect();
         let session_stays = |session| self.sessions.contains(&session) || shown.contains(&session);
         state.table.forget_gone(session_stays, |created_by| self.nodes.contains(&created_by));
+        if !with_data {
+            state.table.forget_data();
+        }
+        state
     }
 }
+
+/// The state that a segment begins with, where it was not known, and its entries.
+type ReadPart = (Option<RecordedState>, Vec<TimedEntry>);
 
 /// What was written of the excerpt so far.
 struct Written {
@@ -186,6 +198,8 @@ struct Cutter<'a> {
     written: Option<Written>,
     /// The segment before, if it was read.
     last: Option<SegmentInfo>,
+    /// What the state takes of the memory at most, in bytes.
+    memory: u64,
     flushed_at: Timestamp,
     damaged: Vec<DamagedSegment>,
 }
@@ -223,9 +237,7 @@ impl Cutter<'_> {
     /// Takes over what a segment has of the time.
     fn segment(&mut self, segment: &SegmentInfo) -> Result<Result<(), Damage>, CutError> {
         let goes_on = self.last.is_some_and(|last| last.run == segment.run);
-        let keyframe = if goes_on { Ok(None) } else { self.past.keyframe(segment.id)?.map(Some) };
-        let entries = self.past.entries(segment)?;
-        let (keyframe, entries) = match keyframe.and_then(|state| Ok((state, entries?))) {
+        let (keyframe, entries) = match self.read(segment, goes_on)? {
             Ok(read) => read,
             Err(damage) => return Ok(Err(damage)),
         };
@@ -245,14 +257,41 @@ impl Cutter<'_> {
         Ok(Ok(()))
     }
 
+    /// Reads a segment, with its keyframe where the state before it is not known. Where the state has been added to for long, it is read
+    /// again: it takes less than all that was ever added to it, and how much less, the keyframe shows.
+    fn read(&mut self, segment: &SegmentInfo, goes_on: bool) -> Result<Result<ReadPart, Damage>, CutError> {
+        if goes_on {
+            match self.past.measured_entries(segment, self.memory)? {
+                Ok((entries, memory)) => {
+                    self.memory = memory;
+                    return Ok(Ok((None, entries)));
+                }
+                Err(Damage::TooLarge) => {}
+                Err(damage) => return Ok(Err(damage)),
+            }
+        }
+        let WholeSegment { state, entries, memory } = match self.past.whole_segment(segment)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        self.memory = memory;
+        match &mut self.written {
+            Some(written) if goes_on => {
+                // What was found is recorded, and stays as it is.
+                written.state.table = self.heard_of.known(state, self.options.with_data).table;
+                Ok(Ok((None, entries)))
+            }
+            _ => Ok(Ok((Some(state), entries))),
+        }
+    }
+
     /// Begins with a state, or goes on with it after something that is missing.
-    fn begin(&mut self, segment: &SegmentInfo, mut state: RecordedState) -> Result<(), CutError> {
+    fn begin(&mut self, segment: &SegmentInfo, state: RecordedState) -> Result<(), CutError> {
         let CutOptions { from, to, with_data } = self.options;
         let at = segment.from.max(from);
         let connect = self.past.connect(segment.run)?;
-        self.heard_of.keep(&mut state);
+        let mut state = self.heard_of.known(state, with_data);
         if !with_data {
-            state.table.forget_data();
             // What was found names clients as their data did.
             state.diagnosis.examine(&state.table, at);
         }

@@ -9,8 +9,8 @@ pub enum Damage {
     /// The part of the file in which it lies is damaged.
     #[error("the part of the file in which it lies is damaged")]
     Pages,
-    /// It unpacks to more than anything that was ever recorded.
-    #[error("it is larger than any recording can be")]
+    /// It takes more memory than anything that is recorded does.
+    #[error("it says more than any recording does, and would fill the memory")]
     TooLarge,
     /// It has no state to begin with, or one whose parts contradict each other.
     #[error("the state that it begins with cannot be read")]

@@ -1,11 +1,12 @@
-//! Bytes of the file, compressed: each piece shows by itself whether it is whole.
+//! Bytes of the file, compressed: each piece shows by itself whether it is whole. Who reads a
+//! recording unpacks them as they are [decoded](super::decode).
 
 use std::io::{self, Read, Write};
 
 use super::Damage;
 
-/// More than this is never unpacked from one piece, in bytes: whoever sends a recording must not fill the memory of who reads it.
-pub(super) const MAX_UNPACKED: u64 = 1 << 30;
+/// More than this is never unpacked as a whole, in bytes: twice what a segment has when it ends.
+const MAX_UNPACKED: u64 = 64 << 20;
 
 /// zstd's own default: a higher level costs several times as much and saves a tenth.
 const LEVEL: i32 = 3;
@@ -19,7 +20,7 @@ pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The bytes that were compressed.
+/// The bytes that were compressed, of a piece that this program just wrote.
 pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| Damage::Checksum)?;

@@ -6,16 +6,19 @@
 //! The file is a `SQLite` database. The stream lies in compressed *segments*, each with a *keyframe*: the whole state at its beginning. To show
 //! a moment, one keyframe is read and the entries after it are played.
 //!
-//! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped.
+//! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped. What is read of it
+//! takes a bounded part of the memory, whatever it says: [`memory`] has the bounds, and the recorder keeps within them.
 
 mod batch_recorder;
 mod batch_writer;
 mod bounds;
 mod cut;
 mod damage;
+mod decode;
 mod entry;
 mod frame;
 pub mod history;
+mod memory;
 mod overview;
 mod past;
 mod past_time;
@@ -23,6 +26,7 @@ mod playback;
 mod read_segment;
 mod recorder;
 mod recording_clock;
+mod row_memory;
 mod schema;
 mod segment;
 mod state;

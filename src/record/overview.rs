@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::history::{self, PastGap};
 use super::past::Past;
+use super::row_memory::RowMemory;
 use super::store::StoreError;
 use crate::diagnose::Severity;
 use crate::znode::Timestamp;
@@ -53,7 +54,9 @@ impl Past {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         self.store.sql(|sql| {
             let mut query = sql.prepare_cached(query)?;
+            let memory = RowMemory::default();
             let rows = query.query_map([most], |row| {
+                memory.take(row)?;
                 let id: String = row.get(1)?;
                 Ok((Timestamp(row.get(0)?), severity(&id), row.get(2)?))
             })?;

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::types::{FromSqlError, Type};
+use rusqlite::{ErrorCode, OptionalExtension, params};
 
-use super::entry::{self, Chunk, TimedEntry};
+use super::decode::Budget;
+use super::entry::{EntryReader, TimedEntry};
+use super::memory::MAX_SEGMENT;
 use super::store::{self, Store, StoreError};
-use super::{Damage, RecordedState, frame};
+use super::{Damage, RecordedState};
 use crate::znode::Timestamp;
 
 /// A piece of the stream.
@@ -22,6 +25,17 @@ pub struct SegmentInfo {
     pub until: Timestamp,
     /// How many entries it has.
     pub entries: u64,
+}
+
+/// A segment as it was read.
+#[derive(Debug)]
+pub(super) struct WholeSegment {
+    /// The state before its first entry.
+    pub state: RecordedState,
+    /// Its entries, in order.
+    pub entries: Vec<TimedEntry>,
+    /// What the state takes of the memory once they are played, in bytes.
+    pub memory: u64,
 }
 
 /// A recording that is read. It may be written meanwhile.
@@ -124,37 +138,77 @@ impl Past {
 
     /// The state before the first entry of a segment.
     pub fn keyframe(&mut self, segment: i64) -> Result<Result<RecordedState, Damage>, StoreError> {
+        Ok(self.measured_keyframe(segment)?.map(|(state, _)| state))
+    }
+
+    /// The same, and what it takes of the memory, in bytes.
+    pub(super) fn measured_keyframe(
+        &mut self,
+        segment: i64,
+    ) -> Result<Result<(RecordedState, u64), Damage>, StoreError> {
         let query = "SELECT state FROM keyframe WHERE segment = ?1";
-        let packed: Result<Option<Vec<u8>>, Damage> = self.store.sql(|sql| {
-            readable(
-                sql.prepare_cached(query).and_then(|mut query| query.query_row([segment], |row| row.get(0)).optional()),
-            )
-        })?;
-        Ok(packed.and_then(|packed| RecordedState::read(&packed.ok_or(Damage::Keyframe)?)))
+        self.store.sql(|sql| {
+            readable(sql.prepare_cached(query).and_then(|mut query| {
+                let mut rows = query.query([segment])?;
+                let Some(row) = rows.next()? else { return Ok(Err(Damage::Keyframe)) };
+                Ok(RecordedState::read(blob(row)?))
+            }))
+        })
+    }
+
+    /// A segment from its keyframe on.
+    pub(super) fn whole_segment(&mut self, segment: &SegmentInfo) -> Result<Result<WholeSegment, Damage>, StoreError> {
+        let (state, memory) = match self.measured_keyframe(segment.id)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        Ok(self.measured_entries(segment, memory)?.map(|(entries, memory)| WholeSegment { state, entries, memory }))
     }
 
     /// The entries of a segment, in order.
     pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Result<Vec<TimedEntry>, Damage>, StoreError> {
+        Ok(self.measured_entries(segment, 0)?.map(|(entries, _)| entries))
+    }
+
+    /// The same, and what the state takes of the memory once they are played: now it takes `state` bytes. Too much for both is damage.
+    pub(super) fn measured_entries(
+        &mut self,
+        segment: &SegmentInfo,
+        state: u64,
+    ) -> Result<Result<(Vec<TimedEntry>, u64), Damage>, StoreError> {
+        let budget = Budget::new(MAX_SEGMENT.saturating_sub(state));
+        let mut reader = EntryReader::new(segment.from, segment.entries, &budget);
         let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
-        let chunks: Result<Vec<Vec<u8>>, Damage> = self.store.sql(|sql| {
+        let read = self.store.sql(|sql| {
             readable(sql.prepare_cached(query).and_then(|mut query| {
-                query.query_map(params![segment.id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
+                let mut rows = query.query(params![segment.id])?;
+                while let Some(row) = rows.next()? {
+                    if let Err(damage) = reader.chunk(blob(row)?) {
+                        return Ok(Err(damage));
+                    }
+                }
+                Ok(Ok(()))
             }))
         })?;
-        Ok(chunks.and_then(|chunks| {
-            let unpack = |chunk: &Vec<u8>| frame::unpack(chunk).and_then(|bytes| Chunk::from_bytes(&bytes));
-            let chunks: Vec<Chunk> = chunks.iter().map(unpack).collect::<Result<_, Damage>>()?;
-            let entries = entry::read(&chunks, segment.from)?;
+        Ok(read.and_then(|()| {
+            let entries = reader.entries();
             // One chunk or more may be missing.
-            if (entries.len() as u64) < segment.entries { Err(Damage::Entries) } else { Ok(entries) }
+            let is_whole = entries.len() as u64 >= segment.entries;
+            if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries) }
         }))
     }
 }
 
+fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
+    let wrong = |error: FromSqlError| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error.into());
+    row.get_ref(0)?.as_blob().map_err(wrong)
+}
+
 /// Tells what is damaged of one segment from what hinders reading at all.
-fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, Damage>> {
+fn readable<T>(read: rusqlite::Result<Result<T, Damage>>) -> rusqlite::Result<Result<T, Damage>> {
     match read {
-        Ok(read) => Ok(Ok(read)),
+        Ok(read) => Ok(read),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => Ok(Err(Damage::TooLarge)),
         Err(error) if store::is_damage(&error) => Ok(Err(Damage::Pages)),
         Err(error) => Err(error),
     }

@@ -1,9 +1,10 @@
 //! Plays a recording from a moment on, entry by entry, over the ends of its segments.
 
 use super::entry::TimedEntry;
+use super::past::WholeSegment;
 use super::store::StoreError;
 use super::{Damage, Entry, Past, Played, RecordedState, SegmentInfo};
-use crate::queue::Change;
+use crate::queue::{Change, LockTable};
 use crate::znode::Timestamp;
 
 /// What comes next in a recording.
@@ -44,6 +45,8 @@ pub struct Playback {
     /// How many were played.
     played: usize,
     state: RecordedState,
+    /// What the state takes of the memory at most, once the entries are played, in bytes.
+    memory: u64,
     /// The last moment before a damaged segment, until one was read that is not.
     broken_since: Option<Timestamp>,
 }
@@ -70,11 +73,9 @@ impl Playback {
     }
 
     fn read(mut past: Past, segment: SegmentInfo) -> Result<Result<Self, Damage>, StoreError> {
-        let (keyframe, entries) = (past.keyframe(segment.id)?, past.entries(&segment)?);
-        Ok(keyframe.and_then(|state| {
-            let mut left = entries?;
-            left.reverse();
-            Ok(Self { past, segment, left, played: 0, state, broken_since: None })
+        Ok(past.whole_segment(&segment)?.map(|WholeSegment { state, mut entries, memory }| {
+            entries.reverse();
+            Self { past, segment, left: entries, played: 0, state, memory, broken_since: None }
         }))
     }
 
@@ -120,15 +121,30 @@ impl Playback {
     /// Goes to the beginning of another segment. Where it goes on from the one before, nothing is to be said of that.
     fn enter(&mut self, next: SegmentInfo) -> Result<Option<PlaybackStep>, StoreError> {
         let goes_on = self.segment.run == next.run && self.broken_since.is_none();
-        let keyframe = if goes_on { Ok(None) } else { self.past.keyframe(next.id)?.map(Some) };
-        let entries = self.past.entries(&next)?;
         let before = std::mem::replace(&mut self.segment, next);
         (self.left, self.played) = (Vec::new(), 0);
-        match keyframe.and_then(|state| Ok((state, entries?))) {
-            Ok((state, entries)) => {
-                self.left = entries.into_iter().rev().collect();
-                let Some(state) = state else { return Ok(None) };
-                self.state = state;
+        let read = if goes_on { Some(self.past.measured_entries(&next, self.memory)?) } else { None };
+        let read = match read {
+            Some(Ok((entries, memory))) => {
+                (self.left, self.memory) = (entries, memory);
+                self.left.reverse();
+                return Ok(None);
+            }
+            Some(Err(damage)) if damage != Damage::TooLarge => Err(damage),
+            // The state that is played takes less than all that was ever added to it: how much less, the keyframe shows. It is the same.
+            Some(Err(_)) | None => {
+                // Two of the largest states at once are more than is read.
+                self.state = RecordedState::new(LockTable::new([]), *self.state.diagnosis.thresholds());
+                self.past.whole_segment(&next)?
+            }
+        };
+        match read {
+            Ok(WholeSegment { state, entries, memory }) => {
+                (self.state, self.left, self.memory) = (state, entries, memory);
+                self.left.reverse();
+                if goes_on {
+                    return Ok(None);
+                }
                 // A clock that was set back made the gap negative.
                 let from = self.broken_since.take().unwrap_or(before.until);
                 Ok(Some(PlaybackStep::Gap { from, until: next.from }))
@@ -158,8 +174,9 @@ impl Playback {
             return Ok(());
         }
         self.segment = segment;
-        if let Ok(entries) = self.past.entries(&segment)? {
-            self.left = entries.into_iter().skip(self.played).rev().collect();
+        if let Ok(mut entries) = self.past.entries(&segment)? {
+            self.left = entries.split_off(self.played.min(entries.len()));
+            self.left.reverse();
         }
         Ok(())
     }

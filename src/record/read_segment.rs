@@ -10,10 +10,15 @@ const STATE_INTERVAL: usize = 1_024;
 /// All states that are kept have so many contenders together at most, so that they fit into the memory.
 const MAX_KEPT_CONTENDERS: usize = 500_000;
 
+/// The same in bytes, as [decoded](super::decode): of the largest states one is kept.
+const MAX_KEPT_MEMORY: u64 = 128 << 20;
+
 /// A segment with all that happened in it.
 #[derive(Debug)]
 pub struct ReadSegment {
     info: SegmentInfo,
+    /// What its keyframe and its entries take of the memory, in bytes.
+    memory: u64,
     entries: Vec<TimedEntry>,
     /// States, each with the number of entries before it; the first is that before all entries.
     states: Vec<(usize, RecordedState)>,
@@ -24,12 +29,25 @@ pub struct ReadSegment {
 impl ReadSegment {
     /// Reads a segment and plays it once. Blocks the thread as long as the disk does.
     pub fn read(past: &mut Past, info: SegmentInfo) -> Result<Result<Self, Damage>, StoreError> {
-        let (keyframe, entries) = (past.keyframe(info.id)?, past.entries(&info)?);
-        Ok(keyframe.and_then(|keyframe| Ok(Self::new(info, keyframe, entries?))))
+        let (keyframe, before) = match past.measured_keyframe(info.id)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        Ok(past.measured_entries(&info, before)?.map(|(entries, memory)| {
+            let fitting = usize::try_from(MAX_KEPT_MEMORY / before.max(1)).unwrap_or(usize::MAX);
+            Self::new(info, keyframe, entries, memory, fitting)
+        }))
     }
 
-    fn new(info: SegmentInfo, keyframe: RecordedState, entries: Vec<TimedEntry>) -> Self {
-        let most_states = (MAX_KEPT_CONTENDERS / keyframe.table.contender_count().max(1)).max(1);
+    /// One of which at most so many states are kept.
+    fn new(
+        info: SegmentInfo,
+        keyframe: RecordedState,
+        entries: Vec<TimedEntry>,
+        memory: u64,
+        most_states: usize,
+    ) -> Self {
+        let most_states = (MAX_KEPT_CONTENDERS / keyframe.table.contender_count().max(1)).min(most_states).max(1);
         let interval = STATE_INTERVAL.max(entries.len().div_ceil(most_states));
         let (mut states, mut events) = (Vec::new(), Vec::new());
         let mut state = keyframe;
@@ -55,7 +73,12 @@ impl ReadSegment {
         if states.is_empty() {
             states.push((0, state));
         }
-        Self { info, entries, states, events }
+        Self { info, memory, entries, states, events }
+    }
+
+    /// What it takes of the memory at least, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// Which segment it is, as of when it was read.

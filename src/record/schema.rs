@@ -1,7 +1,10 @@
 //! What is in the file of a recording.
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 
+use super::memory::MAX_VALUE;
 use super::tables;
 
 /// Marks a `SQLite` file as a recording: `lksc`, as bytes of a number.
@@ -64,6 +67,16 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
+}
+
+/// Settings of every connection to a file: what others put into it runs nothing when it is read or written, and no value fills the memory.
+pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA trusted_schema = OFF")?;
+    // A view in the place of a table could make rows without an end.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    Ok(())
 }
 
 /// Makes what an older version did not make.

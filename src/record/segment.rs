@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::entry::{Chunk, Entry, EntryWriter};
+use super::memory::MAX_RECORDED_ENTRIES;
 use crate::znode::Timestamp;
 
 /// Of very many contenders the keyframe is large, and a segment has so many entries for each of them.
 const ENTRIES_PER_CONTENDER: u64 = 2;
 
-/// When a segment ends: as soon as one of these is reached.
+/// When a segment ends: as soon as one of these is reached, or as much as [its reader](super::memory) may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentBounds {
     /// To show a moment, so many entries are played at most; more where there are very many contenders.
@@ -49,7 +50,8 @@ impl GrowingSegment {
     pub fn is_full(&self, now: Timestamp) -> bool {
         let SegmentBounds { entries, bytes, age } = self.bounds;
         let all_bytes = self.written + self.writer.chunk_len() as u64;
-        self.entries >= entries || all_bytes >= bytes || now.since(self.from) >= age
+        let fills_memory = self.writer.memory() >= MAX_RECORDED_ENTRIES;
+        self.entries >= entries || all_bytes >= bytes || fills_memory || now.since(self.from) >= age
     }
 
     /// Adds an entry, which is not older than the last one.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Damage;
-use super::frame;
+use super::decode::{self, Budget, Decoder};
+use super::memory::{MAX_GROWTH, MAX_STATE};
 use crate::diagnose::{Diagnosis, FindingChanges, Thresholds};
 use crate::queue::{Happening, LockTable};
 use crate::recipe::OwnRecipe;
@@ -46,18 +47,26 @@ impl RecordedState {
         }
     }
 
-    /// Reads what [`write()`] wrote. Names are read by the recipes that they were recorded with, whatever the config file says now.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
-        let unpacked = frame::unpack(bytes)?;
-        let (state, rest) = postcard::take_from_bytes::<Self>(&unpacked).map_err(|_| Damage::Keyframe)?;
-        let recipes: Vec<OwnRecipe> = postcard::from_bytes(rest).map_err(|_| Damage::Keyframe)?;
+    /// Reads what [`write()`] wrote, compressed. Names are read by the recipes that they were recorded with, whatever the config file says
+    /// now. Answers what it takes of the memory, too, in bytes.
+    pub(super) fn read(packed: &[u8]) -> Result<(Self, u64), Damage> {
+        let (budget, mut decoder) = (Budget::new(MAX_STATE), Decoder::new(packed)?);
+        let state: Self = decoder.next(&budget, Damage::Keyframe)?;
+        let recipes: Vec<OwnRecipe> = decoder.next(&budget, Damage::Keyframe)?;
+        decoder.finish(Damage::Keyframe)?;
         let mut state = Self { table: state.table.with_recipes(&recipes), ..state };
         if !state.table.is_consistent() {
             return Err(Damage::Keyframe);
         }
         state.table.recount();
-        Ok(state)
+        Ok((state, MAX_STATE - budget.left()))
     }
+}
+
+/// Whether a state that [`write()`] wrote can be read again: it takes as much memory as a keyframe may.
+pub(super) fn is_readable(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
+        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>)>(bytes, MAX_STATE).is_some()
 }
 
 /// The state as bytes that are not compressed yet.

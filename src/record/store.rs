@@ -9,6 +9,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
+use super::memory::MAX_ROWS;
+use super::row_memory::RowMemory;
 use super::schema;
 use crate::files::{self, FileError, Sensitivity};
 
@@ -61,6 +63,12 @@ pub enum StoreError {
     /// What was written last lies beside it, and cannot be read there.
     #[error("{} was not closed, and what was written last lies beside it, where nothing can be written: copy it with {}-wal to a folder that can be written", .0.display(), .0.display())]
     NotClosed(PathBuf),
+    /// The locks are more than a keyframe holds.
+    #[error("{}: the locks and their contenders are more than a recording holds, which is more than 100,000: record fewer of them (--root)", .0.display())]
+    TooManyLocks(PathBuf),
+    /// What was asked for is more than is read at once.
+    #[error("{}: what is to be read takes more than {} MiB of memory: name a shorter time, or fewer rows", .0.display(), MAX_ROWS >> 20)]
+    TooManyRows(PathBuf),
     /// There is no room for it.
     #[error("{}: there is no room for {bytes} more bytes: make room, or allow more (--max-size, --past-memory)", path.display())]
     NoRoom {
@@ -160,8 +168,7 @@ impl Store {
         let of_sqlite = |error| StoreError::Sqlite { path: path.to_owned(), error };
         let connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(of_sqlite)?;
-        // What others put into a file must not run anything when it is read.
-        connection.execute_batch("PRAGMA trusted_schema = OFF").map_err(of_sqlite)?;
+        schema::distrust(&connection).map_err(of_sqlite)?;
         let connection = Arc::new(Mutex::new(connection));
         Ok(Self { connection, path: path.to_owned(), in_memory: false, _lock: lock })
     }
@@ -203,7 +210,11 @@ impl Store {
 impl StoreError {
     fn of(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
-        if is_damage(&error) { Self::Damaged { path, error } } else { Self::Sqlite { path, error } }
+        match error {
+            error if RowMemory::is_exceeded(&error) => Self::TooManyRows(path),
+            error if is_damage(&error) => Self::Damaged { path, error },
+            error => Self::Sqlite { path, error },
+        }
     }
 
     /// Whether a disk that cannot be written would explain it.
@@ -243,7 +254,7 @@ impl StoreError {
 /// Whether the file does not hold what was written into it.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig))
         || matches!(
             error,
             FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)

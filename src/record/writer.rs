@@ -6,6 +6,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::entry::Chunk;
 use super::frame;
+use super::state;
 use super::tables::TableRows;
 use crate::znode::Timestamp;
 
@@ -32,6 +33,11 @@ impl Batch {
     /// Rows that belong to no part of the stream.
     pub(super) fn of_rows(rows: TableRows, until: Timestamp) -> Self {
         Self { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false }
+    }
+
+    /// Whether the state that it begins with fits into the memory of who reads it. To be asked before it is compressed.
+    pub(super) fn can_be_read(&self) -> bool {
+        self.is_packed || self.begins.as_ref().is_none_or(|start| state::is_readable(&start.state))
     }
 
     /// Compresses it, once.

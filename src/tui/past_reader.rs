@@ -25,6 +25,9 @@ const MAX_SEARCHED: usize = 64;
 /// Segments that are kept as they were read.
 const MAX_READ: usize = 2;
 
+/// A segment that takes more than this of the memory is let go before another one is read, in bytes.
+const MAX_READ_MEMORY: u64 = 64 << 20;
+
 /// From a moment with fewer entries than this up to the border of its segment, the next one is read before anybody goes there.
 const READ_AHEAD_ENTRIES: usize = 2_000;
 
@@ -266,12 +269,15 @@ impl OpenPast {
     /// A segment with all that is in it by now.
     fn read(&mut self, info: SegmentInfo) -> Result<Result<&ReadSegment, Damage>, StoreError> {
         let is_there = |read: &ReadSegment| read.info().id == info.id && read.info().entries == info.entries;
-        let segment = match self.read.iter().position(is_there).and_then(|at| self.read.remove(at)) {
-            Some(segment) => segment,
-            None => match ReadSegment::read(&mut self.past, info)? {
+        let known = self.read.iter().position(is_there).and_then(|at| self.read.remove(at));
+        let segment = if let Some(segment) = known {
+            segment
+        } else {
+            self.read.retain(|read| read.memory() <= MAX_READ_MEMORY);
+            match ReadSegment::read(&mut self.past, info)? {
                 Ok(segment) => segment,
                 Err(damage) => return Ok(Err(damage)),
-            },
+            }
         };
         self.read.retain(|read| read.info().id != info.id);
         self.read.truncate(MAX_READ - 1);

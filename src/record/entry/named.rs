@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::name::NamePattern;
 use super::stored::{StoredEntry, StoredName, StoredNode, StoredPath};
-use super::{Damage, Entry};
+use super::{Damage, Entry, Ids};
 use crate::queue::Change;
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -141,7 +141,7 @@ impl Named {
         &mut self,
         stored: StoredEntry<'_>,
         at: Timestamp,
-        ids: &mut &[u8],
+        ids: &mut Ids<'_>,
     ) -> Result<Entry<'static>, Damage> {
         let change = match stored {
             StoredEntry::Examined => return Ok(Entry::Examined),
@@ -160,7 +160,7 @@ impl Named {
         Ok(Entry::Change(Cow::Owned(change)))
     }
 
-    fn restore_path(&mut self, stored: StoredPath<'_>, ids: &mut &[u8]) -> Result<ZnodePath, Damage> {
+    fn restore_path(&mut self, stored: StoredPath<'_>, ids: &mut Ids<'_>) -> Result<ZnodePath, Damage> {
         let (parent, pattern, number) = match stored {
             StoredPath::Known(number) => return self.nodes.get(number as usize).cloned().ok_or(Damage::Entries),
             StoredPath::New { parent, pattern, number } => (parent, pattern, number),
@@ -177,7 +177,7 @@ impl Named {
             StoredName::New(pattern) => self.patterns.add(pattern),
         };
         let (parent_path, pattern) = (self.parents.get(parent)?, self.patterns.get(pattern)?);
-        let id = if pattern.has_id() { take_id(ids)? } else { Uuid::nil() };
+        let id = if pattern.has_id() { ids.next()? } else { Uuid::nil() };
         let sequence = self.sequences.get_mut(parent as usize).ok_or(Damage::Entries)?;
         *sequence = sequence.wrapping_add(number.unwrap_or(0));
         let separator = if parent_path.ends_with('/') { "" } else { "/" };
@@ -231,10 +231,4 @@ impl Named {
             self.nodes.try_remove(number as usize);
         }
     }
-}
-
-fn take_id(ids: &mut &[u8]) -> Result<Uuid, Damage> {
-    let (id, rest) = ids.split_first_chunk().ok_or(Damage::Entries)?;
-    *ids = rest;
-    Ok(Uuid::from_bytes(*id))
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::queue::ConnectionState;
+use crate::record::frame;
 use crate::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 
 const FROM: Timestamp = Timestamp(1_777_601_400_000);
@@ -58,6 +59,16 @@ fn entry() -> impl Strategy<Value = Entry<'static>> {
     prop_oneof![12 => change().prop_map(|change| Entry::Change(Cow::Owned(change))), 1 => Just(Entry::Examined), 1 => Just(Entry::FindingsForgotten)]
 }
 
+/// Reads chunks as a file keeps them.
+fn read(chunks: &[Chunk], from: Timestamp) -> Result<Vec<TimedEntry>, Damage> {
+    let budget = Budget::new(1 << 30);
+    let mut reader = EntryReader::new(from, 1_000, &budget);
+    for chunk in chunks {
+        reader.chunk(&frame::pack(&chunk.to_bytes()).expect("it is packed"))?;
+    }
+    Ok(reader.entries())
+}
+
 /// The entries in chunks of so many.
 fn written(entries: &[TimedEntry], each: usize) -> Vec<Chunk> {
     let mut writer = EntryWriter::new(FROM);
@@ -88,6 +99,19 @@ proptest! {
         let mut whole = Chunk::default();
         chunks.drain(..).for_each(|chunk| whole.append(chunk));
         prop_assert_eq!(&read(&[whole], FROM).expect("it can be read"), &entries);
+    }
+
+    #[test]
+    fn the_writer_counts_at_least_what_the_reader_takes(entries in prop::collection::vec((0..9_i64, entry()), 0..60)) {
+        let mut writer = EntryWriter::new(FROM);
+        for (at, entry) in timed(entries.clone()) {
+            writer.write(at, &entry).expect("it can be written");
+        }
+        let budget = Budget::new(1 << 30);
+        let mut reader = EntryReader::new(FROM, entries.len() as u64, &budget);
+        let memory = writer.memory();
+        reader.chunk(&frame::pack(&writer.take_chunk().to_bytes()).expect("it is packed")).expect("it can be read");
+        prop_assert!((1 << 30) - budget.left() <= memory, "{} > {memory}", (1 << 30) - budget.left());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
+use crate::record::row_memory::RowMemory;
 use crate::record::tables::{ContenderEnd, TimeBounds};
 use crate::znode::{SessionId, Timestamp};
 
@@ -144,10 +145,11 @@ pub(in crate::record) fn contenders(
             enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id WHERE contender.id = ?1",
     )?;
-    let mut found = Vec::with_capacity(ids.len());
+    let (mut found, memory) = (Vec::with_capacity(ids.len()), RowMemory::default());
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
+            memory.take(row)?;
             found.push(contender(row, until)?);
         }
     }
@@ -195,7 +197,9 @@ pub(in crate::record) fn gaps(
         "SELECT began_at, ended_at, reason FROM gap WHERE ifnull(ended_at, 9223372036854775807) >= ?1 AND began_at <= ?2
          ORDER BY began_at",
     )?;
+    let memory = RowMemory::default();
     let gap = |row: &Row<'_>| {
+        memory.take(row)?;
         let to = row.get::<_, Option<i64>>(1)?.map(Timestamp);
         Ok(PastGap { from: Timestamp(row.get(0)?), to, reason: row.get(2)? })
     };
@@ -214,7 +218,9 @@ pub(in crate::record) fn findings(
          FROM finding JOIN lock ON lock.id = lock_id
          WHERE ifnull(cleared_at, 9223372036854775807) >= ?1 AND raised_at <= ?2 ORDER BY raised_at, finding.id LIMIT ?3",
     )?;
+    let memory = RowMemory::default();
     let finding = |row: &Row<'_>| {
+        memory.take(row)?;
         Ok(PastFinding {
             lock: row.get(0)?,
             name: row.get(1)?,
@@ -240,7 +246,9 @@ pub(in crate::record) fn deletions(
     let mut statement = connection.prepare(
         "SELECT at, lock, path, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id LIMIT ?3",
     )?;
+    let memory = RowMemory::default();
     let deletion = |row: &Row<'_>| {
+        memory.take(row)?;
         Ok(PastDeletion {
             at: Timestamp(row.get(0)?),
             lock: row.get(1)?,

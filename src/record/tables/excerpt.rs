@@ -12,6 +12,7 @@ use super::gaps::GapRecord;
 use super::resume;
 use crate::diagnose::{Diagnosis, Finding};
 use crate::queue::LockTable;
+use crate::record::row_memory::RowMemory;
 use crate::znode::{Timestamp, Zxid};
 
 /// A finding, by what does not change while it stands: the lock's path and name, its code, and the node.
@@ -104,8 +105,11 @@ fn raised_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<FxHashM
         "SELECT lock.path, lock.name, code, node, raised_at FROM finding JOIN lock ON lock.id = lock_id
          WHERE ifnull(cleared_at, 9223372036854775807) >= ?1 AND raised_at <= ?1",
     )?;
-    let found = query
-        .query_map([at.0], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?), Timestamp(row.get(4)?))))?;
+    let memory = RowMemory::default();
+    let found = query.query_map([at.0], |row| {
+        memory.take(row)?;
+        Ok(((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?), Timestamp(row.get(4)?)))
+    })?;
     found.collect()
 }
 
@@ -120,7 +124,9 @@ fn gaps(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Re
         "SELECT id, began_at, iif(ended_at <= ?2, ended_at, NULL), reason FROM gap
          WHERE ifnull(ended_at, 9223372036854775807) >= ?1 AND began_at <= ?2",
     )?;
+    let memory = RowMemory::default();
     let gap = |row: &rusqlite::Row<'_>| {
+        memory.take(row)?;
         let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
         Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
     };
@@ -131,7 +137,9 @@ fn deletions(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlit
     let mut query = connection.prepare(
         "SELECT at, lock, path, czxid, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id",
     )?;
+    let memory = RowMemory::default();
     let deletion = |row: &rusqlite::Row<'_>| {
+        memory.take(row)?;
         Ok(RecordedDeletion {
             at: Timestamp(row.get(0)?),
             lock: row.get(1)?,

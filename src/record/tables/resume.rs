@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
 use crate::queue::{Contender, LockName};
 use crate::recipe::{Recipe, RequestMode};
+use crate::record::row_memory::RowMemory;
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// A node that is found again is the same one when the transaction that created it is.
@@ -66,8 +67,9 @@ pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Resu
             AND first_seen_at <= ?1",
     )?;
     let mut rows = statement.query([at.0])?;
-    let mut records = Vec::new();
+    let (mut records, memory) = (Vec::new(), RowMemory::default());
     while let Some(row) = rows.next()? {
+        memory.take(row)?;
         records.extend(record(row)?);
     }
     Ok(records)
