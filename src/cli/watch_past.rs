@@ -11,7 +11,6 @@ use super::table_event::TableEvent;
 use super::verdict::Verdict;
 use super::watch::line;
 use crate::diagnose::FindingChanges;
-use crate::queue::{LockQueue, LockTable};
 use crate::record::{Past, PastTime, Playback, PlaybackStep, Played};
 use crate::report::Initial;
 use crate::znode::Timestamp;
@@ -28,15 +27,17 @@ pub(super) async fn run(
     let mut playback = past::start_or_next(past, store, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();
     if was_synced {
-        let table = &playback.state().table;
-        print(initial(table.locks(), from, table), settings, out).await?;
+        print_initial(&playback, from, settings, out).await?;
     }
     while let Some(step) = playback.step()? {
         if time_of(&step).is_some_and(|at| at > to) {
             break;
         }
-        let events = events(step, &mut was_synced, &playback, (store, settings.utc));
+        let (events, found_at) = events(step, &mut was_synced, &playback, (store, settings.utc));
         print(events, settings, out).await?;
+        if let Some(at) = found_at {
+            print_initial(&playback, at, settings, out).await?;
+        }
     }
     Ok(Verdict::Yes)
 }
@@ -49,44 +50,55 @@ fn time_of(step: &PlaybackStep) -> Option<Timestamp> {
     }
 }
 
-/// What a step means. Where the first reading of everything ends, what was found is what was there at the start.
+/// What a step means, and since when everything that is there is known, where that was not so before: at the end of the first reading of
+/// everything, and after a gap.
 fn events(
     step: PlaybackStep,
     was_synced: &mut bool,
     playback: &Playback,
     (store, utc): (&Path, bool),
-) -> Vec<TableEvent> {
+) -> (Vec<TableEvent>, Option<Timestamp>) {
     match step {
         PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
             let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
-            let mut events: Vec<_> =
-                happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
-            let table = &playback.state().table;
-            if is_initial {
-                events.extend(initial(table.locks(), at, table));
-            }
-            events
+            let events = happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
+            (events, is_initial.then_some(at))
         }
         PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {
             let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
-            cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
+            (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
         }
         PlaybackStep::Gap { from, until } => {
-            let table = &playback.state().table;
             // After a damaged part, everything that was there is known at once.
-            *was_synced = table.is_reporting();
-            let found = was_synced.then(|| initial(table.locks(), until, table)).unwrap_or_default();
-            std::iter::once(TableEvent::Gap { from, until }).chain(found).collect()
+            *was_synced = playback.state().table.is_reporting();
+            (vec![TableEvent::Gap { from, until }], was_synced.then_some(until))
         }
         PlaybackStep::Damaged { segment, damage } => {
             note(&past::left_out(store, &segment, damage, utc));
-            Vec::new()
+            (Vec::new(), None)
         }
     }
 }
 
-fn initial<'a>(locks: impl Iterator<Item = &'a LockQueue>, at: Timestamp, table: &'a LockTable) -> Vec<TableEvent> {
-    locks.flat_map(|lock| Initial::of_lock(lock, at, table)).map(TableEvent::Initial).collect()
+/// So many events of what is there are printed at once: the lines of all of them would fill the memory.
+const EVENTS_AT_ONCE: usize = 1_000;
+
+/// Prints everything that is there.
+async fn print_initial(
+    playback: &Playback,
+    at: Timestamp,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let table = &playback.state().table;
+    let mut events = Vec::new();
+    for lock in table.locks() {
+        events.extend(Initial::of_lock(lock, at, table).into_iter().map(TableEvent::Initial));
+        if events.len() >= EVENTS_AT_ONCE {
+            print(std::mem::take(&mut events), settings, out).await?;
+        }
+    }
+    print(events, settings, out).await
 }
 
 async fn print(
