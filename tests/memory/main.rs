@@ -1,4 +1,5 @@
-//! How much memory the table takes a contender, besides the data of its node, and what a hand-over allocates.
+//! How much memory the table takes a contender, besides the data of its node, and what a hand-over allocates; and what a recording takes
+//! of who reads it.
 
 use std::sync::Mutex;
 
@@ -7,8 +8,10 @@ use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::record::{BatchWriter, Bounds, RecordOptions};
 use lockscope::znode::{SessionId, Timestamp};
 
+mod crafted;
 #[path = "../bench/nodes.rs"]
 mod nodes;
+mod recordings;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

@@ -1,0 +1,180 @@
+//! What a recording that somebody made by hand takes of the memory of the commands that read it, whatever it unpacks to.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use rusqlite::Connection;
+
+use super::crafted::{self, Content};
+
+/// The most that a command may take, in bytes.
+const MOST: u64 = 300_000_000;
+
+/// How long a command may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// The most memory that the program has had so far as this process, in bytes; `None` before it started and after it ended.
+fn peak(id: u32) -> Option<u64> {
+    // Until then it is a copy of this process.
+    let program = std::fs::read_link(format!("/proc/{id}/exe")).ok()?;
+    if program != Path::new(env!("CARGO_BIN_EXE_lockscope")) {
+        return None;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// The most memory that a command has had, in bytes, and what it said on stderr.
+fn run(arguments: &[&str]) -> (u64, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockscope"));
+    command.args(arguments).env("TZ", "UTC").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut errors = child.stderr.take().expect("a pipe");
+    let reader = thread::spawn(move || {
+        let mut said = String::new();
+        errors.read_to_string(&mut said).map(|_| said)
+    });
+    let most = watch(&mut child);
+    let said = reader.join().expect("a thread").expect("text");
+    (most, said)
+}
+
+fn watch(child: &mut Child) -> u64 {
+    let (deadline, mut most) = (Instant::now() + PATIENCE, 0);
+    while child.try_wait().expect("a process").is_none() {
+        most = most.max(peak(child.id()).unwrap_or(0));
+        if most > MOST * 2 || Instant::now() > deadline {
+            child.kill().expect("a process");
+        }
+        thread::sleep(INTERVAL);
+    }
+    most
+}
+
+/// The most memory that the screen has had until it showed one of these texts.
+fn replay(recording: &str, shown: &[&str]) -> u64 {
+    let size = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_lockscope"));
+    command.args(["replay", recording]);
+    command.env("TERM", "xterm-256color");
+    let mut child = pair.slave.spawn_command(command).expect("the program starts");
+    drop(pair.slave);
+    let mut output = pair.master.try_clone_reader().expect("a reader");
+    let (sender, pieces) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = output.read(&mut piece) {
+            if sender.send(piece[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut screen = vt100::Parser::new(30.try_into().expect("a number"), 120.try_into().expect("a number"), 0);
+    let (deadline, mut most) = (Instant::now() + PATIENCE, 0);
+    loop {
+        most = most.max(child.process_id().and_then(peak).unwrap_or(0));
+        for piece in pieces.try_iter() {
+            screen.process(&piece);
+        }
+        let text = screen.screen().contents();
+        if shown.iter().any(|shown| text.contains(shown)) || most > MOST * 2 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for one of {shown:?}; saw\n{text}");
+        thread::sleep(INTERVAL);
+    }
+    child.kill().expect("a process");
+    child.wait().expect("a process");
+    most
+}
+
+/// The most memory of every command that reads a recording, and what it said.
+fn all_commands(folder: &Path, recording: &Path) -> Vec<(&'static str, u64, String)> {
+    let recording = recording.to_str().expect("text");
+    let file = |name: &str| folder.join(name).to_str().expect("text").to_owned();
+    let (page, trace, excerpt) = (file("page.html"), file("trace.json"), file("excerpt.db"));
+    let commands: [(&str, Vec<&str>); 7] = [
+        ("snapshot", vec!["snapshot", "--store", recording]),
+        ("watch", vec!["watch", "--store", recording]),
+        ("check", vec!["check", "--store", recording]),
+        ("history", vec!["history", "--store", recording]),
+        ("report", vec!["report", "--store", recording, "--output", &page]),
+        ("report as a trace", vec!["report", "--store", recording, "--output", &trace]),
+        ("cut", vec!["cut", "--store", recording, "--output", &excerpt]),
+    ];
+    let run = |(name, arguments): (&'static str, Vec<&str>)| {
+        let (most, said) = run(&arguments);
+        (name, most, said)
+    };
+    commands.into_iter().map(run).collect()
+}
+
+/// What a recording with this content takes too much, as sentences.
+fn measure(content: &Content) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = crafted::recording(folder.path(), content);
+    let mut measured = all_commands(folder.path(), &recording);
+    let shown = replay(recording.to_str().expect("text"), &["damage", "/locks", "locks"]);
+    measured.push(("replay", shown, String::new()));
+    let size = std::fs::metadata(&recording).expect("a file").len();
+    for (command, most, said) in &measured {
+        println!("{}, {size} bytes: {command}: {} MB; {}", content.name, most / 1_000_000, said.trim());
+    }
+    let is_wrong = |(_, most, said): &&(&str, u64, String)| *most >= MOST || said.contains("panicked");
+    let wrong = measured.iter().filter(is_wrong);
+    wrong.map(|(command, most, said)| format!("{}: {command}: {most} bytes; {said}", content.name)).collect()
+}
+
+#[test]
+fn no_crafted_recording_takes_300_mb_of_any_command() {
+    let wrong: Vec<String> = crafted::contents().iter().flat_map(measure).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// In one line of the table of locks a path as long as the largest value, and very many contenders of that lock.
+#[test]
+fn a_text_that_very_many_rows_share_does_not_take_300_mb_of_any_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("crafted.db");
+    crafted::sound(&recording);
+    let connection = Connection::open(&recording).expect("a file");
+    connection
+        .execute_batch(
+            "UPDATE lock SET path = '/' || printf('%.*c', 40000000, 'a');
+             INSERT INTO contender (lock_id, first_seen_at, ending, mode, node)
+             WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1000)
+             SELECT (SELECT id FROM lock), 1777601400000, 'open', 'exclusive', n FROM number",
+        )
+        .expect("it is written");
+    drop(connection);
+    for (command, most, said) in all_commands(folder.path(), &recording) {
+        println!("a shared text: {command}: {} MB; {}", most / 1_000_000, said.trim());
+        assert!(most < MOST, "{command}: {most} bytes; {said}");
+    }
+}
+
+#[test]
+fn a_sound_recording_of_100_000_locks_or_contenders_is_read_in_300_mb() {
+    for content in [crafted::state("100,000 locks", 100_000, 1, 0), crafted::state("100,000 contenders", 1, 100_000, 0)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let recording = crafted::recording(folder.path(), &content);
+        let measured = all_commands(folder.path(), &recording);
+        for (command, most, said) in &measured {
+            println!("{}: {command}: {} MB; {}", content.name, most / 1_000_000, said.trim());
+        }
+        // An excerpt is recorded anew: its recorder needs as much again.
+        for (command, most, said) in measured.iter().filter(|(command, ..)| *command != "cut") {
+            assert!(!said.contains("damaged"), "{}: {command}: {said}", content.name);
+            assert!(*most < MOST, "{}: {command}: {most} bytes", content.name);
+        }
+    }
+}
