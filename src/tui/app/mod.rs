@@ -300,8 +300,8 @@ impl App {
             _ => false,
         };
         let update = match event {
-            Event::Key(key) => self.key(key),
-            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Key(key) => self.attended(|app| app.key(key)),
+            Event::Mouse(mouse) => self.attended(|app| app.mouse(mouse)),
             Event::Resize(width, height) => {
                 self.size = (width, height);
                 Update { redraw: true, effects: Vec::new() }

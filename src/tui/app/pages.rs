@@ -2,6 +2,7 @@
 
 use super::commands::command_groups;
 use super::screens::Content;
+use super::tour::LEFT_ALONE;
 use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
 use crate::diagnose::Severity;
 use crate::text::Charset;
@@ -110,8 +111,11 @@ impl App {
 
     /// What the tour says at this step; no line without a tour.
     pub fn caption_lines(&self) -> Vec<Line> {
-        let lines =
-            |tour: &super::Tour| caption::lines(&tour.step().caption, tour.trouble(), self.size.0, self.charset());
+        let is_left_alone = self.tour_is_left_alone();
+        let lines = |tour: &super::Tour| {
+            let text = if is_left_alone { LEFT_ALONE } else { &tour.step().caption };
+            caption::lines(text, tour.trouble(), self.size.0, self.charset())
+        };
         self.tour().map(lines).unwrap_or_default()
     }
 

@@ -1,5 +1,6 @@
 //! Where the guided tour is. What its steps do to the screen is in `steps`.
 
+mod left_alone;
 mod steps;
 
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use crate::contend::Scenario;
 use crate::demo::{Scene, SceneAction, SceneCommand, Script, ScriptedClients, Step, TourScreen};
 use crate::znode::{Timestamp, ZnodePath};
+
+pub(super) use left_alone::LEFT_ALONE;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tour {
@@ -30,6 +33,8 @@ pub struct Tour {
     scene_since: Timestamp,
     /// How many of the step's keys were pressed.
     typed: usize,
+    /// When somebody last pressed a key, or it played.
+    attended_at: Timestamp,
     trouble: Option<String>,
 }
 
@@ -55,6 +60,7 @@ impl Tour {
             rewinds: false,
             scene_since: Timestamp(0),
             typed: 0,
+            attended_at: Timestamp(0),
             trouble: None,
         }
     }

@@ -13,6 +13,8 @@ const MAX_WAIT_FOR_OTHER_SIDE: Duration = Duration::from_secs(1);
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// How long an event travels where clients that go at full speed were stopped.
 const FLIGHT_AT_FULL_SPEED: Duration = Duration::from_millis(500);
+/// The time from step to step of clients that nobody looks at.
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 /// The time between two frames while an event travels.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
@@ -23,6 +25,8 @@ pub struct SlowMotion {
     speed: Speed,
     /// Whether they stand still until somebody plays a step.
     is_stopped: bool,
+    /// Whether nobody looks at them: they go slowly then, whatever their speed.
+    is_idle: bool,
     last_step: Timestamp,
     /// When each side was last told to be held or let go.
     told: [Option<Timestamp>; 2],
@@ -40,6 +44,10 @@ impl SlowMotion {
         self.is_stopped
     }
 
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
     pub(in crate::tui::app) fn shows_queue_picture(&self) -> bool {
         self.shows_queue_picture
     }
@@ -51,12 +59,17 @@ impl SlowMotion {
 
     /// Whether the clients wait to be let go on.
     fn holds(&self) -> bool {
-        self.is_stopped || self.speed != Speed::Full
+        self.is_stopped || self.interval().is_some()
+    }
+
+    /// The time from step to step; `None` where they go on by themselves.
+    fn interval(&self) -> Option<Duration> {
+        if self.is_idle { Some(IDLE_INTERVAL) } else { self.speed.interval() }
     }
 
     /// When the next step is due by itself.
     fn next_step(&self) -> Option<Timestamp> {
-        let interval = self.speed.interval().filter(|_| !self.is_stopped)?;
+        let interval = self.interval().filter(|_| !self.is_stopped)?;
         Some(self.last_step.plus(interval))
     }
 }
@@ -126,6 +139,12 @@ impl App {
         motion.speed = speed;
         motion.is_stopped = false;
         motion.shows_picture |= speed != Speed::Full;
+        self.hold_or_let_go()
+    }
+
+    /// Nobody looks at the clients, or somebody does again. Their speed stays what it was for then.
+    pub(in crate::tui::app) fn set_idle(&mut self, is_idle: bool) -> Update {
+        self.test_clients.slow_motion.is_idle = is_idle;
         self.hold_or_let_go()
     }
 

@@ -15,6 +15,7 @@ mod screens;
 mod servers;
 mod session;
 mod tour;
+mod tour_left_alone;
 mod typing;
 
 use std::time::Duration;

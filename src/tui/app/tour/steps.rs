@@ -16,7 +16,8 @@ impl App {
         self.tour.as_deref()
     }
 
-    pub(in crate::tui::app) fn tour_begins(&mut self, tour: Box<Tour>) -> Update {
+    pub(in crate::tui::app) fn tour_begins(&mut self, mut tour: Box<Tour>) -> Update {
+        tour.attended_at = self.wall;
         self.tour = Some(tour);
         self.set_scene(0)
     }
@@ -178,9 +179,10 @@ impl App {
             update.effects.extend(rewound.effects);
         }
         if second {
-            let played = self.step_on();
-            update.redraw |= played.redraw;
-            update.effects.extend(played.effects);
+            for then in [self.step_on(), self.leave_alone()] {
+                update.redraw |= then.redraw;
+                update.effects.extend(then.effects);
+            }
         }
         update
     }

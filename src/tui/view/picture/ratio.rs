@@ -118,6 +118,7 @@ fn speed(view: View<'_>) -> String {
     let motion = view.app.slow_motion();
     match (motion.is_stopped(), motion.speed()) {
         (true, _) => "stopped".to_owned(),
+        (false, _) if motion.is_idle() => "slow: nobody looks".to_owned(),
         (false, Speed::Full) => "full speed".to_owned(),
         (false, speed) => format!("slow motion: {}", speed.title()),
     }

@@ -1,0 +1,46 @@
+//! A tour that nobody looks at: its clients go slowly until somebody presses a key.
+
+use std::time::Duration;
+
+use crate::tui::app::{App, Effect, Update};
+
+/// After how long without a key a tour that does not play is left alone.
+const LEFT_ALONE_AFTER: Duration = Duration::from_secs(60);
+
+/// What is said then.
+pub(in crate::tui::app) const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
+
+impl App {
+    /// Whether the clients of the tour go slowly since nobody looks at them.
+    pub fn tour_is_left_alone(&self) -> bool {
+        self.tour.is_some() && self.slow_motion().is_idle()
+    }
+
+    /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key does what it does at any time.
+    pub(in crate::tui::app) fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
+        let resumed = self.attend_tour();
+        let mut update = act(self);
+        update.redraw |= !resumed.is_empty();
+        update.effects.splice(0..0, resumed);
+        update
+    }
+
+    fn attend_tour(&mut self) -> Vec<Effect> {
+        let now = self.wall;
+        let Some(tour) = &mut self.tour else { return Vec::new() };
+        tour.attended_at = now;
+        if self.tour_is_left_alone() { self.set_idle(false).effects } else { Vec::new() }
+    }
+
+    /// Notices, once a second, that nobody has pressed a key for a while. A tour that plays is looked at up to its end.
+    pub(super) fn leave_alone(&mut self) -> Update {
+        let (now, motion) = (self.wall, self.slow_motion());
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        if tour.playing {
+            tour.attended_at = now;
+        }
+        let is_due = now.since(tour.attended_at) >= LEFT_ALONE_AFTER;
+        let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
+        if is_due && goes { self.set_idle(true) } else { Update::default() }
+    }
+}
