@@ -20,10 +20,10 @@ pub enum Algorithm {
     /// One node at the lock's own path; whoever creates it holds.
     ///
     /// The others watch that node and try again when it is deleted. Unfair: one that comes late may win, and every release
-    /// wakes every waiter. All holders use the same name, so a holder watches its node: after a deletion by somebody else, its
-    /// release would otherwise delete the node of the next holder.
+    /// wakes every waiter. All holders use the same path, so a release looks at the node before it deletes it: after a deletion
+    /// by somebody else it would delete the node of the next holder.
     ///
-    /// Cost: create and watch to acquire, delete to release. A waiter sends one failed create and sets one watch for each
+    /// Cost: a create to acquire, a look and a delete to release. A waiter sends one failed create and sets one watch for each
     /// release by anybody, and gets one event.
     ///
     /// ```no_run

@@ -105,8 +105,8 @@ pub enum LockError {
 /// How a lock was lost while it was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// The session has expired, or there has been no connection for half of its timeout. In the second case nobody else
-    /// holds the lock yet.
+    /// The session has expired, or it may have: there has been no sound connection for three tenths of its timeout. In the
+    /// second case nobody else [holds the lock yet](super#what-a-lock-guarantees).
     Expired,
     /// Somebody else deleted the node.
     Deleted,

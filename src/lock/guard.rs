@@ -135,7 +135,7 @@ impl Guard {
     ///
     /// Without a connection it waits for the next one, or for the end of the session, which deletes the node too.
     ///
-    /// Cost: one request, and one watch event where a watch is set (see the [table](super#costs)). Cancel safe: a dropped
+    /// Cost: one or two requests, and one watch event where a watch is set (see the [table](super#costs)). Cancel safe: a dropped
     /// future leaves the deletion to a background task.
     ///
     /// # Errors

@@ -23,6 +23,10 @@ use crate::znode::ZnodePath;
 /// deletion goes on in the background.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The longest request that a server takes by default, in bytes: `jute.maxbuffer`. A longer one ends the connection, which looks like
+/// a passing fault.
+const MAX_CREATE: usize = 0xf_ffff;
+
 /// A lock at a path of the ensemble. Creating one sends no request; clones are the same lock.
 ///
 /// Each [`acquire`](Self::acquire) is an attempt of its own with its own node. A task that acquires a lock which it holds
@@ -65,8 +69,8 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty or the naming does not fit the
-    /// algorithm (see [`Naming::check`](super::Naming::check)).
+    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty, when path, data and ACLs
+    /// together have more than 1 MiB, or when the naming does not fit the algorithm (see [`Naming::check`](super::Naming::check)).
     pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
         let path = ZnodePath::new(path)?;
         if path.is_root() {
@@ -74,6 +78,11 @@ impl Lock {
         }
         if options.acls.is_empty() {
             return Err(LockError::BadOptions("without any ACL nobody could use its nodes"));
+        }
+        if client.path().len() + options.create_size(&path) > MAX_CREATE {
+            return Err(LockError::BadOptions(
+                "servers take no more than 1 MiB for the path, the data and the ACLs of a node",
+            ));
         }
         let names = QueueNames::of(&options.naming, algorithm)?;
         Ok(Self::of(client.clone(), path, algorithm, names, options))

@@ -46,8 +46,8 @@
 //!
 //! | algorithm | acquire | each time it waits | release | one release wakes | fair |
 //! | --- | --- | --- | --- | --- | --- |
-//! | [`Mutex`](Algorithm::Mutex) | 2 | 2, 1 event | 1, 1 event | all `n` | no |
-//! | [`MutexParent`](Algorithm::MutexParent) | 2 | 3, 1 event | 1, 1 event | all `n`, and a create too | no |
+//! | [`Mutex`](Algorithm::Mutex) | 1 | 2, 1 event | 2, two round trips | all `n` | no |
+//! | [`MutexParent`](Algorithm::MutexParent) | 1 | 3, 1 event | 2, two round trips | all `n`, and a create too | no |
 //! | [`Herd`](Algorithm::Herd) | 2, one round trip | 1, 1 event | 1, 1 event | all `n`, and a create too | yes |
 //! | [`Chain`](Algorithm::Chain) | 2, one round trip | 1, 1 event; 1 listing unless the predecessor was the head | 1 | one | yes |
 //! | [`ChainAhead`](Algorithm::ChainAhead) | 2, one round trip | as the chain; 1 more, 1 event, unless the predecessor was the head | 1 | two | yes |
@@ -58,7 +58,12 @@
 //! Where many wait without a pause that makes 5 requests and 1 event an acquisition for the chain, 6 and 2 for the look-ahead
 //! chain.
 //!
-//! In a queue whose names contain nothing but their number ([`Naming::Named`]) it is one request less: `red_lock_0000000041` can
+//! A release deletes by path. Where the path can be another's when the own node is gone, the release first looks at the node:
+//! one request and one round trip more. So it is for the two mutexes, whose holders all use one path, and for the namings
+//! [`WriteLock`](Naming::WriteLock), [`Session`](Naming::Session) and [`Named`](Naming::Named), whose numbers come back when the
+//! parent is made anew. The names of Curator and kazoo contain the id of the attempt and never come back.
+//!
+//! In a queue whose names contain nothing but their number ([`Naming::Named`]) an acquire takes one request less: `red_lock_0000000041` can
 //! only come right before `red_lock_0000000042`. There a chain that had two or more before it the last time, the nearest with the
 //! number before its own, asks for its predecessor by name in place of the first listing. Without a node of that name it lists
 //! after all, one round trip later, and the next acquire sends the create and the listing together again. Who asks by name does
@@ -84,40 +89,66 @@
 //! - A waiter in a chain checks after one second, and then every five seconds, that its own node still exists: one request
 //!   each. So does, once, a holder that got the lock by the end of its predecessor and has not seen its node for a second.
 //! - A node before the own one whose ACL forbids reading is polled every second in place of a watch.
-//! - An attempt that gives up removes its watches: one request each.
+//! - An attempt that gives up removes its watches: one request each. Where the path of its node can come back, it looks at the
+//!   node before it deletes it: two requests.
+//! - After a lost connection, a look before a deletion is two requests: the server first catches up with the leader.
 //! - [`Guard::lost`] adds one request, and one event at the release.
+//! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for two session timeouts.
+//! - A client and its locks wake up twenty times in a session timeout. That sends no request, but after a
+//!   [pause](#what-it-cannot-guarantee) one for each lock that is held.
 //!
 //! # What a lock guarantees
 //!
-//! - **One holder** (or only readers, or no more holders than leases), as long as nobody deletes the holder's node and the
-//!   holder acts on what [`Guard::lost`] says.
-//! - **One node an attempt.** When the reply to a create is lost, the attempt searches for its node before it sends the create
-//!   again: its id stands in the node's name, or at the beginning of its data. A create may be carried out late, by a server
-//!   that receives it when the session has moved to another connection. So for two session timeouts after a lost reply a
-//!   background task also looks for nodes that nobody waits for any more: two requests each time, after half a second, one
-//!   second, two, and so on up to half of a timeout. The session stays open meanwhile.
-//! - **No node left behind.** A dropped future, a timeout, an error and a dropped guard leave no node: a background task
-//!   deletes it, through lost connections, as long as the session lives. The end of the session deletes it otherwise.
+//! `T` is the negotiated session timeout.
+//!
+//! - **One holder** (or only readers, or no more holders than leases), as long as nobody else deletes the holder's node and the
+//!   holder stops when [`Guard::lost`] ends.
+//! - **A loss is reported in time.** Without a connection, [`Guard::lost`] gives [`Loss::Expired`] at most `0.3 T` after the last
+//!   time at which the client library had a sound connection. The servers count from the last message that they have got. That is
+//!   at most `0.65 T` older: a heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is noticed after `0.4 T` to
+//!   `0.45 T`. So `0.05 T` is to spare. Measured on 3.8.0 with sessions of 4, 6, 10, 20, 40 and 60 s, cut off at eight moments of
+//!   the heartbeat: the holder knows at least `0.15 T` before the next one holds.
+//! - **A pause is noticed.** A process that did not run for more than `0.075 T` takes nothing for granted when it runs again. It
+//!   sends a request, and holds on only when the reply comes within `0.05 T`. A waiter that was paused is granted the lock only
+//!   after such a reply.
+//! - **A node is path and czxid.** A node of another attempt with the same path is never taken for the own one. It is not
+//!   released, and what happens to it is not reported as the own node's fate.
+//! - **One node for each attempt.** When the reply to a create is lost, the attempt searches for its node before it sends the
+//!   create again. The attempt's id stands in the node's name, or at the beginning of its data.
+//! - **A late node blocks nobody for long.** A create without a reply may be carried out after the search. For `2 T` after a lost
+//!   reply the attempt looks for such nodes: every five seconds while it waits or holds, and afterwards in a background task, at
+//!   once, after half a second, one second, two, and so on up to `T / 2`. The session stays open meanwhile.
+//! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no node. A background task deletes
+//!   it, through lost connections, as long as the session lives. The end of the session deletes it otherwise.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
 //!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client and a new [`Lock`].
-//! - **A deleted node is reported**: to a waiter as [`NodeDeleted`](LockError::NodeDeleted), in a herd at once and in a chain
-//!   at the next check; to a holder by [`Guard::lost`] and [`Guard::release`].
+//! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a herd at once, in a chain at the
+//!   next check, at most five seconds later. A holder learns of it by [`Guard::lost`] and [`Guard::release`].
 //!
 //! # What it cannot guarantee
 //!
-//! - A holder that is paused (a stopped process, a frozen machine, swapping) does not learn that its session has expired
-//!   until it runs again, and until then takes itself for the holder. Therefore
-//!   [write with the fencing token](#writing-with-the-fencing-token).
-//! - Without a connection a client cannot know whether its session lives. [`Guard::lost`] gives [`Loss::Expired`] after half
-//!   of the session timeout without a connection. That is before the servers give the lock to others, provided that the
-//!   client notices silence after two fifths of the timeout, as it does by default, and that clocks run equally fast.
-//! - When somebody else deletes the node of a chain's waiter right before its predecessor's node ends, the waiter takes
-//!   itself for the holder for at most one second, until it checks its node or releases.
-//! - Whoever deletes a node of a queue and makes one of the same name in its place, or makes one with a number of its own
-//!   choice, can have two holders. No lock library does so.
-//! - A parent numbers 2^31 children in its lifetime. After that, two can hold: servers from 3.6 on give all the same number, and
-//!   older ones count on from the lowest negative number, which comes first. The parent must be removed before.
-//! - A runtime that is shut down stops the background tasks. Their nodes go with the session.
+//! - **A process that does not run** does not learn of anything. When it runs again after its session has expired, it takes
+//!   itself for the holder for up to `0.05 T`. A machine that was suspended is worse: its clock may have stood still, and then no
+//!   pause is noticed. Therefore [write with the fencing token](#writing-with-the-fencing-token).
+//! - **A member that has lost its leader** answers the heartbeats of its clients for up to `syncLimit × tickTime` of the servers'
+//!   configuration: 10 s by ZooKeeper's sample file. The leader ends their sessions meanwhile. So two clients can hold where `T` is
+//!   shorter than `1.25 × (syncLimit + 0.5) × tickTime`, 13.75 s by the sample file. The client cannot see it.
+//! - **The bound on a loss has conditions.** The client's connection timeout is not set
+//!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)): by default it is `0.4 T`. A reply
+//!   takes less than `0.15 T`. The network does not lose what the client sends while it delivers events. The clocks of client
+//!   and servers run equally fast.
+//! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by path, so a release looks first.
+//!   When the node is deleted after the look, and another client creates one with the same path before the deletion arrives, the
+//!   deletion hits that one. Its holder is told by [`Guard::lost`].
+//! - **A waiter whose node is deleted right before its turn** in a chain takes itself for the holder for at most one second, until
+//!   it checks its node or releases.
+//! - **Nodes with a chosen number or a copied name.** Whoever creates one in a queue can have two holders. No lock library does so.
+//! - **More than 2^31 children.** A parent numbers so many in its lifetime. Servers from 3.6 on then give all the same number, and
+//!   older ones count on from the lowest negative number, which comes first. The lock refuses such a node with
+//!   [`NumbersUsedUp`](LockError::NumbersUsedUp): remove the parent before.
+//! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection at a create that is longer. The
+//!   attempt takes that for a passing fault and tries again.
+//! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session.
 
 #![warn(clippy::missing_errors_doc)]
 

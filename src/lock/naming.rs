@@ -21,7 +21,7 @@ pub enum Naming {
     /// `lock-<session, hex>-S`; shared locks `<session>-R-S` and `<session>-W-S`.
     Session,
     /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only names in which nothing but
-    /// the number differs: where several wait for one of them, a chain costs [one request less](super#costs).
+    /// the number differs: where several wait for one of them, a chain [acquires with one request less](super#costs).
     Named(String),
 }
 

@@ -3,6 +3,7 @@
 use zookeeper_client::{Acl, Acls};
 
 use super::{CostCounter, Naming};
+use crate::znode::ZnodePath;
 
 /// What an attempt does about parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl LockOptions {
         self
     }
 
-    /// The data of the node, for people to read, such as a host name. At most 1 MiB (`jute.maxbuffer` of the server).
+    /// The data of the node, for people to read, such as a host name. With the path and the ACLs it has at most 1 MiB:
+    /// [`Lock::with`](super::Lock::with) refuses more, since servers do by default (`jute.maxbuffer`).
     ///
     /// Where the node's name does not contain the id of the attempt (single nodes, and all namings but Curator's and
     /// kazoo's), the id and a space are put in front of it.
@@ -63,6 +65,16 @@ impl LockOptions {
     pub fn acls(mut self, acls: impl Into<Vec<Acl>>) -> Self {
         self.acls = acls.into();
         self
+    }
+
+    /// How long the request that creates a node is at most, in bytes.
+    pub(super) fn create_size(&self, lock: &ZnodePath) -> usize {
+        // What belongs to every request and to every ACL, and what an attempt adds to the path and the data.
+        const REQUEST: usize = 256;
+        const ACL: usize = 12;
+        let name = if let Naming::Named(name) = &self.naming { name.len() } else { 0 };
+        let acls: usize = self.acls.iter().map(|acl| ACL + acl.scheme().len() + acl.id().len()).sum();
+        REQUEST + lock.as_str().len() + name + self.data.len() + acls
     }
 
     /// What to do about parents that do not exist.

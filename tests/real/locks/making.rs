@@ -133,6 +133,11 @@ async fn paths_that_cannot_be_locks_are_refused_before_anything_is_sent() {
     assert!(matches!(Lock::new(&client, "/", Algorithm::Chain), Err(LockError::Unusable { .. })));
     let nameless = LockOptions::default().naming(Naming::Named(String::new()));
     assert!(matches!(Lock::with(&client, "/a", Algorithm::Chain, nameless), Err(LockError::BadOptions(_))));
+    for (length, fits) in [(1 << 20, false), ((1 << 20) - 1024, true)] {
+        let large = LockOptions::default().data(vec![b'x'; length]);
+        let lock = Lock::with(&client, "/a", Algorithm::Mutex, large);
+        assert!(matches!(lock, Ok(_) if fits) || matches!(lock, Err(LockError::BadOptions(_)) if !fits), "{length}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,4 +147,25 @@ async fn an_ephemeral_parent_is_reported() {
     let guard = held(&Lock::new(&client, "/mutex", Algorithm::Mutex).expect("a good path")).await;
     let below = Lock::new(&client, guard.path().as_str(), Algorithm::Chain).expect("a good path");
     assert!(matches!(below.acquire().await, Err(LockError::Unusable { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_longest_data_that_is_not_refused_is_taken_by_a_server() {
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
+    for (algorithm, naming) in
+        [(Algorithm::Mutex, Naming::Curator), (Algorithm::Chain, Naming::Named("red".repeat(20)))]
+    {
+        let of = |length| LockOptions::default().naming(naming.clone()).data(vec![b'x'; length]);
+        let (mut fits, mut refused) = (0, 1 << 20);
+        while refused - fits > 1 {
+            let length = usize::midpoint(fits, refused);
+            match Lock::with(&client, "/large", algorithm, of(length)) {
+                Ok(_) => fits = length,
+                Err(_) => refused = length,
+            }
+        }
+        let lock = Lock::with(&client, "/large", algorithm, of(fits)).expect("it fits");
+        held(&lock).await.release().await.expect("it was held");
+    }
 }
