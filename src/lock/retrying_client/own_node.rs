@@ -44,8 +44,8 @@ impl RetryingClient {
     ///
     /// ZooKeeper deletes by path. So where the path can be another's, the node is looked at before the deletion is sent, and
     /// before it is sent again after a lost reply: the first one may have been carried out. After a lost connection the server
-    /// catches up with the leader first, since one that lags behind still shows a node that is gone. A deletion that arrives on
-    /// a connection whose session has moved to another server is refused by ZooKeeper.
+    /// catches up with the leader first, since one that lags behind still shows a node that is gone. The
+    /// servers refuse a late deletion, on a connection whose session has moved.
     ///
     /// Cost: one request; one more to look, two after a lost connection.
     pub(in crate::lock) async fn delete(&self, own: &OwnNode, mut seen: LastSeen) -> Result<bool, LockError> {

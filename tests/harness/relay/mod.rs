@@ -104,6 +104,11 @@ impl Relay {
         .await;
     }
 
+    /// Drops every new connection, until `heal`. Those that there are stay.
+    pub fn refuse_new(&self) {
+        self.shared.refuse_new();
+    }
+
     /// Ends `refuse`.
     pub fn heal(&self) {
         self.shared.heal();

@@ -37,6 +37,8 @@ async fn a_deletion_that_arrives_after_its_session_has_moved_spares_the_next_hol
         left.arm(&HELD_UP);
         let released = tokio::spawn(guard.release());
         eventually("the hold-up", async || if left.stalled() { Ok(()) } else { Err(()) }).await;
+        // An attempt to connect that is held up too would move the session back when it arrives.
+        left.refuse_new();
         let next = held(&next).await;
         within("the release", released).await.expect("no panic").expect("it was held");
         let sent = left.bytes().0;
