@@ -140,11 +140,12 @@
 //! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by path, so a release looks first.
 //!   When the node is deleted after the look, and another client creates one with the same path before the deletion arrives, the
 //!   deletion hits that one. Its holder is told by [`Guard::lost`].
-//! - **A deletion that arrives late at a mutex.** When the reply to a deletion is lost, the release looks at the node and sends the
-//!   deletion again. The first one may still be on its way. ZooKeeper refuses a request on a connection whose session has moved
-//!   to another server (measured on 3.8.0). Only when an abandoned attempt to connect arrives with it and moves the session
-//!   back, the deletion is carried out and hits the next holder's node. Its holder is told by [`Guard::lost`]. In a queue that
-//!   takes a parent that is made anew besides.
+//! - **A deletion that arrives late at a mutex.** A server stands still for longer than `0.4 T` while a deletion is on its way to
+//!   it. The client moves to another server, looks at the node, and sends the deletion again; another client takes the lock. A
+//!   server refuses the late deletion, since the session has moved (measured on 3.8.0). But it may also find a later attempt of
+//!   the client to connect to it. That moves the session back, and the late deletion can then hit the next holder's node: in 4 of
+//!   15 runs where both were held up. The next holder is told by [`Guard::lost`]. In a queue this takes a parent that is made
+//!   anew besides.
 //! - **A waiter whose node is deleted right before its turn** in a chain takes itself for the holder for at most one second, until
 //!   it checks its node or releases.
 //! - **Nodes with a chosen number or a copied name.** Whoever creates one in a queue can have two holders. No lock library does so.
