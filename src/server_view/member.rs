@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, ListedSession, Listing, Provenance, WatchEventTotals, WatchTotals, WatchedPath};
+use super::{Connection, ListedSession, Listing, Provenance, SyncSettings, WatchEventTotals, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp};
 
 /// What a server is within its ensemble.
@@ -96,6 +96,10 @@ pub struct MemberView {
     pub watch_count: Option<u64>,
     /// The watch events that it sent since it started.
     pub fired: Option<WatchEventTotals>,
+    /// How long it goes on without its leader. `None` for a standalone server, and where `conf` is not answered.
+    /// Recordings leave it out: only a hint depends on it, and the format has no room for another field.
+    #[serde(skip)]
+    pub sync_settings: Option<SyncSettings>,
 }
 
 impl MemberView {

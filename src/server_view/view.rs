@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Listing, MemberView, Provenance, WatchEventTotals};
+use super::{Listing, MemberView, Provenance, SyncSettings, WatchEventTotals};
 use crate::znode::{SessionId, Timestamp};
 
 /// What asking cost the servers since the start.
@@ -96,6 +96,13 @@ impl ServerView {
     /// The members that answered nothing, or not everything: each address, and what to change there.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
+    }
+
+    /// The shortest session timeout that no member outlasts which lost its leader; `None` unless a member reports its settings
+    /// in a way that proves them. See [`SyncSettings::safe_session_timeout`].
+    pub fn safe_session_timeout(&self) -> Option<Duration> {
+        let believed = self.members.iter().filter(|member| member.provenance.can_prove());
+        believed.filter_map(|member| member.sync_settings).map(SyncSettings::safe_session_timeout).max()
     }
 
     /// The watch events that all servers sent since each was started; `None` unless all answered.

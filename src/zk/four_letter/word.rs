@@ -15,6 +15,8 @@ pub enum Word {
     Wchp,
     /// The server's figures. Cheap.
     Mntr,
+    /// The server's settings. Only a hint depends on them, so it is not among [`NEEDED_WORDS`].
+    Conf,
 }
 
 impl Word {
@@ -27,9 +29,10 @@ impl Word {
             Self::Wchs => "wchs",
             Self::Wchp => "wchp",
             Self::Mntr => "mntr",
+            Self::Conf => "conf",
         }
     }
 }
 
-/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
+/// The words that a server must allow for all that is needed, as `4lw.commands.whitelist` takes them.
 pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";

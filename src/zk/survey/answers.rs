@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::server_view::four_letter::Srvr;
-use crate::server_view::{AskedBy, Connection, ListedSession, Transport, WatchEventTotals, WatchTotals, WatchedPath};
+use crate::server_view::{
+    AskedBy, Connection, ListedSession, SyncSettings, Transport, WatchEventTotals, WatchTotals, WatchedPath,
+};
 
 /// What is asked besides who is connected.
 #[derive(Clone, Copy, Debug)]
@@ -92,10 +94,11 @@ pub(super) struct TimedAnswer<T> {
     pub(super) problem: Option<String>,
 }
 
-/// What a server counts.
+/// What a server counts, and how it is set up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WatchFigures {
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
     pub(super) fired: Option<WatchEventTotals>,
+    pub(super) sync_settings: Option<SyncSettings>,
 }

@@ -7,7 +7,7 @@ use tokio_rustls::TlsConnector;
 
 use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
 use crate::server_view::four_letter::WatchedPathsReader;
-use crate::server_view::{AskedBy, Load, ServerMode, Transport, WatchedPath, four_letter};
+use crate::server_view::{AskedBy, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
 
@@ -59,10 +59,12 @@ impl ByFourLetter<'_> {
         let connections = self.ask(Word::Cons).await;
         self.take_connections(connections).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let (sessions, monitor, totals, watched) = tokio::join!(
+        let has_leader = mode.is_some_and(|mode| mode != ServerMode::Standalone);
+        let (sessions, monitor, totals, settings, watched) = tokio::join!(
             when(keeps_sessions, Word::Dump),
             when(wanted.figures, Word::Mntr),
             when(wanted.figures, Word::Wchs),
+            when(wanted.figures && has_leader, Word::Conf),
             async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
         );
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
@@ -70,7 +72,8 @@ impl ByFourLetter<'_> {
         }
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
             let others = self.answers.begin_timed();
-            let found = self.take_figures(monitor, totals);
+            let sync_settings = settings.and_then(|asked| self.take_settings(asked));
+            let found = WatchFigures { sync_settings, ..self.take_figures(monitor, totals) };
             self.answers.figures = Some(self.answers.end_timed(others, found));
         }
         if let Some(asked) = watched {
@@ -83,7 +86,12 @@ impl ByFourLetter<'_> {
     fn take_figures(&mut self, monitor: WordReply, totals: WordReply) -> WatchFigures {
         let monitor = self.take_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
         let totals = self.take_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
-        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired }
+        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired, sync_settings: None }
+    }
+
+    /// A server that does not allow `conf` still answers everything that is needed, so this is no problem to report.
+    fn take_settings(&mut self, asked: WordReply) -> Option<SyncSettings> {
+        SyncSettings::from_conf(&self.take(asked).ok()?.text)
     }
 
     fn take_watched(&mut self, (asked, listed): (WordReply, WatchedPathsReader)) -> Option<(Vec<WatchedPath>, bool)> {

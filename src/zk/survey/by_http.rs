@@ -75,7 +75,7 @@ impl ByHttp<'_> {
     fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply) -> WatchFigures {
         let monitor = self.take_or_note(monitor, admin::monitor).unwrap_or_default();
         let totals = self.take_or_note(totals, admin::watch_summary);
-        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired }
+        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired, sync_settings: None }
     }
 
     async fn ask(&self, command: &str) -> HttpReply {

@@ -129,6 +129,7 @@ impl Member {
             self.figures.answered(took);
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
+            view.sync_settings = found.sync_settings;
             view.counted_at = Some(at);
         }
         if let Some(TimedAnswer { found, took, problem }) = answers.watched {
