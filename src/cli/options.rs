@@ -136,7 +136,7 @@ pub(super) struct EnsembleOptions {
     /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]
     #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
     pub connect: Option<String>,
-    /// Session timeout to ask for; the servers may bound it [default: 30s; 10s for test clients]
+    /// Session timeout to ask for; the servers may bound it [default: 30s; 15s for test clients]
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout)]
     #[serde(deserialize_with = "duration::deserialize_session_timeout")]
     pub session_timeout: Option<Duration>,

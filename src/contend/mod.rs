@@ -75,7 +75,7 @@ pub use options::FleetOptions;
 pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
 pub use quantiles::Quantiles;
 pub use rates::{FleetRates, RATE_SECONDS};
-pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
+pub use scenario::{DEFAULT_SESSION_TIMEOUT, MAX_CLIENTS, Scenario, ScenarioError};
 pub use speed::Speed;
 pub use status::{ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents};
 pub use trace::{MAX_TRACE, NextStep, ResourceStatus, ResourceWrite, TraceEntry, TraceStep};

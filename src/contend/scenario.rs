@@ -9,6 +9,13 @@ use crate::znode::ZnodePath;
 /// The most clients of one fleet: each is a session and three sockets.
 pub const MAX_CLIENTS: u32 = 5000;
 
+/// The session timeout of test clients unless another is asked for.
+///
+/// A member that loses its leader keeps its clients for a while, and meanwhile the leader expires shorter sessions. With the
+/// settings of ZooKeeper's sample file, sessions of 13.75 s outlast that. This is a little longer, and short enough that the
+/// nodes of a killed program go soon.
+pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// What test clients do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -65,7 +72,7 @@ impl Scenario {
             hold: Duration::ZERO,
             spread: 0,
             reads: 0,
-            session_timeout: Duration::from_secs(10),
+            session_timeout: DEFAULT_SESSION_TIMEOUT,
             link_delay: Duration::ZERO,
             seed: 0,
         }

@@ -146,6 +146,12 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
+/// A duration in seconds with every millisecond of it, as settings are written: `10s`, `13.75s`.
+pub fn exact_seconds(duration: Duration) -> String {
+    let text = format!("{}.{:03}", duration.as_secs(), duration.subsec_millis());
+    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// How long is left of something that is known to about a second, rounded up: `9s`, `38s`; from a minute on as [`duration`].
 pub fn countdown(left: Duration) -> String {
     match left.as_millis().div_ceil(1000) {
@@ -238,6 +244,13 @@ fn format(time: Timestamp, utc: bool, pattern: &str, otherwise: &str) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exact_seconds_keep_each_millisecond_and_no_zero_behind_it() {
+        for (millis, shown) in [(0, "0s"), (100_000, "100s"), (13_750, "13.75s"), (2_625, "2.625s")] {
+            assert_eq!(exact_seconds(Duration::from_millis(millis)), shown);
+        }
+    }
 
     #[test]
     fn durations_take_at_most_six_columns_and_name_two_units() {

@@ -13,6 +13,7 @@ mod progress;
 mod run_conditions;
 pub(super) mod scenario;
 mod server_timeout;
+mod session_note;
 mod side_by_side;
 mod stop;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use plot_page::plot_page;
 use progress::ProgressLine;
 use run_conditions::{RunConditions, server_versions};
 use server_timeout::ServerTimeout;
+use session_note::note_short_sessions;
 
 use super::options::Format;
 use super::output::{json, reader_left, send};
@@ -51,6 +53,7 @@ pub(super) async fn contend(
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
     stop::on_signal(async |stop: CancellationToken| {
+        note_before(settings, &fleet, &scenario, &stop).await;
         let outcome = play(settings, fleet, scenario, options.stop_after, stop::requested(&stop)).await?;
         let text = match settings.format {
             Format::Json => json(&outcome)?,
@@ -72,6 +75,7 @@ pub(super) async fn compare(
     let fleet = fleet_options(settings)?;
     options.plot.iter().try_for_each(PlotFile::check)?;
     stop::on_signal(async |stop: CancellationToken| {
+        note_before(settings, &fleet, &scenario, &stop).await;
         let started = now();
         let comparison = play_all(settings, &fleet, &scenario, &sizes, stop::requested(&stop)).await?;
         let text = match settings.format {
@@ -89,6 +93,14 @@ pub(super) async fn compare(
         verdict(pairs.chain(&comparison.unpaired))
     })
     .await
+}
+
+/// Says what is known to be wrong with the scenario on this ensemble, unless the run is ended before.
+async fn note_before(settings: &ResolvedOptions, fleet: &FleetOptions, scenario: &Scenario, stop: &CancellationToken) {
+    tokio::select! {
+        () = note_short_sessions(fleet, scenario, settings.timeout) => {}
+        () = stop::requested(stop) => {}
+    }
 }
 
 /// Runs one fleet until it is done, has contended for `stop_after`, or `stop` ends.

@@ -255,7 +255,7 @@ mod tests {
         Acquisitions: each client at least 4, each fleet at least 400
         Hold: 5ms
         Link delay: 1ms each way
-        Session timeout: 10s
+        Session timeout: 15s
         Seed: 0
         Time: 2 clients in 9.63s; 10 clients in 9.63s
         End: all runs were made

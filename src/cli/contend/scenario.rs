@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use super::super::resolved::once_each;
 use super::options::{CompareOptions, ContendOptions, RunOptions};
-use crate::contend::{Scenario, ScenarioError};
+use crate::contend::{DEFAULT_SESSION_TIMEOUT, Scenario, ScenarioError};
 use crate::lock::Algorithm;
 
-/// The session timeout of test clients unless another is given: short, so that what a killed program leaves goes soon.
-const CLIENT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_READS: u8 = 80;
 
 /// Why the options describe no scenario. Each message is one sentence that says what to do.
@@ -71,7 +69,7 @@ impl CompareOptions {
 
 impl RunOptions {
     fn apply(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
-        let (timeout, delay) = (session_timeout.unwrap_or(CLIENT_SESSION_TIMEOUT), self.link_delay);
+        let (timeout, delay) = (session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT), self.link_delay);
         // A heartbeat and its answer pass the link once each.
         if delay >= timeout / 2 {
             return Err(BadScenario::Delay { delay, timeout });
@@ -182,7 +180,7 @@ mod tests {
             ("--naming go", "write-lock"),
             ("--naming named:", "named:NAME"),
             ("--naming kazoo --recipe semaphore", "Curator"),
-            ("--link-delay 5s", "--session-timeout"),
+            ("--link-delay 8s", "--session-timeout"),
             ("--hold soon", "90s"),
             ("--recipe spin", "mutex-parent"),
             ("--path /", "root"),

@@ -14,5 +14,6 @@ mod record_disk;
 mod record_exact;
 mod semaphores;
 mod server_view;
+mod short_sessions;
 mod snapshot;
 mod watch;
