@@ -8,7 +8,7 @@ use crate::diagnose::OwnerState;
 use crate::queue::LastConnection;
 use crate::server_view::{Liveness, ServerView};
 use crate::text::Keep;
-use crate::text::human::{count, countdown, date_and_time, duration, exact_time, plural, time_of_day};
+use crate::text::human::{count, countdown, date_and_time, duration, exact_seconds, exact_time, plural, time_of_day};
 use crate::znode::{SessionId, Timestamp};
 
 /// The columns of its events: labels are times.
@@ -116,7 +116,20 @@ impl ShownSession<'_> {
         let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
         page.fact("heard", &format!("{}{last}", heard.as_deref().unwrap_or("not reported")), Tone::Text);
         let timeout = connection.timeout().map_or_else(|| "not reported".to_owned(), duration);
-        page.fact("timeout", &timeout, Tone::Text);
+        match self.safe_timeout() {
+            Some(safe) => page.fact(
+                "timeout",
+                &format!("{timeout}, under {}: a leaderless server may keep it past its end", exact_seconds(safe)),
+                Tone::Careful,
+            ),
+            None => page.fact("timeout", &timeout, Tone::Text),
+        }
+    }
+
+    /// The session timeout that its servers' settings ask for, where it contends for locks with a shorter one.
+    fn safe_timeout(&self) -> Option<Duration> {
+        let own = self.last?.connection.timeout()?;
+        self.view.safe_session_timeout().filter(|safe| own < *safe && self.holds + self.awaits > 0)
     }
 
     fn expiry(&self, page: &mut Writer) {

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show};
 use crate::queue::Change;
-use crate::server_view::{Provenance, ServerView};
+use crate::server_view::{Provenance, ServerView, SyncSettings};
 use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
 use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
@@ -60,6 +60,25 @@ fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
     let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
     assert!(picture(&locks, size).contains("expiring 16s ███░"), "16 of 30 s: {}", picture(&locks, size));
     assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
+}
+
+/// The servers' settings ask for session timeouts of 51.25 s, and those of the clients have 30 s.
+fn lagging(size: (u16, u16)) -> App {
+    let mut app = trouble(size);
+    let mut view = ServerView::clone(app.world().table().view());
+    for member in &mut view.members {
+        member.sync_settings = Some(SyncSettings { tick_ms: 2000, sync_limit: 20 });
+    }
+    let now = app.now();
+    app.update(at(now, vec![Change::Surveyed { view: view.into() }]), now);
+    app
+}
+
+#[test]
+fn a_session_that_a_server_may_keep_past_its_end_says_so_while_it_contends() {
+    show("session-short", |size| after(lagging(size), "3:sort session\n\n"));
+    let idle = after(lagging((120, 40)), ":session 0xdead\n");
+    assert!(!picture(&idle, (120, 40)).contains("past its end"));
 }
 
 #[test]
