@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::connection::client_address;
 use super::four_letter::Srvr;
 use super::monitor::Figure;
-use super::{Connection, Expiry, ListedSession, Monitor, WatchTotals, WatchedPath};
+use super::{Connection, Expiry, ListedSession, Monitor, ServerSettings, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// Why an answer cannot be used.
@@ -125,6 +126,18 @@ pub fn dump(answer: &[u8]) -> Result<Vec<ListedSession>, BadAnswer> {
 }
 
 #[derive(Deserialize)]
+struct Configuration {
+    tick_time: u64,
+    min_session_timeout: u64,
+}
+
+/// Reads the answer to `configuration`: what `conf` says. `None` when a setting cannot be a server's.
+pub fn configuration(answer: &[u8]) -> Result<Option<ServerSettings>, BadAnswer> {
+    let Configuration { tick_time, min_session_timeout } = read(answer)?;
+    Ok(ServerSettings::new(Duration::from_millis(tick_time), Duration::from_millis(min_session_timeout)))
+}
+
+#[derive(Deserialize)]
 struct Watches {
     path_to_session_ids: HashMap<String, Vec<i64>>,
 }
@@ -208,6 +221,15 @@ mod tests {
         assert!(found.version.expect("a version").starts_with("3.8.0"));
         let stats = server_stats(include_bytes!("captures/standalone-server_stats.json")).expect("an answer");
         assert_eq!((stats.mode.as_deref(), stats.connections), (Some("standalone"), Some(4)));
+    }
+
+    #[test]
+    fn a_real_servers_answer_says_the_shortest_session_timeout() {
+        let found = configuration(include_bytes!("captures/standalone-configuration.json")).expect("an answer");
+        let expected = ServerSettings::new(Duration::from_millis(500), Duration::from_millis(1_500));
+        assert_eq!((found, found.is_some()), (expected, true));
+        assert_eq!(configuration(br#"{"tick_time":0,"min_session_timeout":1}"#), Ok(None));
+        assert!(configuration(br#"{"tick_time":500,"min_session_timeout":-1}"#).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AskedBy, Connection, ListedSession, MemberView, ServerView, WatchedPath};
+use super::{AskedBy, Connection, ExpiryBounds, ListedSession, MemberView, ServerView, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Whether a session exists and is connected, as far as the servers say.
@@ -68,11 +68,27 @@ impl ServerView {
         found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
     }
 
+    /// When a session expires unless its client is heard before, by our clock, and when the servers were asked for that; `None` where
+    /// they did not say it for certain.
+    pub fn expiry_of(&self, session: SessionId) -> Option<(ExpiryBounds, Timestamp)> {
+        if !self.provenance().can_prove() {
+            return None;
+        }
+        let found = self.members.iter().filter_map(|member| {
+            let listing = member.sessions.as_ref()?;
+            let listed = listing.with_key(&session).first()?;
+            Some((listing.at, listed.expiry, member.timing.clock?))
+        });
+        let (at, expiry, clock) = found.max_by_key(|(at, ..)| *at)?;
+        Some((clock.bounds(expiry)?, at))
+    }
+
     /// Whether a session exists and is connected. Any answer counts that says it is connected, since that only makes a deletion less
     /// likely; for the contrary, only answers that can prove it count.
     ///
-    /// The members are asked at different times, so a client on its way from one to another looks disconnected for a short time. Who
-    /// builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen so.
+    /// The members are asked at different times, so a client on its way from one to another, or a new one, looks disconnected for a
+    /// short time. Who builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen
+    /// so. A standalone server lists its connections after its sessions, so that there nobody looks disconnected who is not.
     pub fn liveness(&self, session: SessionId) -> Liveness {
         if self.connection_of(session).is_some() {
             return Liveness::Connected;

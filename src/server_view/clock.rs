@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Connection, Expiry, ListedSession, ServerView};
+use super::expiry_clock::{Bounds, OwnExpiry};
+use super::{Connection, Expiry, ExpiryClock, ListedSession, ServerSettings, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
 /// A session of our own whose last request was answered at a known time: it relates a server's clock to ours.
@@ -12,7 +13,11 @@ pub struct Anchor {
     pub session: SessionId,
     /// Its negotiated timeout.
     pub timeout: Duration,
-    /// When its last request was answered, by our clock.
+    /// When it was begun to be connected, by our clock.
+    pub connecting_since: Timestamp,
+    /// When its last request was sent.
+    pub asked: Timestamp,
+    /// When that was answered.
     pub heard: Timestamp,
 }
 
@@ -22,12 +27,35 @@ const MAX_SILENCE_MS: i64 = 600_000;
 /// In this many milliseconds two clocks may drift apart by one.
 const DRIFT_INTERVAL_MS: i64 = 10_000;
 
+/// How long what was learned of a server's calendar counts: a small correction of it contradicts nothing.
+const MAX_CALENDAR_AGE: Duration = Duration::from_secs(60);
+
+/// By how many milliseconds a server's two clocks may be read apart.
+const READ_APART_MS: i64 = 2;
+
+/// Time zones differ by multiples of a quarter of an hour, in milliseconds.
+const ZONE_STEP_MS: i64 = 900_000;
+
+/// A request of our own through a follower may be known to the leader only after this time and a tick, in milliseconds.
+const MAX_LEADER_LAG_MS: i64 = 3_000;
+
 /// How a server's monotonic clock stands to ours, as well as it is known after some answers. Forgotten when the server
 /// starts anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerClock {
     /// At least so many milliseconds are to be added to our clock for the server's, and when that was learned.
     ahead: Option<(i64, Timestamp)>,
+    /// At most so many, by our own connection; and when that was learned.
+    ahead_at_most: Option<(i64, Timestamp)>,
+    /// So many are to be added to its monotonic clock for its calendar, and since when that is learned.
+    calendar: Option<(Bounds, Timestamp)>,
+    /// When our own connection was made, by its calendar, and when we first sent a request on it, by our clock.
+    established: Option<(Timestamp, Timestamp)>,
+}
+
+/// By how much clocks may have drifted apart between two times.
+fn drift(since: Timestamp, now: Timestamp) -> i64 {
+    now.0.saturating_sub(since.0).max(0) / DRIFT_INTERVAL_MS
 }
 
 impl ServerClock {
@@ -36,9 +64,7 @@ impl ServerClock {
     pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
         let Some(newest) = connections.iter().filter_map(|connection| connection.last_response).max() else { return };
         let ahead = newest.saturating_sub(at.0);
-        let known = self
-            .ahead
-            .map(|(known, then)| known.saturating_sub(at.0.saturating_sub(then.0).max(0) / DRIFT_INTERVAL_MS));
+        let known = self.ahead.map(|(known, then)| known.saturating_sub(drift(then, at)));
         let plausible = known.filter(|known| known.saturating_sub(ahead) < MAX_SILENCE_MS);
         self.ahead = Some((plausible.map_or(ahead, |known| known.max(ahead)), at));
     }
@@ -73,6 +99,84 @@ impl ServerClock {
                 (None, Expiry::Date { utc: false, .. }) => None,
             };
         }
+    }
+}
+
+impl ServerClock {
+    /// How the clock by which the server wrote when its sessions expire stands to ours. `None` when our own session is not listed,
+    /// or the settings are not known which that needs. To be called after [`learn`](Self::learn), with the same connections and the
+    /// same time.
+    pub fn of_expiries(
+        &mut self,
+        (connections, sessions): (&[Connection], &[ListedSession]),
+        settings: Option<ServerSettings>,
+        anchor: Option<Anchor>,
+        at: Timestamp,
+    ) -> Option<ExpiryClock> {
+        let anchor = anchor?;
+        let listed = sessions.iter().find(|session| session.id == anchor.session)?.expiry;
+        let ours = connections.iter().filter(|connection| connection.session == anchor.session);
+        let ours = ours.max_by_key(|connection| connection.last_response);
+        let last_response = ours.and_then(|connection| connection.last_response);
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let tick_ms = settings.map(|settings| millis(settings.tick()));
+        let own = |heard, tick_ms| OwnExpiry { listed, heard, timeout_ms: millis(anchor.timeout), tick_ms };
+        let Some(last_response) = last_response else {
+            // It is connected elsewhere: its server reports to this one when it was heard.
+            let tick_ms = tick_ms?;
+            let heard = (anchor.asked.0.saturating_sub(MAX_LEADER_LAG_MS).saturating_sub(tick_ms), at.0);
+            return Some(ExpiryClock { ahead: own(heard, tick_ms).ahead(), calendar: Some((0, 0)), tick_ms: None });
+        };
+        let ahead = self.bounded(last_response, connections, anchor, at)?;
+        let heard = (anchor.asked.0.saturating_add(ahead.0), at.0.saturating_add(ahead.1));
+        let calendar = tick_ms.and_then(|tick_ms| own(heard, tick_ms).calendar());
+        let established = ours.and_then(|connection| connection.established);
+        let calendar = calendar.map(|found| {
+            let found = (found.0.saturating_sub(READ_APART_MS), found.1.saturating_add(READ_APART_MS));
+            let found = established.map_or(found, |made| self.with_connection(found, made, anchor, ahead));
+            self.calendar(found, at)
+        });
+        Some(ExpiryClock { ahead, calendar, tick_ms })
+    }
+
+    /// Narrows what is known of the calendar by the date at which our own connection was made. That date is of UTC, and the others are
+    /// of any time zone.
+    fn with_connection(&mut self, found: Bounds, made: Timestamp, anchor: Anchor, ahead: Bounds) -> Bounds {
+        let known = self.established.filter(|(known, _)| *known == made);
+        let (_, first_asked) = *self.established.insert(known.unwrap_or((made, anchor.asked)));
+        let from = made.0.saturating_sub(first_asked.0.saturating_add(ahead.1)).saturating_sub(READ_APART_MS);
+        let to = made.0.saturating_sub(anchor.connecting_since.0.saturating_add(ahead.0)).saturating_add(READ_APART_MS);
+        let apart = found.0.saturating_add(found.1).saturating_sub(from).saturating_sub(to) / 2;
+        let zone = apart.saturating_add(ZONE_STEP_MS / 2).div_euclid(ZONE_STEP_MS).saturating_mul(ZONE_STEP_MS);
+        let narrowed = (found.0.max(from.saturating_add(zone)), found.1.min(to.saturating_add(zone)));
+        if narrowed.0 <= narrowed.1 { narrowed } else { found }
+    }
+
+    /// Our own connection was answered after we asked: that bounds the server's clock from above.
+    fn bounded(&mut self, response: i64, connections: &[Connection], anchor: Anchor, at: Timestamp) -> Option<Bounds> {
+        let found = response.saturating_sub(anchor.asked.0);
+        let known = self.ahead_at_most.map(|(known, then)| known.saturating_add(drift(then, at)));
+        let at_most = known.map_or(found, |known| known.min(found));
+        let (at_least, _) = self.ahead?;
+        let bounds = if at_least <= at_most {
+            (at_least, at_most)
+        } else {
+            // A clock was set.
+            let newest = connections.iter().filter_map(|connection| connection.last_response).max()?;
+            self.calendar = None;
+            (newest.saturating_sub(at.0), found)
+        };
+        (self.ahead, self.ahead_at_most) = (Some((bounds.0, at)), Some((bounds.1, at)));
+        (bounds.0 <= bounds.1).then_some(bounds)
+    }
+
+    /// What all answers together say of the server's calendar. The newest counts alone when it contradicts the others.
+    fn calendar(&mut self, found: Bounds, at: Timestamp) -> Bounds {
+        let known = self.calendar.filter(|(_, since)| at.since(*since) <= MAX_CALENDAR_AGE);
+        let together = known.map(|(known, since)| ((known.0.max(found.0), known.1.min(found.1)), since));
+        let (calendar, since) = together.filter(|((from, to), _)| from <= to).unwrap_or((found, at));
+        self.calendar = Some((calendar, since));
+        calendar
     }
 }
 
@@ -139,9 +243,53 @@ mod tests {
     #[test]
     fn our_own_session_translates_dates_of_any_zone() {
         let mut sessions = [1, 2].map(|id| session(id, Expiry::Date { millis: id * 5_000, utc: false }));
-        let anchor = Anchor { session: SessionId(2), timeout: Duration::from_secs(30), heard: Timestamp(1_000_000) };
+        let anchor = Anchor {
+            session: SessionId(2),
+            timeout: Duration::from_secs(30),
+            connecting_since: Timestamp(999_000),
+            asked: Timestamp(999_990),
+            heard: Timestamp(1_000_000),
+        };
         ServerClock::default().date(&mut sessions, Some(anchor));
         assert_eq!(sessions[0].expires_at, Some(Timestamp(1_025_000)));
+    }
+
+    /// What a server with ticks of 200 ms says at some times of a session that expires at `expires` by its monotonic clock, which is
+    /// 5 000 ms ahead of ours; its calendar is `calendar` ahead of that. Gives the bounds of that by our clock.
+    fn bounds_of(expires: i64, calendar: i64, rounds: i64) -> Option<crate::server_view::ExpiryBounds> {
+        let date = |mono: i64| Expiry::Date { millis: (mono + calendar).div_euclid(1_000) * 1_000, utc: false };
+        let mut clock = ServerClock::default();
+        let mut found = None;
+        for round in 0..rounds {
+            let asked = 100_000 + round * 1_013;
+            let mut connections = answered(asked + 5_003);
+            connections[0].established = Some(Timestamp(104_950 + calendar.rem_euclid(ZONE_STEP_MS)));
+            let own = ((asked + 5_002 + 30_000) / 200 + 1) * 200;
+            let sessions = [session(1, date(own)), session(2, date(expires))];
+            let (connecting_since, heard) = (Timestamp(99_920), Timestamp(asked + 6));
+            let timeout = Duration::from_secs(30);
+            let anchor = Anchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
+            let at = Timestamp(asked + 20);
+            clock.learn(&connections, at);
+            let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
+            let ours = clock.of_expiries((&connections, &sessions), settings, Some(anchor), at);
+            found = ours.and_then(|ours| ours.bounds(sessions[1].expiry));
+        }
+        found
+    }
+
+    #[test]
+    fn a_date_in_words_is_known_to_little_more_than_a_second_in_any_zone_from_the_first_answer_on() {
+        for calendar in [0, 400, 899_999, 3 * ZONE_STEP_MS + 77, -8 * ZONE_STEP_MS + 500] {
+            for expires in [120_000, 120_200, 120_400, 120_800] {
+                for rounds in [1, 5] {
+                    let found = bounds_of(expires, calendar, rounds).expect("it is known");
+                    let truth = expires - 5_000;
+                    assert!(found.earliest.0 <= truth && truth <= found.latest.0, "{found:?} of {truth}");
+                    assert!(found.latest.0 - found.earliest.0 <= 1_250, "{found:?} {calendar}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, ListedSession, Listing, Provenance, SyncSettings, WatchEventTotals, WatchTotals, WatchedPath};
+use super::{
+    Connection, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals, WatchTotals,
+    WatchedPath,
+};
 use crate::znode::{SessionId, Timestamp};
 
 /// What a server is within its ensemble.
@@ -86,6 +89,9 @@ pub struct MemberView {
     pub connections: Option<Listing<Connection>>,
     /// All sessions of the ensemble, if it keeps them.
     pub sessions: Option<Listing<ListedSession>>,
+    /// What makes the times of its sessions certain. A recording has it apart, since older ones have no place for it here.
+    #[serde(skip)]
+    pub timing: SessionTiming,
     /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since asking for it costs the server much.
     pub watched: Option<Listing<WatchedPath>>,
     /// When it was asked for the figures that follow, by our clock: less often than for the rest.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Listing, MemberView, Provenance, SyncSettings, WatchEventTotals};
+use super::{Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, WatchEventTotals};
 use crate::znode::{SessionId, Timestamp};
 
 /// What asking cost the servers since the start.
@@ -69,6 +69,44 @@ impl ServerView {
     /// session has none.
     pub fn every_member_answered(&self) -> bool {
         self.members_known && !self.members.is_empty() && self.members.iter().all(MemberView::knows_connections)
+    }
+
+    /// What makes the times of each member's sessions certain.
+    pub fn timings(&self) -> Vec<SessionTiming> {
+        self.members.iter().map(|member| member.timing).collect()
+    }
+
+    /// Takes what [`timings`](Self::timings) gave of this view.
+    pub fn set_timings(&mut self, timings: &[SessionTiming]) {
+        for (member, timing) in self.members.iter_mut().zip(timings) {
+            member.timing = *timing;
+        }
+    }
+
+    /// Whether the ensemble is one standalone server.
+    pub fn is_standalone(&self) -> bool {
+        self.members_known && matches!(&*self.members, [member] if member.mode == Some(ServerMode::Standalone))
+    }
+
+    /// The shortest session timeout that any member grants; `None` unless every member said so, in a way that can prove it.
+    pub fn min_session_timeout(&self) -> Option<Duration> {
+        if !self.members_known || !self.provenance().can_prove() {
+            return None;
+        }
+        let shortest = self.members.iter().map(|member| Some(member.timing.settings?.min_session_timeout()));
+        shortest.min_by_key(|timeout| timeout.unwrap_or_default()).flatten()
+    }
+
+    /// When the session that is not listed began, at the earliest, if it was alive at `alive_at`: a list of all sessions was asked
+    /// for before that. `None` when it is listed, and when no list or more than one can say so.
+    pub fn began_after(&self, session: SessionId, alive_at: Timestamp) -> Option<Timestamp> {
+        if !self.every_member_answered() || !self.provenance().can_prove() {
+            return None;
+        }
+        let mut listings = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let (Some(listing), None) = (listings.next(), listings.next()) else { return None };
+        let is_new = listing.whole && listing.at <= alive_at && listing.with_key(&session).is_empty();
+        is_new.then_some(listing.at)
     }
 
     /// What all of it together is worth: no more than the least of it. That a client is nowhere is said by all members.

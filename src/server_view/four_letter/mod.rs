@@ -3,12 +3,14 @@
 //!
 //! A listing is whole when the answer has the end that the server gives it and every line of it was understood.
 
+mod conf;
 mod cons;
 mod dump;
 mod mntr;
 mod srvr;
 mod watches;
 
+pub use conf::conf;
 pub use cons::{Connections, cons};
 pub use dump::dump;
 pub use mntr::mntr;

@@ -248,7 +248,7 @@ mod tests {
     async fn a_word_that_is_not_allowed_is_answered_by_what_to_change() {
         let address = serve(b"wchp is not executed because it is not in the whitelist.\n", true).await;
         let error = ask(&address, Word::Wchp, limits(100)).await.expect_err("a refusal").to_string();
-        assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs"), "{error}");
+        assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs,conf"), "{error}");
     }
 
     #[tokio::test]

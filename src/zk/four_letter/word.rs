@@ -15,7 +15,7 @@ pub enum Word {
     Wchp,
     /// The server's figures. Cheap.
     Mntr,
-    /// The server's settings. Only a hint depends on them, so it is not among [`NEEDED_WORDS`].
+    /// The server's settings. Cheap.
     Conf,
 }
 
@@ -34,5 +34,5 @@ impl Word {
     }
 }
 
-/// The words that a server must allow for all that is needed, as `4lw.commands.whitelist` takes them.
-pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";
+/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
+pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs,conf";

@@ -1,11 +1,14 @@
 //! What one round of questions to a member brought.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::server_view::four_letter::Srvr;
 use crate::server_view::{
-    AskedBy, Connection, ListedSession, SyncSettings, Transport, WatchEventTotals, WatchTotals, WatchedPath,
+    AskedBy, Connection, ListedSession, ServerSettings, SyncSettings, Transport, WatchEventTotals, WatchTotals,
+    WatchedPath,
 };
+use crate::znode::SessionId;
 
 /// What is asked besides who is connected.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +32,7 @@ pub(super) struct RoundAnswers {
     pub(super) connections: Option<ListAndWhole<Connection>>,
     pub(super) sessions: Option<ListAndWhole<ListedSession>>,
     /// `None` when that was not asked.
-    pub(super) figures: Option<TimedAnswer<WatchFigures>>,
+    pub(super) figures: Option<TimedAnswer<ServerFigures>>,
     pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
     /// What is wrong with the rest and what to change: the first thing that was found.
     pub(super) problem: Option<String>,
@@ -50,6 +53,14 @@ impl RoundAnswers {
             problem: None,
             cost: Duration::ZERO,
         }
+    }
+
+    /// Whether it lists sessions without a connection. When the sessions were listed after the connections, some of them may be
+    /// new: the connections have to be listed again.
+    pub(super) fn lists_unconnected(&self) -> bool {
+        let (Some((connections, _)), Some((sessions, _))) = (&self.connections, &self.sessions) else { return false };
+        let connected: HashSet<SessionId> = connections.iter().map(|connection| connection.session).collect();
+        sessions.iter().any(|session| !connected.contains(&session.id))
     }
 
     pub(super) fn note_problem(&mut self, problem: String) {
@@ -94,11 +105,13 @@ pub(super) struct TimedAnswer<T> {
     pub(super) problem: Option<String>,
 }
 
-/// What a server counts, and how it is set up.
+/// What a server counts, and what it is set to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WatchFigures {
+pub(super) struct ServerFigures {
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
     pub(super) fired: Option<WatchEventTotals>,
+    /// What it is set to; `None` also where it may not say so, which is no problem of the other answers.
+    pub(super) settings: Option<ServerSettings>,
     pub(super) sync_settings: Option<SyncSettings>,
 }

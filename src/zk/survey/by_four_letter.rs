@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
-use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
 use crate::server_view::four_letter::WatchedPathsReader;
 use crate::server_view::{AskedBy, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
@@ -47,7 +47,8 @@ pub(super) async fn by_four_letter(
     if asking.answers.server.version.is_none() {
         return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
     }
-    asking.ask_the_rest(wanted).await;
+    // Apart, since the questions that are asked at the same time take much room.
+    Box::pin(asking.ask_the_rest(wanted)).await;
     Ok(asking.answers)
 }
 
@@ -59,21 +60,25 @@ impl ByFourLetter<'_> {
         let connections = self.ask(Word::Cons).await;
         self.take_connections(connections).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let has_leader = mode.is_some_and(|mode| mode != ServerMode::Standalone);
         let (sessions, monitor, totals, settings, watched) = tokio::join!(
             when(keeps_sessions, Word::Dump),
             when(wanted.figures, Word::Mntr),
             when(wanted.figures, Word::Wchs),
-            when(wanted.figures && has_leader, Word::Conf),
+            when(wanted.figures, Word::Conf),
             async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
         );
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
-        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+        // Of an ensemble, the other members list their connections at other times anyway.
+        if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
+            let connections = self.ask(Word::Cons).await;
+            self.answers.connections = None;
+            self.take_connections(connections).await;
+        }
+        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
             let others = self.answers.begin_timed();
-            let sync_settings = settings.and_then(|asked| self.take_settings(asked));
-            let found = WatchFigures { sync_settings, ..self.take_figures(monitor, totals) };
+            let found = self.take_figures(monitor, totals, settings);
             self.answers.figures = Some(self.answers.end_timed(others, found));
         }
         if let Some(asked) = watched {
@@ -83,15 +88,13 @@ impl ByFourLetter<'_> {
         }
     }
 
-    fn take_figures(&mut self, monitor: WordReply, totals: WordReply) -> WatchFigures {
+    fn take_figures(&mut self, monitor: WordReply, totals: WordReply, settings: WordReply) -> ServerFigures {
         let monitor = self.take_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
         let totals = self.take_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
-        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired, sync_settings: None }
-    }
-
-    /// A server that does not allow `conf` still answers everything that is needed, so this is no problem to report.
-    fn take_settings(&mut self, asked: WordReply) -> Option<SyncSettings> {
-        SyncSettings::from_conf(&self.take(asked).ok()?.text)
+        let settings = self.take(settings).ok();
+        let sync_settings = settings.as_ref().and_then(|answer| SyncSettings::from_conf(&answer.text));
+        let settings = settings.and_then(|answer| four_letter::conf(&answer.text));
+        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
     }
 
     fn take_watched(&mut self, (asked, listed): (WordReply, WatchedPathsReader)) -> Option<(Vec<WatchedPath>, bool)> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport};
 use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
@@ -50,19 +50,25 @@ impl ByHttp<'_> {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
-        let (connections, sessions, monitor, totals, watched) = tokio::join!(
+        let (connections, sessions, monitor, totals, settings, watched) = tokio::join!(
             self.ask("connections"),
             when(keeps_sessions, "dump"),
             when(wanted.figures, "monitor"),
             when(wanted.figures, "watch_summary"),
+            when(wanted.figures, "configuration"),
             when(wanted.watchers, "watches_by_path")
         );
         self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
         self.answers.sessions =
             sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
-        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+        // Of an ensemble, the other members list their connections at other times anyway.
+        if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
+            let connections = self.ask("connections").await;
+            self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+        }
+        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
             let others = self.answers.begin_timed();
-            let found = self.take_figures(monitor, totals);
+            let found = self.take_figures(monitor, totals, settings);
             self.answers.figures = Some(self.answers.end_timed(others, found));
         }
         if let Some(asked) = watched {
@@ -72,10 +78,11 @@ impl ByHttp<'_> {
         }
     }
 
-    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply) -> WatchFigures {
+    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> ServerFigures {
         let monitor = self.take_or_note(monitor, admin::monitor).unwrap_or_default();
         let totals = self.take_or_note(totals, admin::watch_summary);
-        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired, sync_settings: None }
+        let settings = self.take(settings, admin::configuration).ok().flatten();
+        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
     }
 
     async fn ask(&self, command: &str) -> HttpReply {

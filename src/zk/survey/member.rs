@@ -12,7 +12,8 @@ use super::own_session::OwnSession;
 use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
-    AskedBy, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, Transport, WatchedPath,
+    Anchor, AskedBy, ExpiryClock, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, SessionTiming,
+    Transport, WatchedPath,
 };
 use crate::time::now;
 use crate::zk::admin::AdminTls;
@@ -101,18 +102,33 @@ impl Member {
                 if let Some((sessions, _)) = &mut answers.sessions {
                     self.clock.date(sessions, anchor);
                 }
+                let expiry_clock = self.expiry_clock(&answers, anchor, answered_at);
                 self.take(answers, asked_at, watchers);
+                self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
             }
             Err(problem) => {
                 self.wait = self.clients.failed();
                 self.clock = ServerClock::default();
-                let answered_at = self.view.answered_at;
+                let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
                 let unasked = MemberView::unasked(self.address.label.clone());
-                self.view = MemberView { error: Some(problem), answered_at, ..unasked };
+                self.view = MemberView {
+                    error: Some(problem),
+                    answered_at,
+                    timing: SessionTiming { clock: None, settings },
+                    ..unasked
+                };
             }
         }
         load
+    }
+
+    /// By which clock it wrote when sessions expire.
+    fn expiry_clock(&mut self, answers: &RoundAnswers, anchor: Option<Anchor>, at: Timestamp) -> Option<ExpiryClock> {
+        let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
+        let settings =
+            answers.figures.as_ref().and_then(|figures| figures.found.settings).or(self.view.timing.settings);
+        self.clock.of_expiries((connections, sessions), settings, anchor, at)
     }
 
     /// Replaces what was answered; what was not asked this time stays, unless nobody looks at it.
@@ -130,6 +146,7 @@ impl Member {
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
             view.sync_settings = found.sync_settings;
+            view.timing.settings = found.settings.or(view.timing.settings);
             view.counted_at = Some(at);
         }
         if let Some(TimedAnswer { found, took, problem }) = answers.watched {

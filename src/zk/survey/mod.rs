@@ -4,7 +4,7 @@
 //! `by_http` are the two ways of asking, `own_session` keeps a session for what only a client can learn, `members` finds out who the
 //! members are, and `pace` says when to ask again.
 //!
-//! Costs to the ensemble: one session; for each member a round of two to seven short connections and one request on the
+//! Costs to the ensemble: one session; for each member a round of two to eight short connections and one request on the
 //! session, at most once a second, and so seldom that all questions together take less than 2 % of a server's time (`pace`).
 //! [`ServerView::asked`] counts it.
 //!

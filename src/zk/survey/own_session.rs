@@ -121,7 +121,7 @@ impl OwnSession {
     /// none for some time, waits a short while until the leader knows; `None` when there is no session or no answer.
     pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
         let client = self.client.as_ref()?;
-        let began = Instant::now();
+        let (asked, began) = (now(), Instant::now());
         let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
         load.count(0, began.elapsed());
         answer.ok()?.ok()?;
@@ -131,7 +131,13 @@ impl OwnSession {
             sleep(FOLLOWER_REPORT_DELAY).await;
         }
         let session = SessionId(client.session_id().0);
-        Some(Anchor { session, timeout: client.session_timeout(), heard })
+        Some(Anchor {
+            session,
+            timeout: client.session_timeout(),
+            connecting_since: self.connecting_since?,
+            asked,
+            heard,
+        })
     }
 }
 
