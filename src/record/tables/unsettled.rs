@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::contender::{ContenderEnd, ContenderRecord};
-use crate::server_view::ServerView;
+use crate::server_view::{ServerMode, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
 /// More are not kept; the oldest stay unknown.
@@ -70,9 +70,11 @@ impl UnsettledEnds {
     }
 }
 
-/// Whether a server listed a session, or a connection of it, at that time or later.
+/// Whether a server that ends sessions listed this one, or a connection of it, at that time or later. A follower that lost its leader
+/// keeps connections whose sessions have expired.
 fn lists_after(view: &ServerView, session: SessionId, after: Timestamp) -> bool {
-    view.members.iter().any(|member| {
+    let mut keepers = view.members.iter().filter(|member| member.mode.is_some_and(ServerMode::keeps_sessions));
+    keepers.any(|member| {
         let is_connected = member.connections.as_ref().is_some_and(|listing| listing.at >= after)
             && !member.connections_of(session).is_empty();
         let is_listed = member
