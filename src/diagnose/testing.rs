@@ -8,8 +8,8 @@ use super::{Code, Diagnosis, Finding, Severity, Thresholds};
 use crate::queue::{Change, ConnectionState, LockId, LockQueue, LockTable};
 use crate::recipe::Classifier;
 use crate::server_view::{
-    Connection, Expiry, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerView, WatchTotals,
-    WatchedPath,
+    Connection, Expiry, ExpiryClock, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerSettings,
+    ServerView, SessionTiming, WatchTotals, WatchedPath,
 };
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -208,7 +208,7 @@ impl DiagnosisFixture {
         let listed = self.clients.iter().filter(|client| client.listed);
         let sessions = listed.map(|client| ListedSession {
             id: SessionId(client.session),
-            expiry: Expiry::Monotonic { millis: 0 },
+            expiry: Expiry::Monotonic { millis: client.expires_at.unwrap_or_default().0 },
             expires_at: client.expires_at,
         });
         let sessions = sessions.collect();
@@ -232,6 +232,10 @@ impl DiagnosisFixture {
         if self.answers {
             member = MemberView {
                 mode: Some(ServerMode::Standalone),
+                timing: SessionTiming {
+                    clock: Some(ExpiryClock::same_as_ours()),
+                    settings: ServerSettings::new(Duration::from_secs(2), Duration::from_secs(4)),
+                },
                 provenance: self.provenance,
                 version: Some("3.8.0-5a02a05".to_owned()),
                 answered_at: Some(at),

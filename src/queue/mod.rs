@@ -59,6 +59,7 @@ pub use parent::ParentNode;
 pub use rare::SessionExpired;
 pub use rate::{History, Rates, Totals};
 pub use samples::{ChildRates, SampledCounts};
+pub use session_expired::SessionEvidence;
 pub use sessions::LastConnection;
 pub use table::LockTable;
 pub use timeline::Timeline;

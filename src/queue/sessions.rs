@@ -61,6 +61,10 @@ pub(super) struct Sessions {
     departed: BTreeMap<u64, SessionId>,
     next: u64,
     were_listed: bool,
+    /// Those of an ensemble that exist without a connection, and when that was first seen. A recording has it apart, since older
+    /// ones have no place for it here.
+    #[serde(skip)]
+    disconnected: BTreeMap<SessionId, Timestamp>,
 }
 
 impl Sessions {
@@ -132,6 +136,30 @@ impl Sessions {
                 }
             }
         }
+        self.note_disconnected(view);
+    }
+
+    /// Linear in the sessions that are listed.
+    fn note_disconnected(&mut self, view: &ServerView) {
+        let before = std::mem::take(&mut self.disconnected);
+        if view.is_standalone() {
+            return;
+        }
+        for listed in view.members.iter().filter_map(|member| member.sessions.as_ref()).flat_map(Listing::items) {
+            if self.known.contains_key(&listed.id) && view.connection_of(listed.id).is_none() {
+                self.disconnected.insert(listed.id, before.get(&listed.id).copied().unwrap_or(view.at));
+            }
+        }
+    }
+
+    /// The sessions of an ensemble that exist without a connection, and when that was first seen.
+    pub fn disconnected(&self) -> &BTreeMap<SessionId, Timestamp> {
+        &self.disconnected
+    }
+
+    /// Takes what a recording has of them.
+    pub fn set_disconnected(&mut self, disconnected: BTreeMap<SessionId, Timestamp>) {
+        self.disconnected = disconnected;
     }
 
     /// Whether any server listed its connections.

@@ -11,7 +11,10 @@ use super::tables;
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of everything in the file. It changes when an older program would misread it.
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
+
+/// The oldest version that is read. What it lacks is not known.
+pub(super) const OLDEST_FORMAT: i64 = 2;
 
 /// Bytes that the log of changes beside the file keeps when nobody reads it.
 const MAX_LOG_BYTES: u32 = 4 << 20;
@@ -79,9 +82,10 @@ pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Makes what an older version did not make.
+/// Makes what an older version did not make. What is written from now on is of this version.
 pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
-    tables::create(connection)
+    tables::create(connection)?;
+    connection.pragma_update(None, "user_version", FORMAT)
 }
 
 /// Settings of the connection of who writes.

@@ -6,7 +6,7 @@ use super::Damage;
 use super::decode::{self, Budget, Decoder};
 use super::memory::{MAX_GROWTH, MAX_STATE};
 use crate::diagnose::{Diagnosis, FindingChanges, Thresholds};
-use crate::queue::{Happening, LockTable};
+use crate::queue::{Happening, LockTable, SessionEvidence};
 use crate::recipe::OwnRecipe;
 use crate::znode::Timestamp;
 
@@ -53,8 +53,12 @@ impl RecordedState {
         let (budget, mut decoder) = (Budget::new(MAX_STATE), Decoder::new(packed)?);
         let state: Self = decoder.next(&budget, Damage::Keyframe)?;
         let recipes: Vec<OwnRecipe> = decoder.next(&budget, Damage::Keyframe)?;
+        // Before format 3 there was none.
+        let evidence: SessionEvidence =
+            if decoder.is_at_end() { SessionEvidence::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
-        let mut state = Self { table: state.table.with_recipes(&recipes), ..state };
+        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
+        let mut state = Self { table, ..state };
         if !state.table.is_consistent() {
             return Err(Damage::Keyframe);
         }
@@ -66,7 +70,7 @@ impl RecordedState {
 /// Whether a state that [`write()`] wrote can be read again: it takes as much memory as a keyframe may.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
-        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>)>(bytes, MAX_STATE).is_some()
+        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence)>(bytes, MAX_STATE).is_some()
 }
 
 /// The state as bytes that are not compressed yet.
@@ -75,5 +79,26 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 ///
 /// Where a state cannot be written at all, which no state is.
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes()))
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), table.session_evidence()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::fixture::{TableFixture, surveyed};
+    use crate::record::frame;
+
+    #[test]
+    fn a_state_is_read_with_what_makes_the_ends_of_sessions_certain_and_without_it_from_older_recordings() {
+        let mut fixture = TableFixture::new();
+        fixture.apply(surveyed(Vec::new(), fixture.now));
+        let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
+        let read = |bytes: &[u8]| RecordedState::read(&frame::pack(bytes).expect("it fits")).expect("a state").0;
+        let state = read(&write(table, &diagnosis).expect("it can be written"));
+        assert_eq!(state.table.session_evidence(), table.session_evidence());
+        assert!(state.table.view().min_session_timeout().is_some());
+
+        let older = postcard::to_allocvec(&(table, &diagnosis, table.own_recipes())).expect("it can be written");
+        assert_eq!(read(&older).table.view().min_session_timeout(), None);
+    }
 }

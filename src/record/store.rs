@@ -198,7 +198,7 @@ impl Store {
         let not_a_database = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::NotADatabase);
         let format = schema::format(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
         match format {
-            Ok(Some(schema::FORMAT)) => Ok(()),
+            Ok(Some(schema::OLDEST_FORMAT..=schema::FORMAT)) => Ok(()),
             Ok(Some(format)) => Err(StoreError::OtherFormat { path: self.path.clone(), format }),
             Ok(None) => Err(StoreError::NotARecording(self.path.clone())),
             Err(error) if not_a_database(&error) => Err(StoreError::NotARecording(self.path.clone())),
@@ -369,5 +369,17 @@ mod tests {
         Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4711").unwrap();
         let sentence = Store::open(&path).unwrap_err().to_string();
         assert!(sentence.contains("has format 4711"), "{sentence}");
+    }
+
+    #[test]
+    fn an_older_recording_is_read_and_who_goes_on_with_it_writes_the_format_of_today() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks.db");
+        drop(Store::create(&path, false).unwrap());
+        let set = format!("PRAGMA user_version = {}", schema::OLDEST_FORMAT);
+        Connection::open(&path).unwrap().execute_batch(&set).unwrap();
+        drop(Store::open(&path).unwrap());
+        let mut store = Store::create(&path, false).unwrap();
+        assert_eq!(store.sql(|connection| schema::format(connection)).unwrap(), Some(schema::FORMAT));
     }
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use crate::queue::{Change, ConnectionState, ContenderState, Happening, LockEvent, LockQueue, LockTable};
 use crate::recipe::{Classifier, RequestMode};
-use crate::server_view::{Expiry, ListedSession, Listing, MemberView, ServerView};
+use crate::server_view::{
+    Expiry, ExpiryClock, ListedSession, Listing, MemberView, ServerMode, ServerSettings, ServerView, SessionTiming,
+};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 pub fn path(text: &str) -> ZnodePath {
@@ -186,15 +189,25 @@ pub fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// What the servers answer when this session has no connection and its time has come.
-pub fn session_runs_out(session: i64) -> Change {
-    let id = SessionId(session);
-    let at = Timestamp(1_000_000);
-    let expiry = Expiry::Monotonic { millis: 0 };
-    let session = ListedSession { id, expiry, expires_at: Some(at) };
+/// Of a server whose clock is as ours, and which grants no session timeout that is shorter.
+pub fn timing(min_session_timeout_ms: u64) -> SessionTiming {
+    let settings = ServerSettings::new(Duration::from_secs(2), Duration::from_millis(min_session_timeout_ms));
+    SessionTiming { clock: Some(ExpiryClock::same_as_ours()), settings }
+}
+
+/// What a server answers when this session has no connection and its time comes now.
+pub fn session_runs_out(session: i64, at: Timestamp) -> Change {
+    let expiry = Expiry::Monotonic { millis: at.0 };
+    surveyed(vec![ListedSession { id: SessionId(session), expiry, expires_at: Some(at) }], at)
+}
+
+/// What a standalone server answers that has no connections: which sessions there are.
+pub fn surveyed(sessions: Vec<ListedSession>, at: Timestamp) -> Change {
     let member = MemberView {
+        mode: Some(ServerMode::Standalone),
+        timing: timing(4_000),
         connections: Some(Listing::new(Vec::new(), true, at)),
-        sessions: Some(Listing::new(vec![session], true, at)),
+        sessions: Some(Listing::new(sessions, true, at)),
         ..MemberView::unasked("zk1:2181".to_owned())
     };
     let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };

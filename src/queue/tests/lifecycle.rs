@@ -1,11 +1,8 @@
 //! Locks that are found and gone, cuts, and readings of everything.
 
-use std::time::Duration;
-
 use super::TableFixture;
 use super::fixture::{events, path, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
-use crate::server_view::{Listing, Provenance, ServerView};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
@@ -123,70 +120,6 @@ fn when_more_happens_than_can_be_taken_in_nothing_is_live_until_everything_was_r
 }
 
 #[test]
-fn a_node_that_vanishes_with_an_expired_session_expired() {
-    let mut fixture = TableFixture::new();
-    let holder = fixture.create("/a/lock-", 1);
-    fixture.create("/a/lock-", 2);
-    fixture.apply(session_runs_out(1));
-    assert_eq!(events(&fixture.delete(&holder)), [LockEvent::Expired, LockEvent::Acquired]);
-}
-
-/// What a server lists of a session that is connected, when it was asked at that time: it was heard just then.
-fn session_lives(session: i64, at: Timestamp, timeout_ms: u64) -> Change {
-    let Change::Surveyed { view } = session_runs_out(session) else { panic!("it is a view") };
-    let mut view = ServerView { at, ..ServerView::clone(&view) };
-    let mut sessions = view.members[0].sessions.as_ref().expect("listed").items().to_vec();
-    sessions[0].expires_at = Some(at.plus(Duration::from_millis(timeout_ms)));
-    view.members[0].sessions = Some(Listing::new(sessions, true, at));
-    Change::Surveyed { view: view.into() }
-}
-
-#[test]
-fn nobody_calls_it_a_release_when_the_session_was_not_heard_of_for_its_timeout() {
-    // For how long the holder stood, what the servers said of its session at which time, and whether it may have expired.
-    let cases = [
-        (1_000, None, false),
-        (5_000, None, true),
-        (60_000, Some((1, 56_000)), false),
-        (60_000, Some((1, 49_000)), true),
-        (60_000, Some((7, 59_000)), true),
-    ];
-    for (at, (stood_ms, heard, may_have_expired)) in cases.into_iter().enumerate() {
-        let mut fixture = TableFixture::new();
-        let (holder, waiter) = (fixture.create("/a/lock-", 1), fixture.create("/a/lock-", 1));
-        let began = fixture.now;
-        if let Some((session, at_ms)) = heard {
-            fixture.apply(session_lives(session, Timestamp(began.0 + at_ms), 6_000));
-        }
-        fixture.now = Timestamp(began.0 + stood_ms);
-        let gone = [fixture.delete(&waiter).remove(0), fixture.delete(&holder).remove(0)];
-        assert_eq!(events(&gone), [LockEvent::Left, LockEvent::Released], "case {at}");
-        assert_eq!(gone.map(|gone| gone.may_have_expired), [may_have_expired; 2], "case {at}");
-    }
-}
-
-#[test]
-fn a_node_without_a_session_is_released_whenever_it_goes() {
-    let mut fixture = TableFixture::new();
-    let holder = fixture.create_plain("/a/lock-0000000000", None);
-    fixture.now = Timestamp(fixture.now.0 + 600_000);
-    let gone = fixture.delete(&holder).remove(0);
-    assert_eq!((gone.event, gone.may_have_expired), (LockEvent::Released, false));
-}
-
-#[test]
-fn beside_tls_plain_text_does_not_make_an_end_of_a_session_out_of_a_release() {
-    let mut fixture = TableFixture::new();
-    let holder = fixture.create("/a/lock-", 1);
-    fixture.create("/a/lock-", 2);
-    let Change::Surveyed { view } = session_runs_out(1) else { panic!("it is a view") };
-    let mut view = ServerView::clone(&view);
-    view.members[0].provenance = Provenance::PlainBesideTls;
-    fixture.apply(Change::Surveyed { view: view.into() });
-    assert_eq!(events(&fixture.delete(&holder)), [LockEvent::Released, LockEvent::Acquired]);
-}
-
-#[test]
 fn an_emptied_lock_stays_until_its_parent_goes() {
     let mut fixture = TableFixture::new();
     let node = fixture.create("/a/lock-", 1);
@@ -249,7 +182,7 @@ fn the_table_lists_which_locks_changed_for_whoever_keeps_them_sorted() {
     let at = fixture.table.find(&path("/a"), None).expect("the lock");
     assert_eq!(fixture.table.take_touched(), [at]);
     assert!(fixture.table.take_touched().is_empty());
-    fixture.table.apply(session_runs_out(9), Timestamp(0));
+    fixture.table.apply(session_runs_out(9, Timestamp(0)), Timestamp(0));
     assert!(fixture.table.take_touched().is_empty());
 }
 

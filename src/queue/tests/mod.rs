@@ -13,6 +13,7 @@ mod restored;
 mod returned;
 mod sampled;
 mod semaphore;
+mod session_end;
 mod shared;
 mod unread;
 

@@ -51,7 +51,7 @@ pub(crate) fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<
             let theirs = fixture.tree.iter().filter(|(_, node)| node.stat.ephemeral_owner == owner);
             let theirs: Vec<_> = theirs.map(|(at, _)| at.clone()).collect();
             let gone = theirs.iter().flat_map(|at| take_out(fixture, at)).collect::<Vec<_>>();
-            [vec![session_runs_out(*session)], gone].concat()
+            [vec![session_runs_out(*session, fixture.now)], gone].concat()
         }
         Step::Repeat { which } => nth(fixture, *which).map_or(Vec::new(), |at| vec![fixture.observed(&at)]),
         Step::DropParent { which } => {

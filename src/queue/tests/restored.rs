@@ -11,7 +11,9 @@ fn written(table: &LockTable) -> Vec<u8> {
 }
 
 pub(super) fn restored(table: &LockTable) -> LockTable {
-    postcard::from_bytes(&written(table)).expect("what was written can be read")
+    let evidence = postcard::to_allocvec(&table.session_evidence()).expect("it can be written");
+    let read: LockTable = postcard::from_bytes(&written(table)).expect("what was written can be read");
+    read.with_session_evidence(postcard::from_bytes(&evidence).expect("it can be read"))
 }
 
 fn changes(fixture: &mut TableFixture, steps: &[Step]) -> Vec<Change> {

@@ -81,6 +81,7 @@ impl Named {
                 self.forget(path);
                 StoredEntry::Deleted { path: stored, zxid: zxid.map(|zxid| self.store_zxid(zxid)) }
             }
+            Change::Surveyed { view } => StoredEntry::Surveyed { view: Cow::Borrowed(view), timings: view.timings() },
             rare => StoredEntry::Change(Cow::Borrowed(rare)),
         }
     }
@@ -147,6 +148,11 @@ impl Named {
             StoredEntry::Examined => return Ok(Entry::Examined),
             StoredEntry::FindingsForgotten => return Ok(Entry::FindingsForgotten),
             StoredEntry::Change(change) => change.into_owned(),
+            StoredEntry::Surveyed { view, timings } => {
+                let mut view = view.into_owned();
+                view.set_timings(&timings);
+                Change::Surveyed { view: view.into() }
+            }
             StoredEntry::Seen { path, node } => {
                 Change::Seen { path: self.restore_path(path, ids)?, node: self.restore_node(node, at)? }
             }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::NamePattern;
 use crate::queue::Change;
+use crate::server_view::{ServerView, SessionTiming};
 use crate::znode::{Node, SessionId};
 
 /// One entry: what the segment has named before is a number.
@@ -23,6 +24,8 @@ pub(super) enum StoredEntry<'a> {
     Deleted { path: StoredPath<'a>, zxid: Option<i64> },
     /// [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
     FindingsForgotten,
+    /// [`Change::Surveyed`], with what its view is stored without. Before format 3 it stood among the rare changes.
+    Surveyed { view: Cow<'a, ServerView>, timings: Vec<SessionTiming> },
 }
 
 /// What was named before, or is named here for the first time.

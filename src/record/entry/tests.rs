@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::queue::ConnectionState;
+use crate::queue::tests::fixture::surveyed;
 use crate::record::frame;
+use crate::server_view::{ServerView, SessionTiming};
 use crate::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 
 const FROM: Timestamp = Timestamp(1_777_601_400_000);
@@ -150,4 +152,20 @@ fn who_comes_again_takes_little_more_than_the_id_of_its_new_node() {
     let chunk = written(&entries, usize::MAX).remove(0);
     assert_eq!(chunk.ids.len(), 16 * 1_005, "those of five that were there before are named when they go");
     assert!(chunk.entries.len() < 21 * 1_000, "{} bytes", chunk.entries.len());
+}
+
+#[test]
+fn what_makes_the_times_of_sessions_certain_is_read_again_and_missing_in_older_recordings() {
+    let change = surveyed(Vec::new(), FROM);
+    let Change::Surveyed { view } = &change else { panic!("it is a view") };
+    let entries = timed(vec![(0, Entry::Change(Cow::Owned(change.clone())))]);
+    assert_eq!(read(&written(&entries, 1), FROM).expect("it can be read"), entries);
+    assert_ne!(view.timings(), [SessionTiming::default()]);
+
+    let stored = StoredEntry::Change(Cow::Borrowed(&change));
+    let older = Chunk { entries: postcard::to_allocvec(&(0_u64, stored)).expect("it can be written"), ids: Vec::new() };
+    let found = read(&[older], FROM).expect("it can be read");
+    let mut view = ServerView::clone(view);
+    view.set_timings(&[SessionTiming::default()]);
+    assert_eq!(found, [(FROM, Entry::Change(Cow::Owned(Change::Surveyed { view: view.into() })))]);
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::queue::tests::fixture::TableFixture;
+use crate::queue::tests::fixture::{TableFixture, surveyed};
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
 use crate::record::tables::{self, TableRecorder, TableRows, TableWriter};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -30,7 +30,8 @@ impl RecordedFixture {
         Self::with(TableFixture::new(), false)
     }
 
-    pub fn with(ensemble: TableFixture, no_data: bool) -> Self {
+    pub fn with(mut ensemble: TableFixture, no_data: bool) -> Self {
+        ensemble.apply(surveyed(Vec::new(), ensemble.now));
         let connection = Connection::open_in_memory().expect("a database in memory");
         tables::create(&connection).expect("tables");
         let mut tables = TableRecorder::resume(&connection, no_data).expect("a recorder");
