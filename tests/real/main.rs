@@ -19,5 +19,6 @@ mod sandbox;
 mod security;
 mod server_view;
 mod servers;
+mod session_ends;
 mod shown;
 mod transport;

@@ -107,6 +107,12 @@ impl Raw {
         frames.last().expect("an answer").zxid
     }
 
+    /// Ends the connection; its session can go on.
+    pub fn cut(&self) {
+        // It is cut already when the server ended it.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+
     /// Ends the session.
     pub fn close(mut self) {
         self.ask(&Request::close());
