@@ -104,25 +104,23 @@ async fn a_holder_in_a_partition_learns_of_it_in_time_with_any_session() {
 
 /// Holds the lock in a runtime of its own, which does not run for that long once it is told to begin. Gives how long after that the
 /// holder learned of its loss.
-fn hold_and_stand_still(
+async fn hold_and_stand_still(
     (lock, stands_still): (Lock, Duration),
     holds: oneshot::Sender<()>,
     begin: oneshot::Receiver<()>,
-) -> impl Future<Output = Duration> {
-    async move {
-        let guard = held(&lock).await;
-        let lost = tokio::spawn(async move {
-            assert_eq!(guard.lost().await, Loss::Expired);
-            Instant::now()
-        });
-        // A while for the heartbeats to begin.
-        sleep(Duration::from_millis(500)).await;
-        holds.send(()).expect("the test waits");
-        begin.await.expect("the test says so");
-        std::thread::sleep(stands_still);
-        let runs_again = Instant::now();
-        lost.await.expect("no panic").saturating_duration_since(runs_again)
-    }
+) -> Duration {
+    let guard = held(&lock).await;
+    let lost = tokio::spawn(async move {
+        assert_eq!(guard.lost().await, Loss::Expired);
+        Instant::now()
+    });
+    // A while for the heartbeats to begin.
+    sleep(Duration::from_millis(500)).await;
+    holds.send(()).expect("the test waits");
+    begin.await.expect("the test says so");
+    std::thread::sleep(stands_still);
+    let runs_again = Instant::now();
+    lost.await.expect("no panic").saturating_duration_since(runs_again)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
