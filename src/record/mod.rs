@@ -7,7 +7,7 @@
 //! a moment, one keyframe is read and the entries after it are played.
 //!
 //! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped. What is read of it
-//! takes a bounded part of the memory, whatever it says: [`memory`] has the bounds, and the recorder keeps within them.
+//! takes a bounded part of the memory, whatever it says: `memory.rs` has the bounds, and the recorder keeps within them.
 
 mod batch_recorder;
 mod batch_writer;
