@@ -6,7 +6,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rusqlite::Connection;
 
 use super::crafted::{self, Content};
@@ -58,44 +57,6 @@ fn watch(child: &mut Child) -> u64 {
     most
 }
 
-/// The most memory that the screen has had until it showed one of these texts.
-fn replay(recording: &str, shown: &[&str]) -> u64 {
-    let size = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
-    let pair = native_pty_system().openpty(size).expect("a terminal");
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_lockscope"));
-    command.args(["replay", recording]);
-    command.env("TERM", "xterm-256color");
-    let mut child = pair.slave.spawn_command(command).expect("the program starts");
-    drop(pair.slave);
-    let mut output = pair.master.try_clone_reader().expect("a reader");
-    let (sender, pieces) = std::sync::mpsc::channel();
-    thread::spawn(move || {
-        let mut piece = [0; 4096];
-        while let Ok(length @ 1..) = output.read(&mut piece) {
-            if sender.send(piece[..length].to_vec()).is_err() {
-                return;
-            }
-        }
-    });
-    let mut screen = vt100::Parser::new(30.try_into().expect("a number"), 120.try_into().expect("a number"), 0);
-    let (deadline, mut most) = (Instant::now() + PATIENCE, 0);
-    loop {
-        most = most.max(child.process_id().and_then(peak).unwrap_or(0));
-        for piece in pieces.try_iter() {
-            screen.process(&piece);
-        }
-        let text = screen.screen().contents();
-        if shown.iter().any(|shown| text.contains(shown)) || most > MOST * 2 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for one of {shown:?}; saw\n{text}");
-        thread::sleep(INTERVAL);
-    }
-    child.kill().expect("a process");
-    child.wait().expect("a process");
-    most
-}
-
 /// The most memory of every command that reads a recording, and what it said.
 fn all_commands(folder: &Path, recording: &Path) -> Vec<(&'static str, u64, String)> {
     let recording = recording.to_str().expect("text");
@@ -121,9 +82,7 @@ fn all_commands(folder: &Path, recording: &Path) -> Vec<(&'static str, u64, Stri
 fn measure(content: &Content) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let recording = crafted::recording(folder.path(), content);
-    let mut measured = all_commands(folder.path(), &recording);
-    let shown = replay(recording.to_str().expect("text"), &["damage", "/locks", "locks"]);
-    measured.push(("replay", shown, String::new()));
+    let measured = all_commands(folder.path(), &recording);
     let size = std::fs::metadata(&recording).expect("a file").len();
     for (command, most, said) in &measured {
         println!("{}, {size} bytes: {command}: {} MB; {}", content.name, most / 1_000_000, said.trim());
