@@ -36,7 +36,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SlotVisitor<T> {
                 None
             })
         });
-        let slab = slots.enumerate().filter_map(|(slot, value)| Some((slot, value?))).collect();
+        let mut slab: Slab<T> = slots.enumerate().filter_map(|(slot, value)| Some((slot, value?))).collect();
+        // A list makes room for four at once, and most locks of many have one contender.
+        if slab.len() < 4 {
+            slab.shrink_to_fit();
+        }
         failure.map_or(Ok(slab), Err)
     }
 }

@@ -314,7 +314,9 @@ impl Cutter<'_> {
                 Written { batches, writer, excerpt, state, until: at }
             }
         };
-        self.written = Some(written);
+        let Written { batches, writer, state, .. } = self.written.insert(written);
+        // Writing a state reads it back: that is over before the entries make more of it.
+        _ = writer.take(batches.take_batches(at, &state.table), at);
         self.flushed_at = at;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! How much memory the table takes a contender, besides the data of its node, and what a hand-over allocates; and what a recording takes
 //! of who reads it.
 
-use std::sync::Mutex;
+use std::sync::RwLock;
 
 use lockscope::diagnose::{Diagnosis, Thresholds};
 use lockscope::queue::{Change, ConnectionState, LockTable};
@@ -16,8 +16,8 @@ mod recordings;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// What is counted is what the whole process allocates: one test counts at a time.
-static COUNTING: Mutex<()> = Mutex::new(());
+/// What is counted is what the whole process allocates: one test counts at a time, and nothing else runs meanwhile.
+static COUNTING: RwLock<()> = RwLock::new(());
 
 /// How many locks, with at least how many contenders each, how many of them have one more, and what a contender may take then, in bytes.
 const SHAPES: [(usize, usize, usize, usize); 4] =
@@ -43,7 +43,7 @@ fn bytes_a_contender(locks: usize, each: usize, with_one_more: usize) -> usize {
 
 #[test]
 fn a_contender_takes_few_bytes_besides_its_data() {
-    let _alone = COUNTING.lock();
+    let _alone = COUNTING.write();
     let _profiler = dhat::Profiler::builder().testing().build();
     for (locks, each, with_one_more, most) in SHAPES {
         let bytes = bytes_a_contender(locks, each, with_one_more);
@@ -82,7 +82,7 @@ fn allocations_a_hand_over() -> u64 {
 
 #[test]
 fn a_hand_over_takes_a_bounded_number_of_allocations() {
-    let _alone = COUNTING.lock();
+    let _alone = COUNTING.write();
     let _profiler = dhat::Profiler::builder().testing().build();
     let allocations = allocations_a_hand_over();
     println!("{allocations} allocations a hand-over");
@@ -96,7 +96,7 @@ const MOST_FOR_THE_PAST: usize = 300;
 #[test]
 fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() {
     const LOCKS: usize = 20_000;
-    let _alone = COUNTING.lock();
+    let _alone = COUNTING.write();
     let _profiler = dhat::Profiler::builder().testing().build();
     let bounds = Bounds { keep: None, max_bytes: Some(16 << 20) };
     let mut writer =

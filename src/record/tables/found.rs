@@ -24,8 +24,8 @@ pub(super) struct FindingRecord {
     pub cleared_at: Option<Timestamp>,
     /// `open`, `cleared`, or `unknown` when nobody could look any more.
     pub ending: &'static str,
-    pub summary: String,
-    pub remedy: String,
+    /// Its summary and its remedy are written; they are long, and shared with the diagnosis.
+    pub found: Arc<Finding>,
 }
 
 type FindingKey = (LockId, Code, Option<Arc<str>>);
@@ -35,9 +35,9 @@ type FindingKey = (LockId, Code, Option<Arc<str>>);
 pub(super) struct StandingFindingRows {
     no_data: bool,
     next_id: i64,
-    standing: FxHashMap<FindingKey, FindingRecord>,
+    standing: FxHashMap<FindingKey, Arc<FindingRecord>>,
     /// In the order in which they changed; the last row of an id is the one that counts.
-    pub changed: Vec<FindingRecord>,
+    pub changed: Vec<Arc<FindingRecord>>,
 }
 
 /// More rows are not kept where nothing can be written.
@@ -54,16 +54,17 @@ impl StandingFindingRows {
             self.changed.drain(..MAX_CHANGED / 2);
         }
         for finding in &changes.cleared {
-            let Some(mut record) = self.standing.remove(&key(finding)) else { continue };
+            let Some(record) = self.standing.remove(&key(finding)) else { continue };
+            let mut record = Arc::unwrap_or_clone(record);
             // What is not looked at is not known to be over.
             let seen = table.is_live().then_some(at);
             record.cleared_at = seen.or(table.last_true()).or(Some(at));
             record.ending = if seen.is_some() { "cleared" } else { "unknown" };
-            self.changed.push(record);
+            self.changed.push(record.into());
         }
         for finding in &changes.raised {
-            let record = self.raised(finding, table, at);
-            self.changed.push(record.clone());
+            let record = Arc::new(self.raised(finding, table, at));
+            self.changed.push(Arc::clone(&record));
             self.standing.insert(key(finding), record);
         }
     }
@@ -71,22 +72,17 @@ impl StandingFindingRows {
     /// Takes what stood already when the table was first seen, and since when.
     pub fn stood(&mut self, findings: impl Iterator<Item = (Arc<Finding>, Timestamp)>, table: &LockTable) {
         for (finding, raised_at) in findings {
-            let record = self.raised(&finding, table, raised_at);
-            self.changed.push(record.clone());
+            let record = Arc::new(self.raised(&finding, table, raised_at));
+            self.changed.push(Arc::clone(&record));
             self.standing.insert(key(&finding), record);
         }
     }
 
-    fn raised(&mut self, finding: &Finding, table: &LockTable, at: Timestamp) -> FindingRecord {
-        let summary = || match finding.client.as_ref().and_then(|client| client.name.as_deref()) {
-            // It came out of the node's data.
-            Some(name) if self.no_data => finding.summary.replace(&*crate::znode::escaped(name), "(name not recorded)"),
-            _ => finding.summary.clone(),
-        };
-        let summary = summary();
+    fn raised(&mut self, finding: &Arc<Finding>, table: &LockTable, at: Timestamp) -> FindingRecord {
+        let found = self.recorded(finding);
         if let Some(known) = self.standing.get(&key(finding)) {
             let severity = known.severity.max(finding.severity);
-            return FindingRecord { severity, summary, remedy: finding.remedy.to_string(), ..known.clone() };
+            return FindingRecord { severity, found, ..FindingRecord::clone(known) };
         }
         let id = self.next_id;
         self.next_id += 1;
@@ -113,8 +109,18 @@ impl StandingFindingRows {
             raised_at: at,
             cleared_at: None,
             ending: "open",
-            summary,
-            remedy: finding.remedy.to_string(),
+            found,
+        }
+    }
+
+    /// The finding without what came out of the node's data, where that is not recorded.
+    fn recorded(&self, finding: &Arc<Finding>) -> Arc<Finding> {
+        match finding.client.as_ref().and_then(|client| client.name.as_deref()) {
+            Some(name) if self.no_data => {
+                let summary = finding.summary.replace(&*crate::znode::escaped(name), "(name not recorded)");
+                Arc::new(Finding { summary, ..Finding::clone(finding) })
+            }
+            _ => Arc::clone(finding),
         }
     }
 }

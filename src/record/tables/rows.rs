@@ -88,7 +88,7 @@ pub struct TableRows {
     pub(super) contenders: Vec<ContenderRecord>,
     /// Endings of rows that may be written already.
     pub(super) settled: Vec<SettledEnd>,
-    pub(super) findings: Vec<FindingRecord>,
+    pub(super) findings: Vec<Arc<FindingRecord>>,
     pub(super) sessions: Vec<(SessionId, SessionRecord)>,
     pub(super) gaps: Vec<GapRecord>,
     pub(super) deletions: Vec<RecordedDeletion>,
@@ -209,8 +209,8 @@ fn finding(connection: &Connection, ids: &mut RowIds, record: &FindingRecord) ->
         record.raised_at.0,
         record.cleared_at.map(|time| time.0),
         record.ending,
-        record.summary,
-        record.remedy,
+        record.found.summary,
+        record.found.remedy,
     ])?;
     Ok(())
 }

@@ -24,7 +24,8 @@ const MAX_FLUSHES_WRONG: u8 = 3;
 #[derive(Clone, Debug)]
 struct LockStanding {
     lock: Arc<RecordedLock>,
-    contenders: FxHashMap<ContenderId, ContenderRecord>,
+    /// In boxes: most of a map with one entry is free.
+    contenders: FxHashMap<ContenderId, Box<ContenderRecord>>,
     /// At how many flushes in a row the table had another number of them.
     flushes_wrong: u8,
 }
@@ -44,7 +45,7 @@ pub(super) struct StandingContenders {
     /// What an earlier run left open, until everything was read.
     pub unfinished: Unfinished,
     /// Those of locks that are gone which were not seen to go.
-    displaced: FxHashMap<ContenderId, ContenderRecord>,
+    displaced: FxHashMap<ContenderId, Box<ContenderRecord>>,
     /// Ends of which nobody can tell yet whether the session had expired.
     pub unsettled: UnsettledEnds,
     /// The number of the last look at the whole table.
@@ -126,7 +127,7 @@ impl StandingContenders {
     }
 
     fn record(&self, lock: LockId, id: &ContenderId) -> Option<&ContenderRecord> {
-        self.locks.get(&lock)?.contenders.get(id)
+        self.locks.get(&lock)?.contenders.get(id).map(|record| &**record)
     }
 
     /// It is written with one of the next flushes.
@@ -153,8 +154,8 @@ impl StandingContenders {
         if let Some(record) = self.displaced.remove(id) {
             // It came from another lock, where it may have held what it does not hold here.
             let lock = Arc::clone(&standing.lock);
-            let record = ContenderRecord { lock, acquired: None, is_listed: false, ..record };
-            standing.contenders.insert(id.clone(), record);
+            let record = ContenderRecord { lock, acquired: None, is_listed: false, ..*record };
+            standing.contenders.insert(id.clone(), record.into());
             return;
         }
         let row = self.next_id;
@@ -176,7 +177,7 @@ impl StandingContenders {
             is_listed: false,
             look: self.look,
         };
-        standing.contenders.insert(id.clone(), record);
+        standing.contenders.insert(id.clone(), record.into());
     }
 
     /// Keeps the name of the lock as it is now.
@@ -201,7 +202,7 @@ impl StandingContenders {
         let Some(standing) = self.locks.get_mut(&lock) else { return };
         if let Some(mut record) = standing.contenders.remove(id) {
             record.ends(end, moment.bounds());
-            self.push_ended(record);
+            self.push_ended(*record);
         }
         if self.locks.get(&lock).is_some_and(|lock| lock.contenders.is_empty()) {
             self.locks.remove(&lock);
@@ -226,10 +227,10 @@ impl StandingContenders {
         }
         let (look, mut gone) = (self.look, Vec::new());
         self.locks.retain(|_, lock| {
-            gone.extend(lock.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| record));
+            gone.extend(lock.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| *record));
             !lock.contenders.is_empty()
         });
-        gone.extend(self.displaced.drain().map(|(_, record)| record));
+        gone.extend(self.displaced.drain().map(|(_, record)| *record));
         gone.extend(self.unfinished.take_rest());
         self.end_unseen(gone, moment);
     }
@@ -255,7 +256,7 @@ impl StandingContenders {
                 wrong.push(*id);
             }
         }
-        let mut gone: Vec<_> = self.displaced.drain().map(|(_, record)| record).collect();
+        let mut gone: Vec<_> = self.displaced.drain().map(|(_, record)| *record).collect();
         for id in wrong {
             if let Some(lock) = table.lock(id) {
                 self.look_at(lock, table, moment);
@@ -263,7 +264,7 @@ impl StandingContenders {
             let look = self.look;
             let Some(known) = self.locks.get_mut(&id) else { continue };
             known.flushes_wrong = 0;
-            gone.extend(known.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| record));
+            gone.extend(known.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| *record));
             if known.contenders.is_empty() {
                 self.locks.remove(&id);
             }
@@ -287,7 +288,11 @@ impl StandingContenders {
             self.lock_entry(&name, Some(lock));
             let mut changed = false;
             if self.record(lock.id(), &id).is_none() {
-                let before = self.displaced.remove(&id).or_else(|| self.unfinished.take(&name, row.contender));
+                let before = self
+                    .displaced
+                    .remove(&id)
+                    .map(|record| *record)
+                    .or_else(|| self.unfinished.take(&name, row.contender));
                 let own_lock = self.locks.get(&lock.id()).map(|standing| Arc::clone(&standing.lock));
                 let Some(own_lock) = own_lock else { continue };
                 let record = match before {
@@ -295,7 +300,7 @@ impl StandingContenders {
                     None => self.found(own_lock, row, table, moment),
                 };
                 if let Some(standing) = self.locks.get_mut(&lock.id()) {
-                    standing.contenders.insert(id.clone(), record);
+                    standing.contenders.insert(id.clone(), record.into());
                 }
                 changed = true;
             }
@@ -362,7 +367,7 @@ impl StandingContenders {
             if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
                 record.reread(row, table, self.no_data);
             }
-            due.push(record.clone());
+            due.push(ContenderRecord::clone(record));
             record.is_listed = record.czxid.is_none();
             if record.is_listed {
                 self.changed.push(key);
