@@ -11,6 +11,7 @@ mod node_page;
 mod pictures;
 mod questions;
 mod recording;
+mod replay_memory;
 mod rewind;
 mod suspend;
 mod trouble;

@@ -1,0 +1,48 @@
+//! What `replay` takes of the memory, whatever the recording unpacks to; `tests/memory` has the commands without a terminal.
+
+use std::fs;
+
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually_blocking;
+
+#[path = "../memory/crafted.rs"]
+mod crafted;
+#[path = "../bench/nodes.rs"]
+mod nodes;
+
+/// The most that it may take, in bytes.
+const MOST: u64 = 300_000_000;
+
+/// The most memory that a running program has had, in bytes.
+fn peak(id: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok()).expect("a number") * 1024
+}
+
+/// The most memory that a replay has taken, in bytes, when it shows the recording or what is wrong with it.
+fn replayed(content: &crafted::Content) -> u64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = crafted::recording(folder.path(), content);
+    let mut terminal = Terminal::lockscope(&["replay", recording.to_str().expect("text"), "--utc"], 120, 30);
+    let most = eventually_blocking("the recording on the screen", || {
+        let (text, most) = (terminal.text(), peak(terminal.id()));
+        // The last: of a table without locks.
+        let is_shown = ["/locks/", "damaged", "the recorder was cut off"].iter().any(|shown| text.contains(shown));
+        if is_shown { Ok(most) } else { Err(text) }
+    });
+    terminal.press("qy");
+    assert!(terminal.ends().success());
+    most
+}
+
+#[test]
+fn no_recording_takes_300_mb_of_a_replay() {
+    // It keeps a state beside the one that it shows: 100,000 locks take some 315 MB.
+    let sound = crafted::state("85,000 locks", 85_000, 1, 0);
+    for content in [sound].into_iter().chain(crafted::contents()) {
+        let most = replayed(&content);
+        println!("{}: replay: {} MB", content.name, most / 1_000_000);
+        assert!(most < MOST, "{}: {most} bytes", content.name);
+    }
+}
