@@ -54,7 +54,7 @@ pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Resu
         .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
 }
 
-/// The time of a recording that is meant; an end that was not given is that of the recording. Fails where nothing was recorded yet.
+/// The time of a recording that is meant; an end that was not given is that of the recording. Fails where nothing of it was recorded.
 pub(super) fn span(
     past: &mut Past,
     (from, to): (Option<PastTime>, Option<PastTime>),
@@ -62,9 +62,14 @@ pub(super) fn span(
     utc: bool,
 ) -> anyhow::Result<(Timestamp, Timestamp)> {
     let Some((first, last)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
-    let from = from.map_or(Ok(first), |from| resolve(from, last, utc))?;
-    let to = to.map_or(Ok(last), |to| resolve(to, last, utc))?;
+    let resolved = |time: Option<PastTime>| time.map(|time| resolve(time, last, utc)).transpose();
+    let (from, to) = (resolved(from)?, resolved(to)?);
+    let (from, to) = (from.or(to.filter(|to| *to < first)), to.or(from.filter(|from| *from > last)));
+    let (from, to) = (from.unwrap_or(first), to.unwrap_or(last));
     ensure!(from <= to, "--from is later than --to: exchange them");
+    if !past.has_any(from, to)? {
+        return Err(not_recorded_within(past, (from, to), utc));
+    }
     Ok((from, to))
 }
 
@@ -114,16 +119,25 @@ pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc:
     format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
 }
 
+fn not_recorded_within(past: &mut Past, (from, to): (Timestamp, Timestamp), utc: bool) -> anyhow::Error {
+    let known = recorded_around(past, from, utc);
+    anyhow::anyhow!("nothing was recorded from {} to {}: {known}", date_and_time(from, utc), date_and_time(to, utc))
+}
+
 fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
+    let known = Past::open(store).map(|mut past| recorded_around(&mut past, at, utc));
+    let known = known.unwrap_or_else(|error| error.to_string());
+    anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))
+}
+
+/// What is recorded beside a moment of which nothing is.
+fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
     let time = |at| date_and_time(at, utc);
-    let around = Past::open(store).and_then(|mut past| past.around(at)).unwrap_or_default();
-    let known = match around {
-        (Some(before), Some(after)) => format!("there is a gap from {} to {}", time(before), time(after)),
-        (Some(end), None) => format!("the recording ends at {}", time(end)),
-        (None, Some(beginning)) => format!("the recording begins at {}", time(beginning)),
-        (None, None) => "the recording is empty".to_owned(),
-    };
-    anyhow::anyhow!("nothing was recorded at {}: {known}", time(at))
+    match (past.around(at).unwrap_or_default(), past.span().unwrap_or_default()) {
+        ((Some(before), Some(after)), _) => format!("there is a gap from {} to {}", time(before), time(after)),
+        (_, Some((first, last))) => format!("the recording begins at {} and ends at {}", time(first), time(last)),
+        (_, None) => "the recording is empty".to_owned(),
+    }
 }
 
 fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {

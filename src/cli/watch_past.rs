@@ -24,6 +24,8 @@ pub(super) async fn run(
 ) -> anyhow::Result<Verdict> {
     let mut past = Past::open(store)?;
     let (from, to) = past::span(&mut past, written, store, settings.utc)?;
+    let begins = past.span()?.map_or(from, |(begins, _)| begins);
+    print_gap((from, begins), settings, out).await?;
     let mut playback = past::start_or_next(past, store, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();
     if was_synced {
@@ -39,7 +41,19 @@ pub(super) async fn run(
             print_initial(&playback, at, settings, out).await?;
         }
     }
+    let ends = Past::open(store)?.span()?.map_or(to, |(_, ends)| ends);
+    print_gap((ends, to), settings, out).await?;
     Ok(Verdict::Yes)
+}
+
+/// Prints that nothing was recorded between two moments, where there is time between them.
+async fn print_gap(
+    (from, until): (Timestamp, Timestamp),
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let gap = (from < until).then_some(TableEvent::Gap { from, until });
+    print(gap.into_iter().collect(), settings, out).await
 }
 
 fn time_of(step: &PlaybackStep) -> Option<Timestamp> {

@@ -52,7 +52,7 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
             }
             (all_holds(incident, lock, scale))
             @for finding in &lock.findings {
-                @let (x, width) = scale.span(finding.raised_at.0, finding.cleared_at.map_or(scale.to, |to| to.0));
+                @let (x, width) = scale.span(finding.raised_at.0, finding.cleared_at.unwrap_or(incident.window.known_until).0);
                 rect class={ "finding " (severity(&finding.severity)) } x=(x) y="2" width=(width) height="6" {
                     title { (words::name(&finding.code)) ": " (words::sentence(&finding.summary)) }
                 }

@@ -61,6 +61,7 @@ pub(super) fn window() -> PastWindow {
     PastWindow {
         from: at(0),
         to: at(60_000),
+        known_until: at(60_000),
         contenders,
         left_out: 0,
         is_cut: false,
@@ -126,6 +127,7 @@ pub(super) fn busy(holds: i64, locks: i64) -> PastWindow {
     });
     PastWindow {
         to: at(3_600_000),
+        known_until: at(3_600_000),
         contenders: contenders.collect(),
         gaps: Vec::new(),
         findings: Vec::new(),

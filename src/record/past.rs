@@ -107,6 +107,12 @@ impl Past {
         })
     }
 
+    /// Whether there is anything within a time.
+    pub fn has_any(&mut self, from: Timestamp, to: Timestamp) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (SELECT 1 FROM segment WHERE from_ms <= ?2 AND until_ms >= ?1)";
+        self.store.sql(|sql| sql.query_row(query, [from.0, to.0], |row| row.get(0)))
+    }
+
     /// How many bytes it takes, without what lies beside its file.
     pub fn bytes(&mut self) -> Result<u64, StoreError> {
         self.store.sql(|sql| super::bounds::used_bytes(sql))

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::endings::{ended, started};
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, ran, refused};
@@ -119,9 +120,43 @@ fn a_time_that_is_none_or_not_recorded_is_named_with_what_is() {
         let sentence = refusal(home.path(), &early);
         assert!(sentence.contains("nothing was recorded at") && sentence.contains("begins at"), "{sentence}");
     }
-    let early = ["--from=2020-01-01T00:00:00Z", "--to=2020-01-01T00:00:01Z"].map(str::to_owned);
-    let sentence = refusal(home.path(), &[&arguments(READERS[6], &store, home.path())[..], &early].concat());
-    assert!(sentence.contains("nothing was recorded in that time"), "{sentence}");
+    let (early, late) = ("2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z");
+    for reader in &READERS[2..7] {
+        for outside in [
+            &[format!("--from={early}"), format!("--to={early}")][..],
+            &[format!("--to={early}")],
+            &[format!("--from={late}")],
+        ] {
+            let sentence = refusal(home.path(), &[&arguments(reader, &store, home.path())[..], outside].concat());
+            let says = ["nothing was recorded from 20", "the recording begins at", "and ends at"];
+            assert!(says.iter().all(|part| sentence.contains(part)), "{reader:?}: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn what_of_a_time_lies_outside_of_the_recording_is_a_gap() {
+    let home = home();
+    let store = recording(home.path());
+    let within = ["--from=2020-01-01T00:00:00Z", "--to=2099-01-01T00:00:00Z"].map(str::to_owned);
+    let printed = |reader: &[&str]| {
+        let given = [&arguments(reader, &store, home.path())[..], &within].concat();
+        let given: Vec<&str> = given.iter().map(String::as_str).collect();
+        let (code, out, said) = ran(lockscope(home.path(), &given));
+        assert_eq!(code, 0, "{said}");
+        out
+    };
+    let history: Value = serde_json::from_str(&printed(READERS[3])).expect("JSON");
+    let gaps = history["gaps"].as_array().expect("gaps");
+    assert_eq!(gaps[0]["from"], "2020-01-01T00:00:00.000Z", "{gaps:?}");
+    assert_eq!(gaps[0]["reason"], "the recording begins later", "{gaps:?}");
+    assert_eq!(gaps[gaps.len() - 1]["to"], "2099-01-01T00:00:00.000Z", "{gaps:?}");
+    assert_eq!(gaps[gaps.len() - 1]["reason"], "the recording ends earlier", "{gaps:?}");
+
+    let watched: Vec<Value> =
+        printed(READERS[2]).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let ends = [&watched[0], &watched[watched.len() - 1]];
+    assert!(ends.iter().all(|event| event["event"] == "gap"), "{watched:?}");
 }
 
 #[test]

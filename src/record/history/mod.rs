@@ -17,6 +17,7 @@ mod rows;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod unrecorded;
 mod window;
 
 use rusqlite::Connection;
@@ -86,7 +87,11 @@ impl History {
     /// Reads it. Blocks the thread as long as the disk does.
     pub fn read(store: &mut Store, query: &HistoryQuery) -> Result<Self, StoreError> {
         let second = if scan::is_of_all(query) { Store::open(store.path()).ok() } else { None };
-        store.sql(|connection| Self::with_second_connection(connection, second, query))
+        store.sql(|connection| {
+            let mut history = Self::with_second_connection(connection, second, query)?;
+            unrecorded::add(connection, (query.from, query.to), &mut history.gaps)?;
+            Ok(history)
+        })
     }
 
     #[cfg(test)]

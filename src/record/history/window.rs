@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::rows::{self, PastContender, PastDeletion, PastFinding, PastGap};
-use super::{HistoryQuery, scan};
+use super::{HistoryQuery, scan, unrecorded};
 use crate::record::store::{Store, StoreError};
 use crate::znode::Timestamp;
 
@@ -18,8 +18,10 @@ const MAX_OTHERS: usize = 2_000;
 pub struct PastWindow {
     /// Its beginning: that which was asked for, or when recording began.
     pub from: Timestamp,
-    /// Its end: that which was asked for, and not later than up to when everything is in the tables.
+    /// Its end: that which was asked for, or up to when everything is in the tables.
     pub to: Timestamp,
+    /// Up to when it is known what stands.
+    pub known_until: Timestamp,
     /// In the order in which they were first seen.
     pub contenders: Vec<PastContender>,
     /// How many there are before these.
@@ -37,7 +39,11 @@ pub struct PastWindow {
 impl PastWindow {
     /// Reads it; `None` when nothing was recorded yet. Blocks the thread as long as the disk does.
     pub fn read(store: &mut Store, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Option<Self>, StoreError> {
-        store.sql(|connection| Self::from_tables(connection, from, to))
+        store.sql(|connection| {
+            let Some(mut window) = Self::from_tables(connection, from, to)? else { return Ok(None) };
+            unrecorded::add(connection, (from, to), &mut window.gaps)?;
+            Ok(Some(window))
+        })
     }
 
     pub(in crate::record) fn from_tables(
@@ -48,7 +54,7 @@ impl PastWindow {
         let transaction = connection.transaction()?;
         let (Some(began), Some(until)) = rows::recorded(&transaction)? else { return Ok(None) };
         let from = from.unwrap_or(began);
-        let to = to.map_or(until, |to| to.min(until)).max(from);
+        let to = to.unwrap_or(until).max(from);
         let query = HistoryQuery { from: Some(from), to: Some(to), ..HistoryQuery::default() };
         let found = scan::scan(&transaction, &query, Some(until))?;
         let ids = found.newest(MAX_CONTENDERS);
@@ -62,6 +68,7 @@ impl PastWindow {
         Ok(Some(Self {
             from,
             to,
+            known_until: until.min(to),
             contenders: rows::contenders(&transaction, &ids, Some(until))?,
             left_out: (found.holds + found.waits).saturating_sub(ids.len()),
             gaps: rows::gaps(&transaction, Some(from), Some(to))?,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::task::block_in_place;
 use zookeeper_client::CreateMode;
 
 use super::fixture::{certificate_options, secure, with, word};
@@ -59,7 +60,8 @@ async fn our_certificate_lets_every_command_work_below_a_chroot() {
     let mut recorder = Running::start(lockscope(&with(&["record", "--store", &store], &options)));
     recorder.line().await.expect("it records");
     let mut console = Terminal::lockscope(&with(&[], &options), 160, 40);
-    console.shows_all(&["/locks/job", "● live"]);
+    // The client, whose heartbeats keep the node, runs on the same threads.
+    block_in_place(|| console.shows_all(&["/locks/job", "● live"]));
     let contend = ["contend", "--path", "/locks/own", "--clients", "3", "--rounds", "2", "--format", "json"];
     let outcome = run(lockscope(&with(&contend, &options))).await;
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -76,9 +78,9 @@ async fn our_certificate_lets_every_command_work_below_a_chroot() {
     let ended = run(lockscope(&with(&delete, &options))).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(client.check_stat(&node).await.expect("an answer").is_none(), "{ended:?}");
-    console.shows("0 contenders");
+    block_in_place(|| console.shows("0 contenders"));
     console.press("q");
-    assert!(console.ends().success());
+    assert!(block_in_place(|| console.ends()).success());
     in_the_store("the deletion", &|shot| !shot.contains(inside)).await;
     recorder.signal("TERM");
     assert_eq!(recorder.ended().await.code, Some(0));
@@ -105,9 +107,9 @@ async fn a_server_with_an_old_certificate_or_another_name_is_not_believed() {
         all_refuse(&options(&secure(server), &["--tls-ca", &ca]), parts).await;
     };
     replace_server(server.folder(), "20200101", "20210203", "DNS:localhost");
-    tokio::task::block_in_place(|| server.restart());
+    block_in_place(|| server.restart());
     refuses(&server, &["expired at 2021-02-03", "renewed"]).await;
     replace_server(server.folder(), "20200101", "20990203", "DNS:zk1.example.com");
-    tokio::task::block_in_place(|| server.restart());
+    block_in_place(|| server.restart());
     refuses(&server, &["a certificate for zk1.example.com only", "connect by one of these names"]).await;
 }
