@@ -276,10 +276,11 @@ async fn show(
         let last = console.end_past();
         let next = console.take_next();
         let left = console.leave();
-        if deleting {
-            finish(left.tasks, gone).await;
-        }
+        // Where the user goes on to nothing, this gives the terminal back, before anything is said on standard error.
         let control = next.map(|next| (next, left.control));
+        if deleting {
+            finish(left.tasks, gone || control.is_some()).await;
+        }
         if control.is_none() && fleets.are_running() && !gone {
             // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
@@ -306,8 +307,8 @@ async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiEr
 }
 
 /// Waits for a deletion that was confirmed, a while: what is cut off leaves an intent without an outcome in the audit log.
-async fn finish(mut tasks: JoinSet<Event>, gone: bool) {
-    if !gone {
+async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
+    if !silent {
         // There is no screen any more to say so. Who closed standard error does not care.
         let _ = writeln!(io::stderr(), "The deletion is being finished.");
     }

@@ -31,7 +31,6 @@ use super::past_reader::PastReader;
 use super::past_writer::PastWriter;
 use super::terminal::{TerminalControl, colours};
 use super::theme::Theme;
-use super::view::draw;
 use super::{Source, TuiError, TuiOptions};
 use crate::contend::{self, Scenario};
 use crate::demo::SceneCommand;
@@ -114,6 +113,8 @@ pub struct Console<B: Backend, O> {
     terminal: ManuallyDrop<Terminal<B>>,
     control: O,
     frames: Frames,
+    /// Whether the next frame draws every cell: what stands on the terminal may not be what was drawn last.
+    draws_anew: bool,
     waiting: vec::IntoIter<Observed>,
     /// Before this no more changes are taken in.
     more_from: Instant,
@@ -156,6 +157,8 @@ where
             terminal: ManuallyDrop::new(terminal),
             control,
             frames,
+            // The console of another ensemble may have stood there.
+            draws_anew: true,
             waiting: Vec::new().into_iter(),
             more_from: Instant::now(),
             ended: false,
@@ -304,7 +307,11 @@ where
                 return self.redraw();
             }
             Turn::Input(Some(Ok(event))) => match translate(&event) {
-                Some(event) => event,
+                Some(event) => {
+                    // A terminal that shrank for a moment has lost cells, though it has its old size again.
+                    self.draws_anew |= matches!(event, Event::Resize(..));
+                    event
+                }
                 None => return Ok(ControlFlow::Continue(())),
             },
             Turn::Done(event) => event,
@@ -322,9 +329,7 @@ where
             }
             Turn::Due => Event::Due,
             Turn::Frame => {
-                let (app, theme) = (&self.app, &self.theme);
-                self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
-                self.frames.drawn(Instant::now());
+                self.draw_frame()?;
                 return Ok(ControlFlow::Continue(()));
             }
             Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),

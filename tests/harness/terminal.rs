@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
-use vt100::{Parser, Screen};
+use vt100::{Cell, Color, Parser, Screen};
 
 use super::signal;
 use super::wait::eventually_blocking;
@@ -90,6 +90,14 @@ impl Terminal {
         self.screen().contents()
     }
 
+    /// What each cell of the screen shows, row by row. One that was never written is as blank as one with a space.
+    pub fn cells(&self) -> Vec<Appearance> {
+        let screen = self.screen();
+        let (rows, columns) = screen.size();
+        let places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        places.filter_map(|(row, column)| screen.cell(row, column)).map(Appearance::of).collect()
+    }
+
     /// Every byte that the program has sent to the terminal; of one that has sent very many, the last.
     pub fn sent(&self) -> Vec<u8> {
         self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -144,6 +152,32 @@ impl Terminal {
         }
         status
     }
+}
+
+/// How one cell looks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Appearance {
+    text: String,
+    colours: (Color, Color),
+    is_bold: bool,
+    is_reversed: bool,
+}
+
+impl Appearance {
+    fn of(cell: &Cell) -> Self {
+        let text = if cell.has_contents() { cell.contents().to_owned() } else { " ".to_owned() };
+        let colours = (cell.fgcolor(), cell.bgcolor());
+        Self { text, colours, is_bold: cell.bold(), is_reversed: cell.inverse() }
+    }
+}
+
+/// What a terminal shows after each few of the bytes that it is sent, as text: what a slow connection would let one see.
+pub fn moments(sent: &[u8], columns: u16, rows: u16) -> impl Iterator<Item = String> {
+    let mut parser = Parser::new(non_zero(rows), non_zero(columns), 0);
+    sent.chunks(64).map(move |piece| {
+        parser.process(piece);
+        parser.screen().contents()
+    })
 }
 
 /// The modes of the terminal that the shell of [`Terminal::in_shell`] printed, before and after.

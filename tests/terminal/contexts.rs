@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use zookeeper_client::CreateMode;
 
 use crate::harness::server::Server;
-use crate::harness::terminal::Terminal;
-use crate::harness::wait::eventually;
+use crate::harness::terminal::{Appearance, Terminal, moments};
+use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 
 /// A config file with two ensembles, one on each server, of which the second is production.
@@ -79,4 +79,61 @@ async fn a_change_of_the_config_file_is_taken_in_and_a_mistake_in_it_is_named() 
     terminal.shows("Contexts: prod (production), test (here), third.");
     terminal.press("q");
     assert!(terminal.ends().success());
+}
+
+/// Makes these locks on that ensemble, each with one holder. Its holders live as long as the client.
+async fn held_locks(connect: &str, locks: &[&str]) -> zookeeper_client::Client {
+    let client = zk::connect(connect).await;
+    zk::make(&client, locks.iter().map(|lock| (*lock).to_owned())).await;
+    let holders = locks.iter().map(|lock| (format!("{lock}/lock-"), b"somebody-with-a-long-name".to_vec()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, holders).await;
+    client
+}
+
+/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of the server's events.
+fn comparable(terminal: &Terminal) -> Vec<Appearance> {
+    let (clock, trace) = (72..80, 21 * 80..22 * 80);
+    let is_comparable = |place: &usize| !clock.contains(place) && !trace.contains(place);
+    let cells = terminal.cells().into_iter().enumerate();
+    cells.filter(|(place, _)| is_comparable(place)).map(|(_, cell)| cell).collect()
+}
+
+/// Waits until two terminals show the same, in every cell. Ages are counted on meanwhile.
+fn show_the_same(one: &Terminal, other: &Terminal) {
+    eventually_blocking("the same on both screens", || {
+        let same = comparable(one) == comparable(other);
+        if same { Ok(()) } else { Err(format!("\n{}\n---\n{}", one.text(), other.text())) }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_the_ensemble_before_stays_on_the_screen() {
+    let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
+    let first = zk::own_root("leftovers").await;
+    let stage = held_locks(&first, &["/billing"]).await;
+    let orders = ["/orders/A", "/orders/B", "/orders/C", "/orders/D", "/orders/E"];
+    let prod = held_locks(&other.connect_string(), &orders).await;
+    let config = config(folder.path(), &first, &other.connect_string());
+    let config = config.to_str().expect("a plain path");
+    let mut terminal = Terminal::lockscope(&["--config", config, "--context", "prod"], 80, 24);
+    terminal.shows_all(&["● live", "PRODUCTION prod", "/orders/E"]);
+    terminal.press(":context test\r");
+    terminal.shows_all(&["● live", "/billing"]);
+
+    let mut fresh = Terminal::lockscope(&["--config", config, "--context", "test"], 80, 24);
+    fresh.shows_all(&["● live", "/billing"]);
+    show_the_same(&terminal, &fresh);
+    let mixed = moments(&terminal.sent(), 80, 24).find(|seen| seen.contains("/billing") && seen.contains("/orders"));
+    assert_eq!(mixed, None, "both ensembles at once");
+    let before = terminal.sent().len();
+    terminal.press("\x0c");
+    eventually_blocking("a full redraw", || {
+        let sent = String::from_utf8_lossy(&terminal.sent()[before..]).into_owned();
+        if sent.contains("\x1b[2J") { Ok(()) } else { Err(sent) }
+    });
+    show_the_same(&terminal, &fresh);
+    terminal.press("q");
+    fresh.press("q");
+    assert!(terminal.ends().success() && fresh.ends().success());
+    drop((stage, prod));
 }

@@ -75,6 +75,18 @@ async fn the_terminal_may_change_its_size_at_any_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_that_shrinks_for_a_moment_gets_its_lost_cells_again() {
+    let (_client, at) = two_locks().await;
+    let mut terminal = console(&at, 80, 24);
+    terminal.shows_all(&["● live", "4 contenders", "/billing"]);
+    terminal.resize(20, 5);
+    terminal.resize(80, 24);
+    terminal.shows_all(&["● live", "4 contenders", "/billing"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_screen_stays_as_it_was_until_it_goes_on() {
     let (client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);

@@ -1,11 +1,12 @@
 //! Carries out what the state wants done.
 
 use std::error::Error;
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use ratatui::backend::Backend;
-use ratatui::layout::Rect;
 use tokio::task::spawn_blocking;
 
 use super::{ChangeSource, Console, FleetControl};
@@ -91,8 +92,7 @@ where
                 Ok(Ok(next)) => {
                     self.next = Some(Box::new(next));
                     // It takes a moment to leave, and nothing is drawn meanwhile.
-                    let (app, theme) = (&self.app, &self.theme);
-                    self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+                    self.draw_frame()?;
                     return Ok(ControlFlow::Break(()));
                 }
                 Ok(Err(why)) => why,
@@ -108,11 +108,28 @@ where
     /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
     pub(super) fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
         let size = self.terminal.size().map_err(TuiError::terminal)?;
-        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
-        self.terminal.resize(Rect::new(0, 0, size.width, size.height)).map_err(TuiError::terminal)?;
+        self.draws_anew = true;
         self.app.update(Event::Resize(size.width, size.height), now());
         self.frames.request(Urgency::Now);
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws what differs from the frame before, or every cell where that frame may not stand there any more.
+    pub(super) fn draw_frame(&mut self) -> Result<(), TuiError> {
+        if mem::take(&mut self.draws_anew) {
+            self.clear().map_err(TuiError::terminal)?;
+        }
+        let (app, theme) = (&self.app, &self.theme);
+        self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+        self.frames.drawn(Instant::now());
+        Ok(())
+    }
+
+    /// Makes the terminal as empty as the next frame takes it to be.
+    fn clear(&mut self) -> Result<(), B::Error> {
+        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 }
 

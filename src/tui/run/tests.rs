@@ -7,6 +7,7 @@ use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyModifiers};
 use futures::FutureExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 use tokio::time::timeout;
 
 use super::effects::export;
@@ -224,6 +225,34 @@ async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
     until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
     press(&keys, "q");
+}
+
+/// Fills the terminal with what no console drew: the one before, or a terminal that lost its cells.
+fn scribble(console: &mut Console<TestBackend, Notes>) {
+    let cell = Cell::new("▓");
+    let places = (0..24).flat_map(|row| (0..80).map(move |column| (column, row)));
+    console.terminal.backend_mut().draw(places.map(|(column, row)| (column, row, &cell))).unwrap();
+}
+
+#[tokio::test]
+async fn the_first_frame_covers_what_stood_on_the_terminal() {
+    let mut console = console(Notes::default());
+    let (_keys, mut input) = input();
+    scribble(&mut console);
+    until_it_shows(&mut console, &mut input, &mut Given::new([]), "lockscope").await;
+    assert!(!screen(&console).contains('▓'), "{}", screen(&console));
+}
+
+#[tokio::test]
+async fn a_resize_draws_every_cell_though_the_size_is_the_same_again() {
+    let mut console = console(Notes::default());
+    let (keys, mut input) = input();
+    let mut changes = Given::new([]);
+    until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
+    scribble(&mut console);
+    keys.unbounded_send(Ok(TerminalEvent::Resize(80, 24))).unwrap();
+    until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
+    assert!(!screen(&console).contains('▓'), "{}", screen(&console));
 }
 
 #[test]
