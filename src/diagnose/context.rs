@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Cycle, Wait};
-use super::{Code, Finding, Severity, TableAt, Thresholds};
+use super::{Code, Finding, OwnerState, Severity, TableAt, Thresholds, election};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp};
@@ -87,6 +87,25 @@ impl<'a> LockContext<'a> {
             LockKind::SingleNode => self.table_at.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
             _ => self.lock.waiting(),
         }
+    }
+
+    /// Whether somebody waits who will not be granted the lock by itself, given that this contender never lets go. A registry's members
+    /// may wait for nothing. Another lease of a semaphore that somebody can return lets a waiter in. That a single node is waited for is
+    /// the servers' word alone.
+    pub fn blocks_for_good(&self, row: &ContenderRow<'_>) -> bool {
+        let can_tell = self.lock.kind() != LockKind::SingleNode || self.table_at.view().provenance().can_prove();
+        row.state == ContenderState::Holds
+            && self.waiting() > 0
+            && can_tell
+            && !election::is_registry(self.lock)
+            && (self.lock.kind() != LockKind::Semaphore || self.no_other_lets_go(row.position))
+    }
+
+    /// Whether every other holder is one that no session's end deletes.
+    fn no_other_lets_go(&self, position: usize) -> bool {
+        let mut others = self.lock.rows(0..self.lock.holding()).filter(|other| other.position != position);
+        others
+            .all(|other| matches!(self.table_at.owner_of(other.contender).0, OwnerState::Ghost | OwnerState::Ownerless))
     }
 
     /// How long the first in line has waited. Nobody knows since when a single node is watched; it is enough that it is.

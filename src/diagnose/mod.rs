@@ -37,6 +37,7 @@ mod suspicion;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod unaware;
 mod unwatched;
 mod waits;
 
@@ -48,4 +49,5 @@ pub use not_seen::{NotSeen, not_seen};
 pub use pace::rest_between_looks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use thresholds::Thresholds;
+pub use unaware::Unaware;
 pub use waits::{Blocker, Cycle, Wait, Waits};

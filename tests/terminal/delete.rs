@@ -253,6 +253,31 @@ async fn curators_owner_is_asked_and_nothing_is_deleted() {
     assert!(terminal.ends().success());
 }
 
+/// The reply to the first create was lost: its client made a second node and waits with that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orphans_owner_is_neither_stopped_nor_asked_and_its_number_is_still_typed() {
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let owner = zk::connect(&fixture.at).await;
+    let name = "/orders/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-";
+    let orphan = fixture.contend(&owner, CreateMode::EphemeralSequential, &[name]).await;
+    fixture.contend(&owner, CreateMode::EphemeralSequential, &[name]).await;
+    let mut terminal = fixture.console(true, 160, 45);
+    terminal.shows("2 contenders");
+    terminal.press("\r");
+    terminal.shows_all(&["1 waiting", "live", "orphan"]);
+    terminal.press("x");
+    terminal.shows_all(&["Delete /orders/", "it does not know of this node", "type 0 and Enter"]);
+    for contradiction in ["goes on as if", "stop it first", "asks its owner to release"] {
+        assert!(!terminal.text().contains(contradiction), "{}", terminal.text());
+    }
+    terminal.press("yr");
+    assert!(fixture.is_there(&orphan[0]).await);
+    answer(&mut terminal, "0\r", " is deleted.");
+    fixture.goes(&orphan[0]).await;
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why() {
     let fixture = DeleteFixture::new(&["/orders"]).await;

@@ -8,8 +8,9 @@ use crate::queue::ContenderState;
 /// Less than what was confirmed needs no new answer: a holder that waits again, or an owner of whom less is known.
 pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
     if action == Action::Revoke {
-        return (!now.revocable)
-            .then(|| "its owner can no longer be asked: it does not hold, or it is gone".to_owned());
+        return (!now.revocable).then(|| {
+            "its owner cannot be asked: it does not hold, it is gone, or it does not know of this node".to_owned()
+        });
     }
     if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.liveness.id()));

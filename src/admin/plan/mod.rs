@@ -18,8 +18,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::diagnose::TableAt;
-use crate::queue::{ContenderState, LockId, LockTable};
+use crate::diagnose::{Diagnosis, TableAt, Unaware};
+use crate::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
 use crate::recipe::Recipe;
 use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
 
@@ -159,6 +159,8 @@ pub struct PlannedNode {
     pub liveness: OwnerLiveness,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
+    /// What its client does not know, by the evidence or by a finding that stands.
+    pub unaware: Option<Unaware>,
     /// What `liveness` is known from, and the evidence that the node is orphaned.
     pub evidence: String,
     /// Who acquires when the whole plan is carried out: at most ten of them.
@@ -173,7 +175,7 @@ pub struct PlannedNode {
     pub guard: Option<RecreationGuard>,
     /// Which permission is missing to delete it, and where; `None` when none is known to be.
     pub lacks: Option<&'static str>,
-    /// Whether its owner can be asked to release: its recipe has a way to do so, and its owner may be alive and hold.
+    /// Whether its owner can be asked to release: its recipe has a way to do so, its owner may be alive and hold, and knows so.
     pub revocable: bool,
     /// Its place in the queue.
     position: usize,
@@ -251,6 +253,24 @@ impl DeletePlan {
     /// ([`LockQueue::path_of`](crate::queue::LockQueue::path_of)), and empty lock parents by theirs. The work grows with the number
     /// of targets, and with that of the readers who would acquire.
     pub fn of(table_at: &TableAt<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
+        Self::made(targets, table_at, |lock, row| table_at.unaware(lock, row))
+    }
+
+    /// The same plan in the words of the findings that stand: it says nothing else about a node than they do.
+    pub fn of_diagnosed(table_at: &TableAt<'_>, diagnosis: &Diagnosis, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
+        Self::made(targets, table_at, |lock, row| {
+            let findings = diagnosis.of(lock.id()).filter(|finding| finding.node.as_ref() == Some(&row.contender.node));
+            let mut unaware = findings.filter_map(|finding| Unaware::by_finding(finding, row.state));
+            // What the names prove needs no second look; what one look suspects does.
+            unaware.next().or_else(|| table_at.unaware(lock, row).filter(|unaware| *unaware == Unaware::OfNode))
+        })
+    }
+
+    fn made<'a>(
+        targets: &[ZnodePath],
+        table_at: &TableAt<'a>,
+        unaware: impl Fn(&LockQueue, &ContenderRow<'a>) -> Option<Unaware>,
+    ) -> Result<Self, NoPlan> {
         let mut seen = HashSet::new();
         let targets: Vec<&ZnodePath> = targets.iter().filter(|path| seen.insert(*path)).collect();
         match targets.len() {
@@ -264,7 +284,7 @@ impl DeletePlan {
         let to_delete: HashSet<(LockId, usize)> =
             targets.iter().filter_map(|path| table_at.table().position(path)).collect();
         let planned = targets.into_iter().map(|path| match table_at.table().position(path) {
-            Some((lock, position)) => node::planned(table_at, lock, position, &to_delete),
+            Some((lock, position)) => node::planned(table_at, lock, position, &to_delete, &unaware),
             None => parent::planned(table_at, path),
         });
         Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()?, production: None })
@@ -328,7 +348,7 @@ impl DeletePlan {
 }
 
 /// The first lock at a path that nobody contends for; an error when somebody contends for one of them.
-fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a crate::queue::LockQueue>, NoPlan> {
+fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a LockQueue>, NoPlan> {
     let Some(lock) = table.find(path, None).and_then(|id| table.lock(id)) else { return Ok(None) };
     if lock.is_empty() { Ok(Some(lock)) } else { Err(NoPlan::NotEmpty(path.clone())) }
 }

@@ -4,16 +4,17 @@ use std::collections::HashSet;
 
 use super::next::outlook;
 use super::{Confirmation, NoPlan, OwnerLiveness, PlannedNode, TargetKind, sentences};
-use crate::diagnose::{self, TableAt};
+use crate::diagnose::{self, TableAt, Unaware};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockId, LockQueue};
 use crate::recipe::{Recipe, Role};
 use crate::server_view::Liveness;
 
-pub(super) fn planned(
-    table_at: &TableAt<'_>,
+pub(super) fn planned<'a>(
+    table_at: &TableAt<'a>,
     id: LockId,
     position: usize,
     to_delete: &HashSet<(LockId, usize)>,
+    unaware: impl Fn(&LockQueue, &ContenderRow<'a>) -> Option<Unaware>,
 ) -> Result<PlannedNode, NoPlan> {
     let lock = table_at.table().lock(id).ok_or(NoPlan::Nothing)?;
     let row = lock.row(position).ok_or(NoPlan::Nothing)?;
@@ -22,6 +23,7 @@ pub(super) fn planned(
         return Err(NoPlan::Unread(lock.path_of(contender)));
     }
     let liveness = owner_liveness(table_at, contender);
+    let unaware = unaware(lock, &row);
     let outlook = outlook(lock, to_delete);
     let connection = contender.session().and_then(|session| table_at.view().connection_of(session));
     Ok(PlannedNode {
@@ -36,15 +38,16 @@ pub(super) fn planned(
         version: contender.version,
         state: Some(row.state),
         liveness,
+        unaware,
         client: connection.map(|(_, connection)| connection.client.clone()),
         evidence: sentences::evidence(table_at, lock, &row, liveness),
         then: sentences::then(table_at, lock, &row, &outlook),
         acquires_next: outlook.acquires,
-        risks: sentences::risks(lock, &row, liveness),
+        risks: sentences::risks(lock, &row, liveness, unaware),
         confirmation: confirmation(&row, liveness),
         guard: None,
         lacks: None,
-        revocable: is_revocable(lock, &row, liveness),
+        revocable: is_revocable(lock, &row, liveness) && !unaware.is_some_and(Unaware::ignores_requests),
         position,
     })
 }

@@ -60,6 +60,7 @@ fn empty(
         version,
         state: None,
         liveness: OwnerLiveness::Ownerless,
+        unaware: None,
         client: None,
         evidence: sentences::of_empty(age, next_sequence),
         acquires_next: Vec::new(),

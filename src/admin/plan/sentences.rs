@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::next::Outlook;
 use super::{OwnerLiveness, PlannedNode};
-use crate::diagnose::TableAt;
+use crate::diagnose::{TableAt, Unaware};
 use crate::queue::{ClientIdentity, Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, Recipe};
 use crate::server_view::{Liveness, ServerView};
@@ -115,7 +115,59 @@ pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<
 }
 
 /// What may go wrong.
-pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Vec<String> {
+pub(super) fn risks(
+    lock: &LockQueue,
+    row: &ContenderRow<'_>,
+    liveness: OwnerLiveness,
+    unaware: Option<Unaware>,
+) -> Vec<String> {
+    let mut risks = match (unaware, client_of_unaware(liveness)) {
+        (Some(unaware), Some(client)) => vec![of_unaware(unaware, client)],
+        _ => of_owner_liveness(lock, row, liveness),
+    };
+    if row.contender.returned {
+        risks.push(
+            "it was deleted before and is there again: the member that this console is connected to disagrees with the others; \
+             restart that member instead"
+                .to_owned(),
+        );
+    }
+    risks
+}
+
+/// How a sentence begins that says what a client does not know; `None` where there is no client that could know something.
+fn client_of_unaware(liveness: OwnerLiveness) -> Option<&'static str> {
+    match liveness {
+        OwnerLiveness::Live => Some("its client is connected, but"),
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown => Some("even if its client is alive,"),
+        OwnerLiveness::Expiring { .. } => Some("even if its client reconnects,"),
+        OwnerLiveness::Ghost | OwnerLiveness::Ownerless => None,
+    }
+}
+
+fn of_unaware(unaware: Unaware, client: &str) -> String {
+    match unaware {
+        Unaware::OfNode => format!(
+            "{client} it does not know of this node: nobody releases it before the session ends, and its deletion takes nothing \
+             from the client that it knows of"
+        ),
+        Unaware::OfNodeSuspected => format!(
+            "{client} it is suspected not to know of this node, which then nobody releases before the session ends; if it does \
+             wait with it, with some libraries it then waits forever"
+        ),
+        Unaware::OfTurn => format!(
+            "{client} it does not know that it holds: it waits for a wake-up that was lost, and with some libraries it then \
+             waits forever"
+        ),
+        Unaware::OfTurnToCome => format!(
+            "{client} it watches nothing here: it gave up and left this node, or it lost its wake-up and waits forever, with this \
+             node or without"
+        ),
+    }
+}
+
+/// What may go wrong with the client of a node, as far as it is alive.
+fn of_owner_liveness(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Vec<String> {
     let waits = row.state == ContenderState::Waits;
     let mut risks = Vec::new();
     let mut say = |risk: &str| risks.push(risk.to_owned());
@@ -145,12 +197,6 @@ pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiv
             say("Hive creates such nodes on purpose: check that the query has ended");
         }
         OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who created it"),
-    }
-    if row.contender.returned {
-        say(
-            "it was deleted before and is there again: the member that this console is connected to disagrees with the others; \
-             restart that member instead",
-        );
     }
     risks
 }

@@ -239,6 +239,65 @@ fn only_the_holder_of_a_curator_mutex_can_be_asked_to_release() {
     assert_eq!(plan(&ghost, &[HEAD]).unwrap().revocation(), None);
 }
 
+/// Two nodes of one attempt, and one of another session.
+fn orphan(view: ServerView) -> (LockTable, [String; 3]) {
+    let name = |id: u32, number: u32| format!("/a/_c_{id:08x}-0000-4000-8000-000000000007-lock-{number:010}");
+    let names = [name(1, 0), name(1, 1), name(2, 2)];
+    let table = table(&[(&names[0], Some(1)), (&names[1], Some(1)), (&names[2], Some(2))], view);
+    (table, names)
+}
+
+#[test]
+fn a_client_that_does_not_know_of_the_node_is_neither_stopped_nor_asked_and_all_guards_stay() {
+    let (table, names) = orphan(view(&[1, 2], &[1, 2], true));
+    let plan = |node: &str| plan(&table, &[node]).unwrap();
+    let head = plan(&names[0]);
+    assert_eq!((head.nodes()[0].unaware, head.nodes()[0].liveness), (Some(Unaware::OfNode), OwnerLiveness::Live));
+    assert_eq!(
+        head.nodes()[0].risks,
+        [
+            "its client is connected, but it does not know of this node: nobody releases it before the session ends, and its \
+          deletion takes nothing from the client that it knows of"
+        ]
+    );
+    assert_eq!((head.revocation(), head.confirmation()), (None, Confirmation::SequenceNumber("0".to_owned())));
+    let own = plan(&names[1]);
+    assert_eq!(own.nodes()[0].unaware, None);
+    assert!(own.nodes()[0].risks[0].contains("it then waits forever"), "{:?}", own.nodes()[0].risks);
+}
+
+#[test]
+fn an_orphan_of_a_client_of_which_less_is_known_is_one_too() {
+    for (view, begins) in [
+        (view(&[1], &[], true), "even if its client reconnects, it does not know of this node"),
+        (ServerView::default(), "even if its client is alive, it does not know of this node"),
+        (view(&[], &[], true), "a ghost is a sign of a faulty server"),
+    ] {
+        let (table, names) = orphan(view);
+        let plan = plan(&table, &[&names[0]]).unwrap();
+        assert!(plan.nodes()[0].risks[0].starts_with(begins), "{:?}", plan.nodes()[0].risks);
+        assert_eq!(plan.revocation(), None);
+    }
+}
+
+#[test]
+fn what_a_client_does_not_know_is_said_as_surely_as_it_is_known() {
+    let says = |unaware| {
+        let table = queued(&[Some(1), Some(2)], view(&[1, 2], &[1, 2], true));
+        let made = DeletePlan::made(&[path(HEAD)], &TableAt::new(&table, NOW), |_, _| Some(unaware)).unwrap();
+        made.nodes()[0].risks.join("\n")
+    };
+    insta::assert_snapshot!(
+        [Unaware::OfNode, Unaware::OfNodeSuspected, Unaware::OfTurn, Unaware::OfTurnToCome].map(says).join("\n"),
+        @r"
+    its client is connected, but it does not know of this node: nobody releases it before the session ends, and its deletion takes nothing from the client that it knows of
+    its client is connected, but it is suspected not to know of this node, which then nobody releases before the session ends; if it does wait with it, with some libraries it then waits forever
+    its client is connected, but it does not know that it holds: it waits for a wake-up that was lost, and with some libraries it then waits forever
+    its client is connected, but it watches nothing here: it gave up and left this node, or it lost its wake-up and waits forever, with this node or without
+    "
+    );
+}
+
 #[test]
 fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
     let mut table = queued(&[Some(1)], ServerView::default());

@@ -21,6 +21,7 @@ use crate::admin::audit::Subject;
 use crate::admin::{
     self, Action, Audit, Confirmation, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
 };
+use crate::diagnose::Unaware;
 use crate::examine::Examiner;
 use crate::zk;
 use crate::znode::{ZnodeStat, escaped};
@@ -164,11 +165,13 @@ impl DeletionRun<'_> {
             return self.guarded(plan).await;
         }
         let revocation = plan.revocation().ok_or_else(|| {
-            NotPlanned(format!(
-                "{} cannot be revoked: only the holder of one of Curator's mutexes can be asked; leave --revoke out to \
-                 delete it",
-                self.options.path
-            ))
+            let does_not_know = plan.nodes().iter().any(|node| node.unaware == Some(Unaware::OfNode));
+            let why = if does_not_know {
+                "its client does not know of this node"
+            } else {
+                "only the holder of one of Curator's mutexes can be asked"
+            };
+            NotPlanned(format!("{} cannot be revoked: {why}; leave --revoke out to delete it", self.options.path))
         })?;
         self.guarded(revocation).await
     }
@@ -199,10 +202,12 @@ impl DeletionRun<'_> {
             && deletes
             && !options.even_if_live
         {
-            let reason = format!(
-                "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or give --even-if-live",
-                node.liveness.id()
-            );
+            let what = if node.unaware == Some(Unaware::OfNode) {
+                "its client does not know of this node: give --even-if-live to delete it"
+            } else {
+                "stop its process first, or give --even-if-live"
+            };
+            let reason = format!("{path} holds, and its owner is {}: nothing was deleted; {what}", node.liveness.id());
             return Err(NotDeleted::not_tried("live", reason));
         }
         if let Some(context) = plan.production().filter(|_| options.yes)

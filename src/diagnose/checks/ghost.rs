@@ -6,7 +6,7 @@ use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender}
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, OwnerState, Severity};
-use crate::queue::{ContenderRow, ContenderState};
+use crate::queue::ContenderRow;
 
 const REMEDY: &str = "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
 
@@ -29,8 +29,7 @@ impl Check for Ghost {
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
-    let blocks = row.state == ContenderState::Holds && context.waiting() > 0;
-    let severity = if blocks { Severity::Critical } else { Severity::Warning };
+    let severity = if context.blocks_for_good(row) { Severity::Critical } else { Severity::Warning };
     let (node, who) = (short_node(&row.contender.node), context.table_at.who(row.contender));
     let summary = format!("{node} of {who} outlived its session, which no server knows");
     of_contender(Code::Ghost, severity, context, row.contender).because(summary, REMEDY)
@@ -68,6 +67,19 @@ pub(super) mod tests {
         assert_eq!(world.severity(Code::Ghost), Some(Severity::Critical));
         world.delete(&ghost);
         assert_eq!(world.pass(1).1, [Code::Ghost]);
+    }
+
+    #[test]
+    fn a_ghost_among_the_members_of_a_group_blocks_nobody() {
+        let mut world = DiagnosisFixture::new();
+        for number in 1..=2 {
+            world.create("/workers/worker-", number);
+        }
+        world.pass(2);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        world.pass(15);
+        assert_eq!(world.severity(Code::Ghost), Some(Severity::Warning));
     }
 
     #[test]

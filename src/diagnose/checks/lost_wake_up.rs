@@ -83,7 +83,7 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     }
     let who = context.table_at.who(row.contender);
     let summary = format!("it is the turn of {who}, but it watched nothing and has sent no request since");
-    let severity = if context.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
+    let severity = if context.blocks_for_good(&row) { Severity::Critical } else { Severity::Warning };
     let finding = of_contender(Code::LostWakeUp, severity, context, row.contender)
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);

@@ -11,7 +11,7 @@ use crate::diagnose::facts::attempt;
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
-use crate::queue::{ContenderRow, ContenderState, LockQueue};
+use crate::queue::{ContenderRow, LockQueue};
 
 const REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
@@ -31,8 +31,7 @@ impl Check for Orphan {
                     return;
                 }
                 left -= 1;
-                let blocks = earlier.state == ContenderState::Holds && lock.waiting() > 0;
-                let severity = if blocks { Severity::Critical } else { Severity::Warning };
+                let severity = if context.blocks_for_good(earlier) { Severity::Critical } else { Severity::Warning };
                 let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| short_node(node));
                 let summary = format!(
                     "{first} and {second} come from one attempt of {}: the reply to the first create was lost",

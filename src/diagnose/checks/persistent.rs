@@ -6,7 +6,7 @@ use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{ContenderRow, ContenderState, LockQueue};
+use crate::queue::{ContenderRow, ContenderState};
 use crate::recipe::Recipe;
 
 const REMEDY: &str =
@@ -27,12 +27,13 @@ impl Check for PersistentContender {
         };
         let mut ownerless = (0..lock.len()).filter(is_ownerless);
         let Some(first) = ownerless.next().and_then(|first| lock.row(first)) else { return };
-        let finding = describe(lock, &first, 1 + ownerless.count());
+        let finding = describe(context, &first, 1 + ownerless.count());
         found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
     }
 }
 
-fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding {
+fn describe(context: &LockContext<'_>, first: &ContenderRow<'_>, count: usize) -> Finding {
+    let lock = context.lock;
     let mixed = count < lock.len();
     // Names that anybody could give are a lock's only when sessions contend there too.
     let sure = mixed
@@ -40,7 +41,11 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
             lock.recipe(),
             Recipe::TextbookQueue | Recipe::TextbookNamedQueue | Recipe::TextbookShared | Recipe::ZookeeperElection
         );
-    let severity = if sure { Severity::Warning } else { Severity::Info };
+    let severity = match (sure, context.blocks_for_good(first)) {
+        (false, _) => Severity::Info,
+        (true, false) => Severity::Warning,
+        (true, true) => Severity::Critical,
+    };
     let node = short_node(&first.contender.node);
     let others = match count {
         1 => String::new(),
@@ -55,7 +60,7 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid};
     use crate::queue::Change;
 
     pub fn examples() -> Vec<Example> {
@@ -77,9 +82,48 @@ pub(super) mod tests {
         world.create(&curator("/l", 2), 2);
         assert_eq!(world.pass(2).0, [Code::PersistentContender]);
         let finding = world.found(Code::PersistentContender).expect("it stands");
-        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(node.name())));
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(node.name())));
         world.delete(&node);
         assert_eq!(world.pass(1).1, [Code::PersistentContender]);
+    }
+
+    #[test]
+    fn a_persistent_holder_is_raised_again_as_critical_when_somebody_waits_for_it() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 0);
+        assert_eq!(world.pass(2).0, [Code::PersistentContender]);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "nobody waits");
+        let waiter = world.create(&curator("/l", 2), 2);
+        assert_eq!(world.pass(1), (vec![Code::PersistentContender], vec![]));
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
+        world.delete(&waiter);
+        assert_eq!(world.pass(1), (vec![], vec![]));
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "it went again");
+    }
+
+    #[test]
+    fn a_persistent_waiter_blocks_the_lock_when_it_comes_to_hold() {
+        let mut world = queue(&[1, 0, 2]);
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        world.pass(2);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "the holder will release");
+        world.delete(&head);
+        assert_eq!(world.pass(1).0, [Code::PersistentContender]);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn a_persistent_lease_blocks_a_semaphore_only_when_no_session_holds_another() {
+        let mut world = DiagnosisFixture::new();
+        world.create_at("/s/leases", 0);
+        world.create(&format!("/s/leases/_c_{}-lease-", uuid(1)), 0);
+        let other = world.create(&format!("/s/leases/_c_{}-lease-", uuid(2)), 2);
+        world.create(&format!("/s/locks/_c_{}-lock-", uuid(3)), 3);
+        world.pass(2);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "the other lease may return");
+        world.delete(&other);
+        world.pass(1);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
     }
 
     #[test]

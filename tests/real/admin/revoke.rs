@@ -1,6 +1,8 @@
 //! Curator's owners are asked to release before anything is deleted.
 
 use lockscope::admin::{Action, Ending};
+use lockscope::diagnose::Unaware;
+use zookeeper_client::CreateMode;
 
 use super::plans::{carry_out, log, place, plan};
 use crate::harness::foreign::Foreign;
@@ -62,4 +64,26 @@ async fn who_could_not_hear_it_is_not_asked() {
     })
     .await;
     assert_eq!(plan(&client, &[&latch]).await.revocation(), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_know_of_the_node_is_not_asked_and_that_is_said() {
+    let (client, root) = place("revoke-orphan").await;
+    let name = format!("{root}/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-");
+    let wishes = [(name.clone(), Vec::new()), (name, Vec::new())];
+    let mut nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    nodes.sort();
+    let deletion = plan(&client, &[&nodes[0], &nodes[1]]).await;
+    let orphan = &deletion.nodes()[0];
+    assert_eq!((orphan.unaware, orphan.revocable), (Some(Unaware::OfNode), false));
+
+    let (folder, connect) = (tempfile::tempdir().expect("a folder"), Server::shared().connect_string());
+    let log = folder.path().join("log");
+    let arguments = ["delete", &nodes[0], "--yes", "--connect", &connect, "--audit-log", log.to_str().expect("text")];
+    let ended = run(lockscope(&[&arguments[..], &["--revoke"]].concat())).await;
+    assert!(ended.stderr.contains("cannot be revoked: its client does not know of this node"), "{ended:?}");
+    let ended = run(lockscope(&arguments)).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("its client does not know of this node: give --even-if-live"), "{ended:?}");
+    assert!(client.check_stat(&nodes[0]).await.expect("an answer").is_some());
 }

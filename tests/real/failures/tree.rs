@@ -6,7 +6,7 @@ use lockscope::diagnose::{Code, OwnerState, Severity, Thresholds};
 use zookeeper_client::{Client, CreateMode};
 
 use super::fixture::{ConsoleFixture, hasty};
-use super::forgotten::{curator, enqueue};
+use super::forgotten::{curator, enqueue, watch};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::zk;
@@ -59,8 +59,13 @@ async fn a_persistent_contender_is_reported_until_it_is_deleted() {
     let made = client.create(&prefix, b"", &zk::open(CreateMode::PersistentSequential)).await.expect("it is new");
     let node = format!("{prefix}{}", made.1);
     let found = fixture.finds_within(&[0], Code::PersistentContender, Severity::Warning).await;
-    assert_eq!(found.node.as_deref(), node.strip_prefix("/lock/"));
+    assert_eq!((found.node.as_deref(), found.severity), (node.strip_prefix("/lock/"), Severity::Warning));
     assert_eq!(fixture.owner_state(&node), OwnerState::Ownerless);
+    let waiter = enqueue(&client, &curator("/lock", 2)).await;
+    let _watch = watch(&client, &node).await;
+    fixture.until_contenders(2).await;
+    fixture.finds_within(&[0], Code::PersistentContender, Severity::Critical).await;
+    client.delete(&waiter, None).await.expect("it is there");
     client.delete(&node, None).await.expect("it is there");
     fixture.clears(Code::PersistentContender).await;
 }

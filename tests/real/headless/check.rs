@@ -1,10 +1,13 @@
 //! `lockscope check`: for monitoring.
 
 use serde_json::Value;
+use zookeeper_client::CreateMode;
 
 use super::program::{Ended, lockscope, run};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
 
 async fn check(at: &str, more: &[&str]) -> Ended {
     run(lockscope(&[&["check", "--connect", at, "--for", "8s"], more].concat())).await
@@ -46,6 +49,41 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
     assert_eq!(table.code, Some(1), "{table:?}");
     assert!(table.out.contains("critical") && table.out.contains("deadlock  /locks/"), "{table:?}");
     kazoo.quit().await;
+}
+
+/// The node of a client that is gone: no session's end deletes it, and both waiters wait for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_persistent_node_that_holds_while_two_wait_is_critical() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/locks".to_owned(), "/locks/billing".to_owned()]).await;
+    let node = "/locks/billing/_c_00000001-0000-4000-8000-000000000000-lock-".to_owned();
+    zk::create_all(&client, CreateMode::PersistentSequential, [(node, Vec::new())]).await;
+    let critical = &["--fail-on", "critical"];
+    let alone = check(&at, critical).await;
+    let reported = json(&alone);
+    assert_eq!((alone.code, &reported["findings"][0]["severity"]), (Some(0), &"warning".into()), "{reported}");
+
+    let mut java = Foreign::java(&at);
+    for waiter in ["a", "b"] {
+        java.connect(waiter).await;
+        java.start(waiter, &format!("{waiter}-waits"), "mutex", "/locks/billing").await;
+    }
+    eventually("both waiters", async || {
+        let children = client.list_children("/locks/billing").await.expect("it is there");
+        if children.len() == 3 { Ok(()) } else { Err(children) }
+    })
+    .await;
+    let blocked = check(&at, critical).await;
+    let reported = json(&blocked);
+    assert_eq!((blocked.code, &reported["passed"]), (Some(1), &false.into()), "{reported}");
+    let worst = &reported["findings"][0];
+    assert_eq!(
+        (&worst["code"], &worst["severity"]),
+        (&"persistent-contender".into(), &"critical".into()),
+        "{reported}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -104,7 +104,7 @@ impl App {
     fn confirm(&mut self, answer: &str) -> Update {
         let (now, table) = (self.wall, self.live.table());
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        deletion.look_again(table, now);
+        deletion.look_again(table, self.live.diagnosis(), now);
         if !deletion.is_open() {
             return Update::redraw();
         }

@@ -13,8 +13,8 @@ pub use outcome::Working;
 pub use tags::Tags;
 
 use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
-use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLiveness, TargetKind};
-use crate::diagnose::TableAt;
+use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, TargetKind};
+use crate::diagnose::{Diagnosis, TableAt, Unaware};
 use crate::queue::{ContenderState, LockQueue, LockTable};
 use crate::tui::page::Scroll;
 use crate::znode::{Timestamp, ZnodePath, Zxid};
@@ -108,9 +108,9 @@ impl Deletion {
     }
 
     /// Makes the plan anew of what is true now.
-    fn look_again(&mut self, table: &LockTable, now: Timestamp) {
+    fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
-        match DeletePlan::of(&TableAt::new(table, now), &paths) {
+        match DeletePlan::of_diagnosed(&TableAt::new(table, now), diagnosis, &paths) {
             Ok(plan) => {
                 let other = other_node(&self.plan, &plan);
                 self.obstacle =
@@ -162,9 +162,23 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 }
 
 /// What an answer depends on.
-fn facts_that_count(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
-    let gist = |life: OwnerLiveness| life.id();
-    plan.nodes().iter().map(|node| (gist(node.liveness), node.state, node.confirmation.clone())).collect()
+fn facts_that_count(plan: &DeletePlan) -> Vec<AnswerBasis> {
+    let facts = plan.nodes().iter().map(|node| AnswerBasis {
+        owner: node.liveness.id(),
+        state: node.state,
+        unaware: node.unaware,
+        confirmation: node.confirmation.clone(),
+    });
+    facts.collect()
+}
+
+/// What an answer about one node depends on.
+#[derive(PartialEq, Eq)]
+struct AnswerBasis {
+    owner: &'static str,
+    state: Option<ContenderState>,
+    unaware: Option<Unaware>,
+    confirmation: Confirmation,
 }
 
 /// An error's words as a sentence: with a capital letter and a full stop.
@@ -185,7 +199,7 @@ impl App {
             return self.refuse(why);
         }
         let targets = self.targets();
-        match DeletePlan::of(&TableAt::new(self.live.table(), self.wall), &targets) {
+        match DeletePlan::of_diagnosed(&self.live.table_at(self.wall), self.live.diagnosis(), &targets) {
             Ok(plan) => {
                 let plan = plan.in_production(self.settings.production.as_deref());
                 self.deletions.open = Some(Deletion::new(plan.clone()));
@@ -237,13 +251,13 @@ impl App {
             && deletion.obstacle.is_none()
             && !(table.is_live() && deletion.is_still_there(table))
         {
-            deletion.look_again(table, self.wall);
+            deletion.look_again(table, self.live.diagnosis(), self.wall);
         }
     }
 
     pub(super) fn tick_deletion(&mut self) {
         if let Some(deletion) = &mut self.deletions.open {
-            deletion.look_again(self.live.table(), self.wall);
+            deletion.look_again(self.live.table(), self.live.diagnosis(), self.wall);
         }
     }
 }

@@ -4,6 +4,7 @@ mod audit;
 mod contend;
 mod contexts;
 mod delete;
+mod delete_orphan;
 mod history;
 mod live;
 mod locks;
