@@ -75,9 +75,15 @@ async fn our_certificate_lets_every_command_work_below_a_chroot() {
     };
     in_the_store("the contender", &|shot| shot.contains(inside)).await;
     let delete = ["delete", inside, "--yes", "--even-if-live", "--audit-log", &audit];
-    let ended = run(lockscope(&with(&delete, &options))).await;
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(client.check_stat(&node).await.expect("an answer").is_none(), "{ended:?}");
+    eventually("the deletion", async || {
+        let ended = run(lockscope(&with(&delete, &options))).await;
+        // Its owner is connected to another port. What is known of it may differ between two looks: then nothing is deleted.
+        let again = ended.code == Some(1) && ended.out.contains("look again and confirm anew");
+        assert!(again || ended.code == Some(0), "{ended:?}");
+        if ended.code == Some(0) { Ok(()) } else { Err(ended) }
+    })
+    .await;
+    assert!(client.check_stat(&node).await.expect("an answer").is_none());
     block_in_place(|| console.shows("0 contenders"));
     console.press("q");
     assert!(block_in_place(|| console.ends()).success());
