@@ -149,9 +149,7 @@ fn time(value: &Value) -> i64 {
 /// What the history says of a hold is what was done.
 fn is_what_was_done(hold: &Value, done: &Done) {
     let within = |at: i64, (from, to): (i64, i64)| at >= from - 50 && at <= to + DELAY_MS;
-    // On a busy machine the server's clock is not known well enough to be certain of an expiry.
-    let is_uncertain = done.end == "expired" && hold["end"] == "unknown";
-    assert!(is_uncertain || hold["end"] == done.end, "{hold} {done:?}");
+    assert_eq!(hold["end"], done.end, "{hold} {done:?}");
     assert!(within(time(&hold["acquired_at"]), done.began), "{hold} {done:?}");
     assert!(within(time(&hold["released_at"]), done.ended), "{hold} {done:?}");
     let length = time(&hold["released_at"]) - time(&hold["acquired_at"]);
