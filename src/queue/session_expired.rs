@@ -35,10 +35,7 @@ const EXPIRY_PART: u32 = 2;
 /// A server writes times in words to the second, and with our errors added no time that counts is off by more.
 const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
 
-/// With a smaller error, nothing is lost when the latest time has to come. The end of a session takes a server longer than that.
-const SMALL_EXPIRY_ERROR: Duration = Duration::from_millis(50);
-
-/// The same for a session that is connected, and may be heard at any moment.
+/// The part for a session that is connected, and may be heard at any moment.
 const CONNECTED_EXPIRY_PART: u32 = 10;
 
 /// What makes it certain how sessions end, in a recording: beside the table, in which older recordings have no place for it.
@@ -94,8 +91,7 @@ impl LockTable {
         };
         let error = expiry.latest.since(expiry.earliest);
         let is_known = error <= MAX_EXPIRY_ERROR.min(timeout / part) && now.since(view.at) <= MAX_VIEW_AGE;
-        let from = if error <= SMALL_EXPIRY_ERROR { expiry.latest } else { expiry.earliest };
-        let has_come = now >= from && now <= expiry.latest.plus(MAX_EXPIRY_DELAY);
+        let has_come = now >= expiry.earliest && now <= expiry.latest.plus(MAX_EXPIRY_DELAY);
         (is_silent && is_known && has_come).then_some(())
     }
 

@@ -88,7 +88,7 @@ impl Member {
     /// Takes at most eight times the limit of a question.
     pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
         let mut load = Load::default();
-        let anchor = own.touch(&mut load).await;
+        let anchor = own.touch(&mut load, self.view.mode == Some(ServerMode::Standalone)).await;
         let asked_at = now();
         let wanted = WantedAnswers { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
         match self.by_any_way(wanted, &mut load).await {

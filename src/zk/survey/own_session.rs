@@ -118,8 +118,9 @@ impl OwnSession {
     }
 
     /// Sends a request on our session, so that its expiry and its last response show what the time is at the servers. When it had sent
-    /// none for some time, waits a short while until the leader knows; `None` when there is no session or no answer.
-    pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
+    /// none for some time, waits a short while until the leader knows; a standalone server (`alone`) knows at once. `None` when there
+    /// is no session or no answer.
+    pub(super) async fn touch(&self, load: &mut Load, alone: bool) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());
         let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
@@ -127,7 +128,7 @@ impl OwnSession {
         answer.ok()?.ok()?;
         let heard = now();
         let before = self.touched.lock().await.replace(Instant::now());
-        if before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
+        if !alone && before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
             sleep(FOLLOWER_REPORT_DELAY).await;
         }
         let session = SessionId(client.session_id().0);
