@@ -25,9 +25,6 @@ impl ClientCertificate {
     }
 }
 
-/// The tick of a server as its sample configuration has it. By a shorter one, when a session expires is known less well on a busy machine.
-pub const USUAL_TICK: Duration = Duration::from_secs(2);
-
 /// What a server can be asked to be.
 #[derive(Clone, Debug)]
 pub struct Settings {

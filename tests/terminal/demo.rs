@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use crate::harness::server::Server;
-use crate::harness::settings::{Settings, USUAL_TICK};
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 
@@ -168,7 +167,7 @@ fn nothing_is_left(server: &Server, why: &str) {
 
 #[test]
 fn on_a_real_ensemble_it_runs_below_a_node_of_its_own_and_removes_that() {
-    let server = Settings::default().tick(USUAL_TICK).start();
+    let server = Server::start();
     let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 100, 30);
     terminal.shows_all(&["DEMO in /lockscope-demo-", "1/8"]);
     goes_through_all(&mut terminal);

@@ -10,7 +10,7 @@ use zookeeper_client::{Client, CreateMode};
 
 use super::program::{Running, lockscope, run};
 use crate::harness::foreign::Foreign;
-use crate::harness::settings::{Settings, USUAL_TICK};
+use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::{browser, signal, zk};
 
@@ -171,7 +171,7 @@ async fn stop(recorder: Running) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were() {
-    let server = Settings::default().tick(USUAL_TICK).start();
+    let server = Server::start();
     let connect = server.connect_string();
     let folder = tempfile::tempdir().expect("a folder");
     let (store, page, trace) = (folder.path().join("r.db"), folder.path().join("r.html"), folder.path().join("r.json"));

@@ -9,7 +9,7 @@ use super::program::{Running, lockscope, run};
 use crate::harness::foreign::Foreign;
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
-use crate::harness::settings::{Settings, USUAL_TICK};
+use crate::harness::settings::Settings;
 use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
@@ -95,7 +95,7 @@ async fn a_server_that_does_not_answer_is_named_with_what_to_change_and_nothing_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_whose_process_was_killed_expired_and_did_not_release() {
-    let server = Settings::default().tick(USUAL_TICK).start();
+    let server = Server::start();
     let at = server.connect_string();
     let mut kazoo = Foreign::kazoo(&at);
     kazoo.connect_within("a", Duration::from_secs(6)).await;
