@@ -51,6 +51,8 @@ pub(super) struct LiveTable {
     reports_initial: bool,
     /// The next changes, while not everything was read and reported yet.
     first_batch: Option<Vec<Observed>>,
+    /// Until when these wait for the servers to say who the clients are.
+    view_awaited_until: Option<Instant>,
     /// The locks that were there when everything was read the first time and are not reported yet.
     found: vec::IntoIter<LockId>,
     /// What follows the reason where there is no session: how to name servers, unless somebody did.
@@ -98,6 +100,7 @@ impl LiveTable {
             started: Instant::now(),
             reports_initial: false,
             first_batch: None,
+            view_awaited_until: None,
             found: Vec::new().into_iter(),
             how_to_name_servers: settings.how_to_name_servers(),
             refused: None,
@@ -183,7 +186,8 @@ impl LiveTable {
         if !self.reports_initial || !is_read || self.surveyor.is_none() {
             return;
         }
-        let end = Instant::now() + MAX_WAIT_FOR_VIEW;
+        // Once and for all: a recorder is interrupted more often than this takes.
+        let end = *self.view_awaited_until.get_or_insert_with(|| Instant::now() + MAX_WAIT_FOR_VIEW);
         while !self.table.view().every_member_answered()
             && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
         {

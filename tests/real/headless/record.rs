@@ -11,6 +11,7 @@ use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::program::{Running, lockscope, run};
 use crate::harness::server::Server;
+use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::observe::fixture::curator;
@@ -34,7 +35,10 @@ fn text_now() -> String {
 
 impl RecordFixture {
     async fn start(more: &[&str]) -> Self {
-        let server = Server::start();
+        Self::of(Server::start(), more).await
+    }
+
+    async fn of(server: Server, more: &[&str]) -> Self {
         let client = zk::connect(&server.connect_string()).await;
         zk::make(&client, ["/locks", "/locks/billing", "/other", "/other/lock"].map(str::to_owned)).await;
         let folder = tempfile::tempdir().expect("a folder");
@@ -108,6 +112,15 @@ async fn record(arguments: &[String]) -> Running {
     let first: Value = serde_json::from_str(&running.line().await.expect("a line")).expect("JSON");
     assert!(first["recording"].as_str().is_some_and(|path| path.ends_with("locks.db")), "{first}");
     running
+}
+
+/// Many servers do not answer `cons`, and have an AdminServer that cannot be reached.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_list_its_connections_is_recorded_all_the_same() {
+    let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
+    let fixture = RecordFixture::of(server, &[]).await;
+    let node = fixture.contender("/locks/billing", b"").await;
+    fixture.until_recorded(&[&node]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
