@@ -10,8 +10,8 @@ use crate::znode::{Timestamp, Zxid};
 pub struct Connections {
     /// Those with a session.
     pub with_session: Vec<Connection>,
-    /// How many have none, the one that asked included.
-    pub without_session: u64,
+    /// From where those are that have none, the one that asked included.
+    pub without_session: Vec<String>,
     /// Whether the answer came to its end and each line was understood. It says nothing of connections on other ports.
     pub whole: bool,
 }
@@ -22,7 +22,7 @@ pub fn cons(answer: &str) -> Connections {
     for line in whole_lines(answer).filter(|line| !line.is_empty()) {
         match connection(line) {
             Some(Line::WithSession(connection)) => found.with_session.push(connection),
-            Some(Line::WithoutSession) => found.without_session += 1,
+            Some(Line::WithoutSession(client)) => found.without_session.push(client),
             None => found.whole = false,
         }
     }
@@ -31,7 +31,7 @@ pub fn cons(answer: &str) -> Connections {
 
 enum Line {
     WithSession(Connection),
-    WithoutSession,
+    WithoutSession(String),
 }
 
 /// ` /127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`; without a session it ends
@@ -41,14 +41,15 @@ fn connection(line: &str) -> Option<Line> {
     let (address, _interest) = address.trim_start().rsplit_once('[')?;
     let field = |name: &str| fields.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     let (received, sent) = (field("recved")?.parse().ok()?, field("sent")?.parse().ok()?);
-    let Some(sid) = field("sid") else { return Some(Line::WithoutSession) };
-    let session = session(sid)?;
-    if session.0 == 0 {
-        return Some(Line::WithoutSession);
-    }
+    let client = client_address(address);
+    let session = field("sid").map(session);
+    let Some(session) = session.filter(|session| session.is_none_or(|session| session.0 != 0)) else {
+        return Some(Line::WithoutSession(client));
+    };
+    let session = session?;
     Some(Line::WithSession(Connection {
         session,
-        client: client_address(address),
+        client,
         timeout_ms: field("to").and_then(|text| text.parse().ok()),
         established: field("est").and_then(|text| text.parse().ok()).map(Timestamp),
         last_operation: field("lop").map(str::to_owned),
@@ -72,7 +73,7 @@ mod tests {
     fn a_real_servers_answer_says_who_is_connected() {
         let found = cons(REAL);
         assert!(found.whole);
-        assert_eq!((found.with_session.len(), found.without_session), (4, 1));
+        assert_eq!((found.with_session.len(), found.without_session.len()), (4, 1));
         let last = found.with_session.iter().find(|one| one.session == SessionId(0x100_00b2_e295_000b));
         let last = last.expect("the session is listed");
         assert_eq!(last.client, "127.0.0.1:40086");

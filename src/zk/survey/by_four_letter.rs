@@ -1,5 +1,6 @@
 //! Asks one member by four-letter words.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -22,6 +23,8 @@ struct ByFourLetter<'a> {
     limits: QuestionLimits,
     load: &'a mut Load,
     answers: RoundAnswers,
+    /// From where the connections without a session are that were listed last.
+    without_session: HashSet<String>,
 }
 
 /// A question that was answered or not.
@@ -41,7 +44,7 @@ pub(super) async fn by_four_letter(
     load: &mut Load,
 ) -> Result<RoundAnswers, AskError> {
     let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
-    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers };
+    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers, without_session: HashSet::new() };
     let asked = asking.ask(Word::Srvr).await;
     asking.answers.server = four_letter::srvr(&asking.take(asked)?.text);
     if asking.answers.server.version.is_none() {
@@ -57,8 +60,8 @@ impl ByFourLetter<'_> {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         // Alone, so that no other word's connection makes up for one that it does not list.
-        let connections = self.ask(Word::Cons).await;
-        self.take_connections(connections).await;
+        let counted = self.answers.server.connections;
+        self.list_connections(counted, false).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
         let (sessions, monitor, totals, settings, watched) = tokio::join!(
             when(keeps_sessions, Word::Dump),
@@ -72,9 +75,9 @@ impl ByFourLetter<'_> {
         }
         // Of an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
-            let connections = self.ask(Word::Cons).await;
             self.answers.connections = None;
-            self.take_connections(connections).await;
+            let counted = self.count_connections().await;
+            self.list_connections(counted, true).await;
         }
         if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
             let others = self.answers.begin_timed();
@@ -106,25 +109,33 @@ impl ByFourLetter<'_> {
     /// The server lists only the connections of the port on which it is asked, but counts those of all its ports. Between the
     /// two answers connections come and go, above all those of everybody's words: where it counts more than it lists, it is
     /// asked again before it is taken to list only a part.
-    async fn take_connections(&mut self, asked: WordReply) {
-        let Ok(mut answer) = self.take_or_note(asked) else { return };
-        let mut counted = self.answers.server.connections;
+    ///
+    /// A connection that comes between makes up for one of another port. With `surely`, of those without a session only ours and
+    /// those of the last list count, and it must count no more afterwards than before.
+    async fn list_connections(&mut self, mut counted: Option<u64>, surely: bool) {
         let mut looks = 1;
-        let (found, all) = loop {
+        let (found, whole, all) = loop {
+            let connections = self.ask(Word::Cons).await;
+            let Ok(answer) = self.take_or_note(connections) else { return };
             let found = four_letter::cons(&answer.text);
-            let listed = found.with_session.len() as u64 + found.without_session;
-            let all = counted.is_some_and(|counted| counted <= listed);
-            if all || counted.is_none() || !found.whole || answer.cut || looks == MAX_CONNECTION_LISTINGS {
-                break (found, all);
+            let before = std::mem::replace(&mut self.without_session, found.without_session.iter().cloned().collect());
+            let stay = found.without_session.iter().filter(|client| before.contains(*client)).count();
+            let without_session = if surely { stay + 1 } else { found.without_session.len() };
+            let listed = (found.with_session.len() + without_session) as u64;
+            let lists_all = |counted: Option<u64>| counted.is_some_and(|counted| counted <= listed);
+            let mut all = lists_all(counted);
+            if all && surely {
+                counted = self.count_connections().await;
+                all = lists_all(counted);
+            }
+            let whole = found.whole && !answer.cut;
+            if all || counted.is_none() || !whole || looks == MAX_CONNECTION_LISTINGS {
+                break (found, whole, all);
             }
             looks += 1;
             // Not in step with somebody else who asks.
             sleep(Duration::from_millis(fastrand::u64(20..=120))).await;
-            let what = self.ask(Word::Srvr).await;
-            let Ok(what) = self.take(what) else { break (found, all) };
-            let connections = self.ask(Word::Cons).await;
-            let Ok(connections) = self.take(connections) else { break (found, all) };
-            (counted, answer) = (four_letter::srvr(&what.text).connections, connections);
+            counted = self.count_connections().await;
         };
         if found.whole && !all && self.answers.server.connections.is_some() {
             self.answers.note_problem(format!(
@@ -132,7 +143,13 @@ impl ByFourLetter<'_> {
                 self.address
             ));
         }
-        self.answers.connections = Some((found.with_session, found.whole && !answer.cut && all));
+        self.answers.connections = Some((found.with_session, whole && all));
+    }
+
+    /// How many connections the server has now, on all its ports.
+    async fn count_connections(&mut self) -> Option<u64> {
+        let what = self.ask(Word::Srvr).await;
+        four_letter::srvr(&self.take(what).ok()?.text).connections
     }
 
     async fn ask(&self, word: Word) -> WordReply {
