@@ -33,11 +33,12 @@ enum SmallDisk {
 }
 
 impl SmallDisk {
-    /// One in memory; `None`, and a line that says so, where the system does not allow it.
+    /// One in memory, with room for all that a recorder holds back several times; `None`, and a line that says so, where the system does
+    /// not allow it.
     async fn mounted() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let script =
-            "mkdir \"$0/disk\" && mount -t tmpfs -o size=32m none \"$0/disk\" && echo mounted && exec sleep 600";
+            "mkdir \"$0/disk\" && mount -t tmpfs -o size=128m none \"$0/disk\" && echo mounted && exec sleep 600";
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(folder.path());
         let mut keeper = Running::start(command);
