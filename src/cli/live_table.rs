@@ -51,7 +51,7 @@ pub(super) struct LiveTable {
     reports_initial: bool,
     /// The next changes, while not everything was read and reported yet.
     first_batch: Option<Vec<Observed>>,
-    /// Until when these wait for the servers to say who the clients are.
+    /// The deadline of their wait for the servers to say who the clients are.
     view_awaited_until: Option<Instant>,
     /// The locks that were there when everything was read the first time and are not reported yet.
     found: vec::IntoIter<LockId>,
@@ -186,7 +186,7 @@ impl LiveTable {
         if !self.reports_initial || !is_read || self.surveyor.is_none() {
             return;
         }
-        // Once and for all: a recorder is interrupted more often than this takes.
+        // The deadline outlives this call: a recorder cancels the call each second, to write.
         let end = *self.view_awaited_until.get_or_insert_with(|| Instant::now() + MAX_WAIT_FOR_VIEW);
         while !self.table.view().every_member_answered()
             && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await

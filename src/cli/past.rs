@@ -54,7 +54,8 @@ pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Resu
         .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
 }
 
-/// The time of a recording that is meant; an end that was not given is that of the recording. Fails where nothing of it was recorded.
+/// The part of a recording that the options name. An end that they leave out is that of the recording.
+/// Fails where nothing was recorded within it.
 pub(super) fn span(
     past: &mut Past,
     (from, to): (Option<PastTime>, Option<PastTime>),
@@ -130,7 +131,7 @@ fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
     anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))
 }
 
-/// What is recorded beside a moment of which nothing is.
+/// Says what the recording has before and after a moment that it does not have.
 fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
     let time = |at| date_and_time(at, utc);
     match (past.around(at).unwrap_or_default(), past.span().unwrap_or_default()) {

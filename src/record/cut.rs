@@ -315,7 +315,7 @@ impl Cutter<'_> {
             }
         };
         let Written { batches, writer, state, .. } = self.written.insert(written);
-        // Writing a state reads it back: that is over before the entries make more of it.
+        // To write a state takes memory: it is given back before the entries add to the state.
         _ = writer.take(batches.take_batches(at, &state.table), at);
         self.flushed_at = at;
         Ok(())

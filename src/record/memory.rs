@@ -1,7 +1,9 @@
 //! How much memory a part of a recording may take of who reads it, and so how much a recorder writes.
 //!
-//! A command that reads a recording stays below 300 MB; `replay`, which keeps a second state, with up to 85,000 locks, and takes
-//! some 315 MB with 100,000. It has the state of a moment, and the entries that lead from there to the next
+//! A command that reads a recording stays below 300 MB. `replay` keeps a second state: it stays below 300 MB up to
+//! 85,000 locks, and takes 315 MB for 100,000.
+//!
+//! A command has the state of a moment, and the entries that lead from there to the next
 //! keyframe; while entries are played, the state grows by what they add. The bounds count what is [decoded](super::decode), not the bytes
 //! of the file.
 

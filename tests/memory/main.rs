@@ -16,7 +16,7 @@ mod recordings;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// What is counted is what the whole process allocates: one test counts at a time, and nothing else runs meanwhile.
+/// The allocations of the whole process are counted: one test counts at a time, and no other runs meanwhile.
 static COUNTING: RwLock<()> = RwLock::new(());
 
 /// How many locks, with at least how many contenders each, how many of them have one more, and what a contender may take then, in bytes.

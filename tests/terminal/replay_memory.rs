@@ -1,4 +1,4 @@
-//! What `replay` takes of the memory, whatever the recording unpacks to; `tests/memory` has the commands without a terminal.
+//! How much memory `replay` takes, whatever the recording unpacks to. `tests/memory` measures the commands without a terminal.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn replayed(content: &crafted::Content) -> u64 {
     let mut terminal = Terminal::lockscope(&["replay", recording.to_str().expect("text"), "--utc"], 120, 30);
     let most = eventually_blocking("the recording on the screen", || {
         let (text, most) = (terminal.text(), peak(terminal.id()));
-        // The last: of a table without locks.
+        // The last one stands over a table without locks.
         let is_shown = ["/locks/", "damaged", "the recorder was cut off"].iter().any(|shown| text.contains(shown));
         if is_shown { Ok(most) } else { Err(text) }
     });

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row};
 use super::PastGap;
 use crate::znode::Timestamp;
 
-/// Adds what of a time lies outside of the recording to its gaps, the earliest first.
+/// Adds the parts of a time that lie outside the recording to its gaps, the earliest first.
 pub(super) fn add(
     connection: &Connection,
     (from, to): (Option<Timestamp>, Option<Timestamp>),

@@ -24,7 +24,7 @@ pub(super) struct FindingRecord {
     pub cleared_at: Option<Timestamp>,
     /// `open`, `cleared`, or `unknown` when nobody could look any more.
     pub ending: &'static str,
-    /// Its summary and its remedy are written; they are long, and shared with the diagnosis.
+    /// Its summary and its remedy are written. They are long, so the diagnosis and the row share them.
     pub found: Arc<Finding>,
 }
 

@@ -24,7 +24,7 @@ const MAX_FLUSHES_WRONG: u8 = 3;
 #[derive(Clone, Debug)]
 struct LockStanding {
     lock: Arc<RecordedLock>,
-    /// In boxes: most of a map with one entry is free.
+    /// In boxes, since a map with one entry has room for four.
     contenders: FxHashMap<ContenderId, Box<ContenderRecord>>,
     /// At how many flushes in a row the table had another number of them.
     flushes_wrong: u8,

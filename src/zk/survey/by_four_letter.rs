@@ -106,12 +106,14 @@ impl ByFourLetter<'_> {
         Some((found, whole && !answer.cut))
     }
 
-    /// The server lists only the connections of the port on which it is asked, but counts those of all its ports. Between the
-    /// two answers connections come and go, above all those of everybody's words: where it counts more than it lists, it is
-    /// asked again before it is taken to list only a part.
+    /// Lists the connections of the port that is asked, and compares them with `counted`, those of all ports.
     ///
-    /// A connection that comes between makes up for one of another port. With `surely`, of those without a session only ours and
-    /// those of the last list count, and it must count no more afterwards than before.
+    /// Connections come and go between the two answers, above all those of other consoles' words. Where the
+    /// count is larger than the list, the server is asked again before its list is taken for a part.
+    ///
+    /// A connection that comes between the two answers hides one of another port. `surely` excludes that: of
+    /// the connections without a session it accepts only our own and those that the last list had, too, and
+    /// it counts again after the list.
     async fn list_connections(&mut self, mut counted: Option<u64>, surely: bool) {
         let mut looks = 1;
         let (found, whole, all) = loop {

@@ -117,9 +117,11 @@ impl OwnSession {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }
 
-    /// Sends a request on our session, so that its expiry and its last response show what the time is at the servers. When it had sent
-    /// none for some time, waits a short while until the leader knows; a standalone server (`alone`) knows at once. `None` when there
-    /// is no session or no answer.
+    /// Sends a request on our session, so that its expiry and its last response show the servers' time. `None` when there is
+    /// no session or no answer.
+    ///
+    /// After three seconds without a request it waits 1.2 s, until the leader knows of this one. A standalone server
+    /// (`alone`) knows at once: the wait would only make the time less certain.
     pub(super) async fn touch(&self, load: &mut Load, alone: bool) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());

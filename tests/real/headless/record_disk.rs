@@ -33,8 +33,8 @@ enum SmallDisk {
 }
 
 impl SmallDisk {
-    /// One in memory, with room for all that a recorder holds back several times; `None`, and a line that says so, where the system does
-    /// not allow it.
+    /// A disk in memory, with room for what a recorder holds back several times. `None` where the system does not
+    /// allow it, and a line that says so.
     async fn mounted() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let script =
