@@ -39,6 +39,15 @@ fn waited_for_lease(segment: &Segment) -> ClientId {
     waits_for_lease(&segment.before).expect("one waits for the lease")
 }
 
+/// Whether the leases of a semaphore are all held, and the head of its queue waits for one.
+///
+/// A client that is about to get a free lease waits for it too, for a moment.
+fn leases_are_given(algorithm: Algorithm, status: &FleetStatus) -> bool {
+    let Algorithm::Semaphore(leases) = algorithm else { return true };
+    let held = status.clients.iter().filter(|client| client.state == ClientState::Holding).count();
+    held == leases.get() as usize && waits_for_lease(status).is_some()
+}
+
 /// Who heads a semaphore's queue, and waits for a lease.
 fn waits_for_lease(status: &FleetStatus) -> Option<ClientId> {
     let mut waiting = status.clients.iter().filter(|client| client.state == ClientState::Waiting);
@@ -55,9 +64,7 @@ async fn each_step_wakes_whose_watches_it_fires_and_nobody_else_and_the_figures_
         fleet
             .until("all in the queue", |status| {
                 let queues = |client: &&ClientStatus| client.node.is_some() || !client.watches.is_empty();
-                let is_semaphore = matches!(algorithm, Algorithm::Semaphore(_));
-                status.clients.iter().filter(queues).count() == 5
-                    && (!is_semaphore || waits_for_lease(status).is_some())
+                status.clients.iter().filter(queues).count() == 5 && leases_are_given(algorithm, status)
             })
             .await;
         let first = fleet.step().await;
