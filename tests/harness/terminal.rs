@@ -62,7 +62,7 @@ impl Terminal {
                 if kept.len() > MAX_SENT {
                     kept.drain(..MAX_SENT / 2);
                 }
-                drop(kept);
+                // With the lock: the screen never shows less than what is said to be sent.
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&piece[..length]);
             }
         });
@@ -168,6 +168,11 @@ impl Appearance {
         let text = if cell.has_contents() { cell.contents().to_owned() } else { " ".to_owned() };
         let colours = (cell.fgcolor(), cell.bgcolor());
         Self { text, colours, is_bold: cell.bold(), is_reversed: cell.inverse() }
+    }
+
+    /// The same, bold or not.
+    pub fn without_weight(self) -> Self {
+        Self { is_bold: false, ..self }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use zookeeper_client::CreateMode;
 
-use crate::harness::terminal::Terminal;
+use crate::harness::terminal::{Appearance, Terminal};
+use crate::harness::wait::eventually_blocking;
 use crate::harness::zk;
 
 /// A tree with two locks: `orders` with three contenders, `billing` with one.
@@ -100,4 +101,68 @@ async fn a_paused_screen_stays_as_it_was_until_it_goes_on() {
     terminal.shows("3 contenders");
     terminal.press("q");
     assert!(terminal.ends().success());
+}
+
+/// Keys that lead from screen to screen, and what shows that each has been drawn.
+const WALK: [(&str, &str); 11] = [
+    ("2", "○ waits"),
+    ("3", "Sessions ─"),
+    ("4", "Waits ─"),
+    ("5", "Contend ─"),
+    ("6", "Timeline ─"),
+    ("7", "Audit ─"),
+    ("?", "Help ─"),
+    ("\x1b", "Audit ─"),
+    ("v", "Servers ─"),
+    ("1", "Locks ─"),
+    ("i", "History"),
+];
+
+/// Each cell of the screen but those of the header, whose clock goes on while the screen is paused; `None`
+/// in the middle of a frame.
+///
+/// What is bold is left out: to the emulator a cell that is bold and dim is whichever came last.
+fn cells_of_a_whole_frame(terminal: &Terminal, columns: u16) -> Option<Vec<Appearance>> {
+    let sent = terminal.sent();
+    let cells = terminal.cells().into_iter().enumerate();
+    let is_header = |place: &usize| (11..usize::from(columns)).contains(place);
+    let cells = cells.filter(|(place, _)| !is_header(place)).map(|(_, cell)| cell.without_weight()).collect();
+    // Each frame ends by hiding the cursor.
+    (sent.ends_with(b"\x1b[?25l") && sent.len() == terminal.sent().len()).then_some(cells)
+}
+
+/// Lets the program draw its screen anew, and checks that no cell changes by that.
+fn is_as_drawn_anew(terminal: &mut Terminal, columns: u16, key: &str) {
+    let before = eventually_blocking("a whole frame", || {
+        cells_of_a_whole_frame(terminal, columns).ok_or_else(|| terminal.text())
+    });
+    let (text, sent) = (terminal.text(), terminal.sent().len());
+    terminal.press("\x0c");
+    eventually_blocking("a full redraw", || {
+        let sent = String::from_utf8_lossy(&terminal.sent()[sent..]).into_owned();
+        if sent.contains("\x1b[2J") { Ok(()) } else { Err(sent) }
+    });
+    eventually_blocking("the same cells after a full redraw", || {
+        let same = cells_of_a_whole_frame(terminal, columns).as_ref() == Some(&before);
+        if same { Ok(()) } else { Err(format!("after {key:?}\n{text}\n---\n{}", terminal.text())) }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_screen_keeps_a_cell_of_another_at_any_size() {
+    let (_client, at) = two_locks().await;
+    for (columns, rows) in [(60, 18), (80, 24), (100, 20), (120, 35), (160, 45)] {
+        let mut terminal = console(&at, columns, rows);
+        terminal.shows_all(&["● live", "4 contenders"]);
+        // Ages stand still.
+        terminal.press("p");
+        terminal.shows("PAUSED");
+        for (key, shown) in WALK {
+            terminal.press(key);
+            terminal.shows(shown);
+            is_as_drawn_anew(&mut terminal, columns, key);
+        }
+        terminal.press("q");
+        assert!(terminal.ends().success());
+    }
 }
