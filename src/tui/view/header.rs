@@ -127,6 +127,7 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     // What the recorder knew of the ensemble at that time.
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
+        false if view.app.knows_nothing() => (format!("  {} nothing read yet", theme.signs.busy), theme.wait),
         false if area.width < WITH_SESSION => (format!("  {} cut off", theme.signs.bad), theme.bad),
         false if replay.is_of_live() => (format!("  {} this console was cut off", theme.signs.bad), theme.bad),
         false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),
@@ -134,8 +135,10 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     let (badge, of) = if let Some(ReplayedFile { name, connect }) = replay.file() {
         (" REPLAY ", format!("{} of {}", escaped(name), Ensemble::new(connect, None).connect()))
     } else {
-        let changes = plural(usize::try_from(replay.missed()).unwrap_or(usize::MAX), "change", "changes");
-        let of = if roomy { format!("{changes} since; F goes back to live") } else { format!("{changes}; F: live") };
+        let (since, or_more) = view.app.events_since();
+        let least = if or_more { "at least " } else { "" };
+        let since = format!("{least}{} since", plural(since, "event", "events"));
+        let of = if roomy { format!("{since}; F goes back to live") } else { format!("{since}; F: live") };
         (" REWOUND ", of)
     };
     let used = " lockscope  ".len() + badge.len() + width(&moment) + width(&state);
