@@ -125,7 +125,8 @@ fn not_recorded_within(past: &mut Past, (from, to): (Timestamp, Timestamp), utc:
     anyhow::anyhow!("nothing was recorded from {} to {}: {known}", date_and_time(from, utc), date_and_time(to, utc))
 }
 
-fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
+/// That a recording has nothing of a moment, and what it has.
+pub(super) fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
     let known = Past::open(store).map(|mut past| recorded_around(&mut past, at, utc));
     let known = known.unwrap_or_else(|error| error.to_string());
     anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))

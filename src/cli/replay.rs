@@ -36,10 +36,13 @@ impl ReplayCommand {
 
 /// Shows the recording until the screen is left.
 pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<Verdict> {
-    let Some((_, end)) = Past::open(&command.store)?.span()? else {
+    let Some((first, end)) = Past::open(&command.store)?.span()? else {
         anyhow::bail!("nothing was recorded in {} yet", command.store.display())
     };
     let at = command.at.map(|at| past::resolve(at, end, settings.utc)).transpose()?;
+    if let Some(at) = at.filter(|at| *at < first) {
+        return Err(past::not_recorded(&command.store, at, settings.utc));
+    }
     let options = ReplayOptions {
         store: command.store.clone(),
         at,

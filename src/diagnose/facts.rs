@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::queue::{ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
+use crate::queue::{
+    ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockId, LockQueue, LockTable,
+};
 use crate::recipe::{self, LockKind, Recipe};
 use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
@@ -133,6 +135,11 @@ impl<'a> TableAt<'a> {
         let client = self.identity(contender);
         let nobody = ClientIdentity { unread: client.unread, ..ClientIdentity::default() };
         if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }
+    }
+
+    /// Who has this node in the queue of a lock, in a sentence.
+    pub(super) fn who_at(&self, lock: LockId, node: &str, session: SessionId) -> String {
+        self.table.identity_at(lock, node, session).in_sentence(self.now)
     }
 
     /// Who a session is, in a sentence.

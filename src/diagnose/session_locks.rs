@@ -1,9 +1,12 @@
 //! Which session holds which locks and waits for which, and how it waits.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::facts::{TableAt, WatchTarget};
-use crate::queue::{ContenderState, LockId};
+use crate::queue::{ClientIdentity, ContenderState, LockId, LockTable};
 use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -19,6 +22,8 @@ pub struct SessionLocks {
     /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
     /// the tree (single node).
     pub awaits: Vec<(LockId, Option<ZnodePath>)>,
+    /// What its nodes call their clients, but for addresses, in order, at most [`MAX_NAMES`]: several clients may share a session.
+    pub names: Vec<Arc<str>>,
 }
 
 /// How a session waits.
@@ -49,7 +54,27 @@ impl WaitStyle {
 /// Nodes of one session that are looked at for its style.
 const MAX_NODES_FOR_STYLE: usize = 4;
 
+/// Names of one session that are kept.
+const MAX_NAMES: usize = 4;
+
 impl SessionLocks {
+    /// Who it is, with all the names that its nodes have.
+    pub fn identity(&self, table: &LockTable) -> ClientIdentity {
+        let known = table.identity(self.session);
+        if self.names.is_empty() {
+            return known;
+        }
+        ClientIdentity { name: Some(self.names.join(", ").into()), ..known }
+    }
+
+    fn note_name(&mut self, data: &[u8]) {
+        let is_name = |name: &&str| self.names.len() < MAX_NAMES && name.parse::<IpAddr>().is_err();
+        let Some(name) = ClientIdentity::name_in(data).filter(is_name) else { return };
+        if let Err(place) = self.names.binary_search_by(|known| (**known).cmp(name)) {
+            self.names.insert(place, name.into());
+        }
+    }
+
     /// How it waits; `None` when it does not.
     pub fn style(&self, table_at: TableAt<'_>) -> Option<WaitStyle> {
         let mut found = None;
@@ -80,6 +105,7 @@ pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks
             let Some(session) = row.contender.session() else { continue };
             let since = row.contender.contends_since(table.clock_ahead_ms());
             let entry = entry(&mut found, session, since);
+            entry.note_name(row.contender.data.bytes());
             if row.state == ContenderState::Holds {
                 entry.holds.push(lock.id());
             } else {
@@ -96,7 +122,7 @@ pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks
 }
 
 fn entry(found: &mut FxHashMap<SessionId, SessionLocks>, session: SessionId, since: Timestamp) -> &mut SessionLocks {
-    let empty = || SessionLocks { session, since, holds: Vec::new(), awaits: Vec::new() };
+    let empty = || SessionLocks { session, since, holds: Vec::new(), awaits: Vec::new(), names: Vec::new() };
     let row = found.entry(session).or_insert_with(empty);
     row.since = row.since.min(since);
     row

@@ -151,6 +151,16 @@ impl DiagnosisFixture {
         at
     }
 
+    /// A client writes into its node.
+    pub fn write(&mut self, at: &ZnodePath, data: &[u8]) {
+        self.zxid += 1;
+        let zxid = Zxid(self.zxid);
+        let Some(Change::Seen { node, .. }) = self.nodes.get_mut(at) else { panic!("{at} has data") };
+        (node.stat.mzxid, node.stat.version, node.data) = (zxid, node.stat.version + 1, NodeData::keep(data));
+        let change = Change::Seen { path: at.clone(), node: node.clone() };
+        self.apply(change);
+    }
+
     fn stat(&self, session: i64) -> ZnodeStat {
         ZnodeStat::of_new(Zxid(self.zxid), self.now, (session != 0).then_some(SessionId(session)))
     }

@@ -128,7 +128,7 @@ impl ClientIdentity {
     }
 
     /// The name, unless the address tells more: Curator writes its machine's address into its nodes, which all its clients there share.
-    fn telling_name(&self) -> Option<&str> {
+    pub fn telling_name(&self) -> Option<&str> {
         let name = self.name.as_deref()?;
         let is_address = name.parse::<std::net::IpAddr>().is_ok() || self.address.as_deref() == Some(name);
         (self.address.is_none() || !is_address).then_some(name)

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ClientIdentity, Contender, Happening, LastConnection, LockTable};
+use super::{ClientIdentity, Contender, Happening, LastConnection, LockId, LockQueue, LockTable};
 use crate::recipe::LockKind;
 use crate::server_view::ServerView;
 use crate::znode::SessionId;
+
+/// Holders of one lock among which one is looked for: many may read at the same time.
+const MAX_HOLDERS: usize = 64;
 
 impl LockTable {
     /// A session's connection: as a server lists it, else as one last listed it while the session had a contender or had had one
@@ -46,6 +49,34 @@ impl LockTable {
         let session = contender.session().map(|session| self.identity(session)).unwrap_or_default();
         let own = ClientIdentity::of_node(contender);
         ClientIdentity { name: own.name.or(session.name.clone()), unread: own.unread, ..session }
+    }
+
+    /// Who has this node in the queue of a lock; where there is no such node, who its session is.
+    pub fn identity_at(&self, lock: LockId, node: &str, session: SessionId) -> ClientIdentity {
+        let contender = self.lock(lock).and_then(|queue| self.standing_at(queue, node));
+        let contender = contender.filter(|contender| contender.session() == Some(session));
+        contender.map_or_else(|| self.identity(session), |contender| self.identity_of(contender))
+    }
+
+    /// Whether a contender with this node stands in a lock.
+    pub fn stands(&self, lock: LockId, node: &str) -> bool {
+        self.lock(lock).is_some_and(|queue| self.standing_at(queue, node).is_some())
+    }
+
+    /// Who a session is that holds a lock, as its node there names it.
+    pub fn identity_of_holder(&self, lock: LockId, session: SessionId) -> ClientIdentity {
+        let held = self.lock(lock).and_then(|lock| {
+            let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS));
+            holders.find(|row| row.contender.session() == Some(session))
+        });
+        held.map_or_else(|| self.identity(session), |row| self.identity_of(row.contender))
+    }
+
+    /// The contender with this node. Of a semaphore the holders stand below another parent than the waiters.
+    fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
+        let paths = [queue.queue_path().child(node), queue.lease_parent().child(node), queue.path().clone()];
+        let found = paths.iter().filter_map(|path| self.position(path)).find(|(id, _)| *id == queue.id())?;
+        queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
     }
 
     /// The servers answered anew.

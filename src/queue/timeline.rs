@@ -55,6 +55,11 @@ impl<T> Timeline<T> {
         self.kept.get(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
     }
 
+    /// How many of those that are kept come first: where each is before all that are not.
+    pub fn partition_point(&self, comes_first: impl FnMut(&T) -> bool) -> usize {
+        self.kept.partition_point(comes_first)
+    }
+
     /// All that are kept, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         self.kept.iter()

@@ -1,7 +1,7 @@
 //! A segment that was read and played: what happened in it, and states on the way, so that each of its moments is near one of them.
 
-use super::{Damage, Past, Played, RecordedState, SegmentInfo, StoreError, TimedEntry};
-use crate::queue::LockName;
+use super::{Damage, Entry, Past, Played, RecordedState, SegmentInfo, StoreError, TimedEntry};
+use crate::queue::{Change, LockName};
 use crate::znode::Timestamp;
 
 /// From one kept state to the next there are so many entries, and more where the states are large.
@@ -74,6 +74,18 @@ impl ReadSegment {
             states.push((0, state));
         }
         Self { info, memory, entries, states, events }
+    }
+
+    /// The first moment of which everything was read; `None` where there is none.
+    pub fn first_known(&self) -> Option<Timestamp> {
+        let (_, first) = self.states.first()?;
+        if first.table.is_live() {
+            return Some(self.info.from);
+        }
+        let read = |(at, entry): &TimedEntry| {
+            matches!(entry, Entry::Change(change) if **change == Change::Synced).then_some(*at)
+        };
+        self.entries.iter().find_map(read)
     }
 
     /// What it takes of the memory at least, in bytes.

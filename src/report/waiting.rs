@@ -82,7 +82,7 @@ impl<'a> WaitFacts<'a> {
     pub fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
         let one = |wait: &'a Wait| OneWait {
             session: wait.waiter.to_string(),
-            client: (&table.identity(wait.waiter)).into(),
+            client: (&table.identity_at(wait.lock, &wait.node, wait.waiter)).into(),
             node: &wait.node,
             waits_for: path(wait.lock, table),
             held_by: wait.blocker.to_string(),

@@ -92,11 +92,6 @@ impl FleetTasks {
         let _ = timeout(MAX_WAIT_FOR_FLEETS, all).await;
     }
 
-    pub fn begin_with(&self, event: Event) {
-        // Nothing else waits yet.
-        let _ = self.sender.try_send((self.generation, event));
-    }
-
     /// Whether any fleet runs or is being stopped.
     pub fn are_running(&self) -> bool {
         self.running.iter().chain([&self.comparing]).flatten().any(|running| !running.task.is_finished())

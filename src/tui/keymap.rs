@@ -228,7 +228,7 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The finding before"),
             entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster (P plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
-            entry(Command::GoToTime, "at", &[], "To that time").takes("TIME", ArgumentKind::Text),
+            entry(Command::GoToTime, "at", &[], "To that time, or to the start").takes("TIME", ArgumentKind::Moment),
             entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to what is live, or to the end").hint("live"),
         ],
     },

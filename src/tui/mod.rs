@@ -257,13 +257,11 @@ async fn show(
     let nodes = NodeReader::new(connection.clone());
     let deletions =
         DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
-    if let Some(tour) = options.tour {
-        fleets.begin_with(Event::TourBegins(Box::new(tour)));
-    }
     let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
     let mut sources = Sources::new(Observer::start(options.observe), surveyor);
     let console = Console::new(app, Theme::of(terminal::colours(options.theme), options.ascii), surface, taken);
     let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
+    let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
     let console = match past {
         Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
         None => console,

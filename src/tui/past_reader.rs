@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
 use crate::queue::LockName;
 use crate::record::{Damage, Past, ReadSegment, SegmentInfo, StoreError};
-use crate::text::human::time_of_day;
+use crate::text::human::{date_and_time, time_of_day};
 use crate::znode::Timestamp;
 
 /// Parts of the bar whose density is counted.
@@ -33,6 +33,8 @@ const READ_AHEAD_ENTRIES: usize = 2_000;
 
 /// The timeline of a moment has at least so many entries before it, where they can be read in time.
 const MIN_TIMELINE_ENTRIES: usize = 2_000;
+
+const NOTHING_YET: &str = "Nothing was recorded yet.";
 
 /// A recording that the screen shows. Cheap to clone: all clones read the same one.
 #[derive(Clone, Debug)]
@@ -104,7 +106,18 @@ impl OpenPast {
         let outline = self.outline_if_longer(outlined)?;
         let nowhere = |why: &str| (from, Arrived::Nowhere(why.to_owned()));
         let (at, what) = match travel {
-            Travel::To(at) => self.world_near(*at, *at >= from, utc)?,
+            Travel::At(at) => match self.refuse_before_start(*at, utc)? {
+                Some(why) => nowhere(&why),
+                None => self.world_near(*at, *at >= from, utc)?,
+            },
+            Travel::To(at) => match self.past.span()? {
+                Some((start, _)) if *at < start => match self.world_at_start(utc)? {
+                    (start, _) if start == from => nowhere("The past begins here."),
+                    start => start,
+                },
+                _ => self.world_near(*at, *at >= from, utc)?,
+            },
+            Travel::Start => self.world_at_start(utc)?,
             Travel::Play { until } => self.entries_until(from, *until, utc)?,
             Travel::Finding { forward } => match self.past.finding_beside(from, *forward)? {
                 Some(at) => self.world_near(at, *forward, utc)?,
@@ -163,6 +176,27 @@ impl OpenPast {
         self.world_near(at, true, utc)
     }
 
+    /// Why nobody can go to a moment before the past begins, and how to go to where it does.
+    fn refuse_before_start(&mut self, at: Timestamp, utc: bool) -> Result<Option<String>, StoreError> {
+        let start = self.past.span()?.map(|(start, _)| start).filter(|start| at < *start);
+        Ok(start.map(|start| {
+            let [at, start] = [at, start].map(|time| date_and_time(time, utc));
+            format!("Nothing is known of {at}: the past begins at {start}. `:at start` goes there.")
+        }))
+    }
+
+    /// What was known when everything was read the first time: before that nothing is.
+    fn world_at_start(&mut self, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
+        let Some((start, _)) = self.past.span()? else {
+            return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
+        };
+        let known = match self.past.segment_at(start)? {
+            Some(info) => self.read(info)?.ok().and_then(|segment| segment.first_known()),
+            None => None,
+        };
+        self.world_near(known.unwrap_or(start), true, utc)
+    }
+
     /// What was known at a moment; where nothing was recorded then, at the one next to it, in the direction in which one goes.
     fn world_near(&mut self, at: Timestamp, forward: bool, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
         let (before, after) = self.past.around(at)?;
@@ -170,7 +204,7 @@ impl OpenPast {
             Some(_) => at,
             None => match if forward { after.or(before) } else { before.or(after) } {
                 Some(near) => near,
-                None => return Ok((at, Arrived::Nowhere("Nothing was recorded yet.".to_owned()))),
+                None => return Ok((at, Arrived::Nowhere(NOTHING_YET.to_owned()))),
             },
         };
         Ok(match self.world(at)? {

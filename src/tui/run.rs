@@ -115,6 +115,8 @@ pub struct Console<B: Backend, O> {
     frames: Frames,
     /// Whether the next frame draws every cell: what stands on the terminal may not be what was drawn last.
     draws_anew: bool,
+    /// What happens before anything else.
+    first: Option<Event>,
     waiting: vec::IntoIter<Observed>,
     /// Before this no more changes are taken in.
     more_from: Instant,
@@ -159,6 +161,7 @@ where
             frames,
             // The console of another ensemble may have stood there.
             draws_anew: true,
+            first: None,
             waiting: Vec::new().into_iter(),
             more_from: Instant::now(),
             ended: false,
@@ -222,6 +225,12 @@ where
         self
     }
 
+    /// The same with an event that comes before every key, also before one that was pressed while the program started.
+    #[must_use]
+    pub fn with_first(self, first: Option<Event>) -> Self {
+        Self { first, ..self }
+    }
+
     /// The options of the ensemble that the user goes on to.
     pub fn take_next(&mut self) -> Option<TuiOptions> {
         self.next.take().map(|next| *next)
@@ -251,6 +260,11 @@ where
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
     {
+        if let Some(event) = self.first.take()
+            && self.take(Turn::Done(event), changes, fleets).await?.is_break()
+        {
+            return Ok(());
+        }
         loop {
             let turn = self.turn(input, changes, system, fleets).await;
             if self.take(turn, changes, fleets).await?.is_break() {

@@ -99,7 +99,7 @@ pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<
         };
         return match first.session {
             Some(session) => {
-                let who = table_at.table().identity(session).in_sentence(table_at.now());
+                let who = table_at.table().identity_at(lock.id(), &first.node, session).in_sentence(table_at.now());
                 format!("{}, of {who}, acquires next{with}", first.node)
             }
             None => format!("{} (owned by no session) acquires next{with}", first.node),

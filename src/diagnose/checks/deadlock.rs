@@ -41,7 +41,7 @@ impl Check for Deadlock {
             let lasted = each.min().unwrap_or_default();
             for (wait, lock) in cycle.iter().zip(&locks) {
                 let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held))
-                    .of_client(table_at.table().identity(wait.blocker))
+                    .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.blocker))
                     .because(summary.clone(), REMEDY);
                 let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state);
                 found.push(suspicion.proved_by(lasted));
@@ -69,13 +69,17 @@ fn state(cycle: &Cycle) -> i64 {
     hasher.finish().cast_signed()
 }
 
-/// Each waits for the lock that the next holds.
+/// Each waits for the lock that the next holds. Who calls itself otherwise where it waits is named there too.
 fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
-    let before = locks.iter().cycle().skip(locks.len().saturating_sub(1));
+    let before = cycle.iter().zip(locks).cycle().skip(locks.len().saturating_sub(1));
     let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
-    let each = named.map(|((wait, lock), holds)| {
+    let each = named.map(|((wait, lock), (waited_for, holds))| {
         let [held, awaited] = [holds, lock].map(|lock| escaped(lock.path().as_str()));
-        format!("{} holds {held}, waits for {awaited}", table_at.who_is(wait.waiter))
+        let identity = |lock: &LockQueue, node| table_at.table().identity_at(lock.id(), node, wait.waiter);
+        let (holder, waiter) = (identity(holds, &waited_for.held), identity(lock, &wait.node));
+        let other = waiter.telling_name().filter(|name| holder.name.as_deref() != Some(name));
+        let other = other.map(|name| format!(" as {}", escaped(name))).unwrap_or_default();
+        format!("{} holds {held}, waits for {awaited}{other}", holder.in_sentence(table_at.now()))
     });
     let text = each.collect::<Vec<_>>().join("; ");
     match cycle.len().checked_sub(MOST_NAMED) {
@@ -127,6 +131,22 @@ pub(super) mod tests {
         assert_eq!(finding.summary, "10.0.0.1:4000 holds /a, waits for /b; 10.0.0.2:4000 holds /b, waits for /a");
         world.delete(&victim);
         assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
+    }
+
+    #[test]
+    fn a_session_that_serves_several_clients_is_named_in_each_place_as_its_node_there() {
+        let mut world = DiagnosisFixture::new();
+        let holds = world.create(&curator("/a", 1), 1);
+        world.create(&curator("/b", 2), 2);
+        let waits = world.create(&curator("/b", 3), 1);
+        world.create(&curator("/a", 4), 2);
+        world.write(&holds, b"w-0");
+        world.write(&waits, b"app-0");
+        world.pass(5);
+        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        let said = "w-0 (10.0.0.1:4000) holds /a, waits for /b as app-0; 10.0.0.2:4000 holds /b, waits for /a";
+        assert_eq!(finding.summary, said);
+        assert_eq!(finding.client.as_ref().and_then(|client| client.name.as_deref()), Some("w-0"), "as its node");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Check for SelfBlocked {
             let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
             let severity = if stuck { Severity::Warning } else { Severity::Info };
             let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
-                .of_client(table_at.table().identity(wait.waiter))
+                .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.waiter))
                 .because(describe(*table_at, wait, lasts), REMEDY);
             let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
             found.push(suspicion.of_state(waiter.czxid.0).proved_by(lasts));
@@ -42,7 +42,7 @@ fn describe(table_at: TableAt<'_>, wait: &Wait, lasts: Duration) -> String {
     let [held, node] = [&wait.held, &wait.node].map(|name| short_node(name));
     format!(
         "{} holds by {held} and has waited by {node} for {}: it waits for itself, unless these are two of its threads",
-        table_at.who_is(wait.waiter),
+        table_at.who_at(wait.lock, &wait.held, wait.waiter),
         human::duration(lasts)
     )
 }

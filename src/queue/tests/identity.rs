@@ -133,6 +133,25 @@ fn a_contender_is_named_by_its_own_data_before_that_of_others_of_its_session() {
 }
 
 #[test]
+fn a_node_is_named_alike_wherever_its_session_is_known_by_another_name() {
+    let mut fixture = TableFixture::new();
+    let nodes = [("/a/lock-", "w-0"), ("/b/lock-", "app-0")].map(|(at, name)| {
+        let node = fixture.put_numbered(at, 7);
+        fixture.write(&node, name.as_bytes());
+        fixture.apply(fixture.observed(&node));
+        node
+    });
+    let id = fixture.table.find(&path("/a"), None).expect("it is there");
+    let name = |node: &str| fixture.table.identity_at(id, node, SessionId(7)).name;
+    assert_eq!(name(nodes[0].name()), Some("w-0".into()));
+    assert_eq!(fixture.table.identity_of_holder(id, SessionId(7)).name, Some("w-0".into()));
+    assert_eq!(name("gone-0000000000"), Some("app-0".into()), "of a node that is gone only the session is known");
+    assert!(fixture.table.stands(id, nodes[0].name()) && !fixture.table.stands(id, "gone-0000000000"));
+    fixture.delete(&nodes[0]);
+    assert!(!fixture.table.stands(id, nodes[0].name()));
+}
+
+#[test]
 fn of_sessions_without_a_contender_only_the_last_are_remembered() {
     let mut fixture = TableFixture::new();
     let keeps = fixture.create("/l/lock-", 1);

@@ -2,6 +2,7 @@
 
 use super::commands::{KeyPlace, commands, named};
 use super::list::List;
+use super::replay::START;
 use super::{App, Prompt, PromptPurpose, Rows};
 use crate::tui::keymap::{ArgumentKind, Command, CommandEntry};
 
@@ -76,6 +77,7 @@ impl App {
         let begins = |value: &String| value.starts_with(typed) && value != typed;
         match kind {
             ArgumentKind::Text => Vec::new(),
+            ArgumentKind::Moment => Some(START.to_owned()).filter(begins).into_iter().collect(),
             ArgumentKind::Columns => {
                 let sign = if typed.starts_with('-') { "-" } else { "" };
                 let names = list.map_or_else(Vec::new, List::sort_names);

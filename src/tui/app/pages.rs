@@ -98,7 +98,8 @@ impl App {
         }
         let table = self.followed().table();
         let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
-        let of = banner::Connection { table, observing: self.is_observing(), is_default, clock, utc };
+        let (observing, is_past) = (self.is_observing(), self.replay().is_some());
+        let of = banner::Connection { table, observing, is_default, is_past, clock, utc };
         banner::lines(of, self.size.0, self.charset())
     }
 

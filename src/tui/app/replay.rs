@@ -33,6 +33,9 @@ const PLAY_INTERVAL: Duration = Duration::from_millis(100);
 /// Steps that are remembered while another one is made: whoever holds a key down for long does not want to wait for all of them.
 const MAX_STEPS_AHEAD: usize = 16;
 
+/// What leads to where the past begins, in place of a time.
+pub(super) const START: &str = "start";
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// How fast a recording is played, in tenths of the speed at which it happened.
@@ -62,8 +65,6 @@ pub struct Replay {
     file: Option<ReplayedFile>,
     /// What was known at the moment shown; `None` until it was read.
     world: Option<World>,
-    /// Changes that came since then, where what is live goes on behind it.
-    missed: u64,
     at: Timestamp,
     outline: Outline,
     /// The end of the recording as of the outline.
@@ -110,7 +111,6 @@ impl Replay {
         Self {
             file,
             world: None,
-            missed: 0,
             at,
             outlined: if outline.density.is_empty() { Timestamp::default() } else { outline.until },
             outline,
@@ -130,15 +130,6 @@ impl Replay {
     /// Whether what is live goes on behind it.
     pub fn is_of_live(&self) -> bool {
         self.file.is_none()
-    }
-
-    /// Changes that came since it was gone back, where what is live goes on behind it.
-    pub fn missed(&self) -> u64 {
-        self.missed
-    }
-
-    pub(super) fn miss(&mut self, changes: u64) {
-        self.missed += changes;
     }
 
     /// What was known at the moment shown; `None` until it was read.
@@ -200,7 +191,7 @@ impl Replay {
     pub(super) fn travel(&mut self, travel: Travel) -> Option<Effect> {
         if self.way != Way::Stands {
             // A step goes on from the one before it; a moment comes in place of all that was wanted before.
-            if matches!(travel, Travel::To(_) | Travel::Play { .. }) {
+            if matches!(travel, Travel::At(_) | Travel::To(_) | Travel::Start | Travel::Play { .. }) {
                 self.then.clear();
             }
             if self.then.len() < MAX_STEPS_AHEAD {
@@ -217,6 +208,14 @@ impl App {
     /// The recording that is shown; `None` where the screen shows an ensemble.
     pub fn replay(&self) -> Option<&Replay> {
         self.replay.as_deref()
+    }
+
+    /// How many events came since the moment of the past that is shown, as the timeline of what is live has them, and whether there may be
+    /// more: it keeps the last ones only, and knows none from before the console began.
+    pub fn events_since(&self) -> (usize, bool) {
+        let (timeline, at) = (self.live.timeline(), self.now());
+        let before = timeline.partition_point(|entry| entry.at() <= at);
+        (timeline.len() - before, before == 0 && !timeline.is_empty())
     }
 
     /// Shows a recording in place of an ensemble, as of the moment that is given.
@@ -247,8 +246,9 @@ impl App {
             Command::PreviousMinute => minute(false),
             Command::NextFinding => Travel::Finding { forward: true },
             Command::PreviousFinding => Travel::Finding { forward: false },
+            Command::GoToTime if argument == Some(START) => Travel::Start,
             Command::GoToTime => match read_time(argument.unwrap_or_default(), end, self.settings.utc) {
-                Ok(time) => Travel::To(time),
+                Ok(time) => Travel::At(time),
                 Err(why) => {
                     self.show_failure(why);
                     return Update::redraw();

@@ -94,7 +94,7 @@ impl SessionRows {
         }
         let (table, view) = (table_at.table(), table_at.view());
         let mut matching = self.filter.matching();
-        matching.session(Some(row.session)).client(&table.identity(row.session));
+        matching.session(Some(row.session)).client(&row.identity(table));
         for lock in row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock)) {
             if let Some(lock) = table.lock(*lock).filter(|_| !matching.is_decided()) {
                 matching.lock(&lock.lock_name());
@@ -154,7 +154,7 @@ fn key(by: SessionOrder, row: &SessionLocks, table_at: TableAt<'_>) -> SessionSo
         }
         SessionOrder::Holds => most(row.holds.len()),
         SessionOrder::Waits => most(row.awaits.len()),
-        SessionOrder::Client => match table_at.table().identity(row.session) {
+        SessionOrder::Client => match row.identity(table_at.table()) {
             ClientIdentity { name: Some(name), .. } => SessionSortKey(0, None, name.to_string()),
             ClientIdentity { address: Some(address), .. } => SessionSortKey(0, None, address.to_string()),
             _ => SessionSortKey(1, None, String::new()),

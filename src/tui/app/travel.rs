@@ -32,8 +32,12 @@ pub struct RaisedFinding {
 /// Where to go in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Travel {
+    /// To a moment that somebody named; nowhere, where it lies before the beginning.
+    At(Timestamp),
     /// To a moment, or to the one next to it of which something is known.
     To(Timestamp),
+    /// To the first moment of which everything is known.
+    Start,
     /// To the next or the previous event, of all locks or of one.
     Event { forward: bool, lock: Option<LockName> },
     /// To the next or the previous finding that was raised.

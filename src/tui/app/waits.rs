@@ -1,5 +1,7 @@
 //! The rows of Waits: the wait-for graph, line by line.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;
@@ -50,6 +52,10 @@ pub struct WaitRow {
     pub kind: WaitKind,
     pub session: Option<SessionId>,
     pub lock: Option<LockId>,
+    /// The node by which it waits for the lock, where it waits and has one.
+    pub node: Option<Arc<str>>,
+    /// How the session calls itself in the lock, where the row above names it otherwise.
+    pub name: Option<Arc<str>>,
     /// Below which root it stands, counted from 0.
     pub root: usize,
     /// For each level above it, whether something follows there; the last is its own.
@@ -141,6 +147,9 @@ impl Rows<WaitId> for WaitRows {
     }
 }
 
+/// Who waits, by which node; without one where the waiters are not in the tree (single node).
+type Waiter = (SessionId, Option<Arc<str>>);
+
 struct WaitRowsBuilder<'a> {
     table_at: TableAt<'a>,
     /// The locks that a session holds while others wait for them.
@@ -175,9 +184,18 @@ impl<'a> WaitRowsBuilder<'a> {
     fn push(&mut self, kind: WaitKind, session: Option<SessionId>, lock: Option<LockId>, follows: &[bool]) {
         let root = self.root;
         if self.rows.len() < MAX_WAIT_ROWS {
-            self.rows.push(WaitRow { kind, session, lock, root, follows: follows.to_vec() });
+            self.rows.push(WaitRow { kind, session, lock, node: None, name: None, root, follows: follows.to_vec() });
         } else if self.rows.len() == MAX_WAIT_ROWS {
-            self.rows.push(WaitRow { kind: WaitKind::Cut, session: None, lock: None, root, follows: Vec::new() });
+            let (session, lock, node, name) = (None, None, None, None);
+            self.rows.push(WaitRow { kind: WaitKind::Cut, session, lock, node, name, root, follows: Vec::new() });
+        }
+    }
+
+    fn push_waiter(&mut self, kind: WaitKind, waiter: Waiter, lock: LockId, follows: &[bool]) {
+        let (session, node) = waiter;
+        self.push(kind, Some(session), Some(lock), follows);
+        if let Some(row) = self.rows.last_mut().filter(|row| row.session == Some(session)) {
+            row.node = node;
         }
     }
 
@@ -207,11 +225,16 @@ impl<'a> WaitRowsBuilder<'a> {
         self.root += 1;
         let kind = WaitKind::Blocker(blocker.holds_up, blocker.at_least);
         self.push(kind, Some(blocker.session), blocker.locks.first().copied(), &[]);
-        self.locks(blocker.session, &mut Vec::new());
+        let name = blocker.locks.first().and_then(|lock| self.name_of_holder(*lock, blocker.session));
+        self.locks(blocker.session, name.as_ref(), &mut Vec::new());
     }
 
-    /// The locks that a session holds, and who waits for them.
-    fn locks(&mut self, session: SessionId, follows: &mut Vec<bool>) {
+    fn name_of_holder(&self, lock: LockId, session: SessionId) -> Option<Arc<str>> {
+        self.table_at.table().identity_of_holder(lock, session).telling_name().map(Arc::from)
+    }
+
+    /// The locks that a session holds, and who waits for them; `named` is how the row above names it.
+    fn locks(&mut self, session: SessionId, named: Option<&Arc<str>>, follows: &mut Vec<bool>) {
         if follows.len() >= MAX_DEPTH || self.is_full() {
             return;
         }
@@ -220,26 +243,38 @@ impl<'a> WaitRowsBuilder<'a> {
         for (at, lock) in fresh.iter().enumerate() {
             if let Some(queue) = self.table_at.table().lock(*lock) {
                 follows.push(at + 1 < fresh.len());
-                self.waiters(session, queue, follows);
+                self.waiters((session, named), queue, follows);
                 follows.pop();
             }
         }
     }
 
-    fn waiters(&mut self, holder: SessionId, lock: &LockQueue, follows: &mut Vec<bool>) {
-        let waiting: Vec<SessionId> = if lock.kind() == LockKind::SingleNode {
-            self.table_at.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default()
+    fn waiters(&mut self, (holder, named): (SessionId, Option<&Arc<str>>), lock: &LockQueue, follows: &mut Vec<bool>) {
+        let waiting: Vec<Waiter> = if lock.kind() == LockKind::SingleNode {
+            let watchers = self.table_at.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default();
+            watchers.into_iter().map(|session| (session, None)).collect()
         } else {
             let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
-            rows.filter_map(|row| row.contender.session()).filter(|session| *session != holder).collect()
+            let waiters = rows.filter_map(|row| Some((row.contender.session()?, Some(row.contender.node.clone()))));
+            waiters.filter(|(session, _)| *session != holder).collect()
         };
         self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);
+        let name = self.name_of_holder(lock.id(), holder).filter(|name| named != Some(name));
+        if let Some(row) = self.rows.last_mut().filter(|row| matches!(row.kind, WaitKind::Lock(_))) {
+            row.name = name;
+        }
         let (through, leaves): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|session| self.held.contains_key(session));
+            waiting.into_iter().partition(|(session, _)| self.held.contains_key(session));
         let more = leaves.len().saturating_sub(MAX_WAITERS_NAMED);
         let last = through.len() + leaves.len().min(MAX_WAITERS_NAMED) + usize::from(more > 0);
         let mut at = 0;
-        for session in through {
+        for waiter in through {
+            let session = waiter.0;
+            let client = match &waiter.1 {
+                Some(node) => self.table_at.table().identity_at(lock.id(), node, session),
+                None => self.table_at.table().identity(session),
+            };
+            let named = client.telling_name().map(Arc::from);
             at += 1;
             if self.is_full() {
                 break;
@@ -249,14 +284,14 @@ impl<'a> WaitRowsBuilder<'a> {
                 .held
                 .get(&session)
                 .is_some_and(|locks| locks.iter().any(|lock| !self.drawn.contains(&(session, *lock))));
-            self.push(WaitKind::Through(fresh), Some(session), Some(lock.id()), follows);
-            self.locks(session, follows);
+            self.push_waiter(WaitKind::Through(fresh), waiter, lock.id(), follows);
+            self.locks(session, named.as_ref(), follows);
             follows.pop();
         }
-        for session in leaves.into_iter().take(MAX_WAITERS_NAMED) {
+        for waiter in leaves.into_iter().take(MAX_WAITERS_NAMED) {
             at += 1;
             follows.push(at < last);
-            self.push(WaitKind::Waiter, Some(session), Some(lock.id()), follows);
+            self.push_waiter(WaitKind::Waiter, waiter, lock.id(), follows);
             follows.pop();
         }
         if more > 0 {

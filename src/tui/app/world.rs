@@ -50,6 +50,8 @@ pub struct World {
     was_cut_off: bool,
     /// When findings were looked for the last time.
     examined_at: Timestamp,
+    /// Whether one of them is about somebody who went since.
+    accuses_gone: bool,
     /// The time of the last change or second.
     now: Timestamp,
     /// Whether it is that of a recording, which says when findings were looked for.
@@ -73,6 +75,7 @@ impl World {
             troubled: (0, 0),
             was_cut_off: false,
             examined_at: Timestamp::default(),
+            accuses_gone: false,
             now: Timestamp::default(),
             replays: false,
         }
@@ -217,7 +220,7 @@ impl World {
                 self.filter_timeline(self.timeline_filter().clone());
             }
             if !self.replays {
-                self.examine_after(synced, surveyed, now, recorder);
+                self.examine_after((synced, surveyed), &touched, now, recorder);
             }
         }
     }

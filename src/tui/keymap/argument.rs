@@ -13,6 +13,8 @@ pub struct Argument {
 pub enum ArgumentKind {
     /// Nothing: it is free text.
     Text,
+    /// A time, or the word for where the past begins.
+    Moment,
     /// Columns of the list, each perhaps with a `-` before it.
     Columns,
     /// The path of a lock.

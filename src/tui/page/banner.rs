@@ -20,6 +20,8 @@ pub struct Connection<'a> {
     pub observing: bool,
     /// Whether nobody named the servers.
     pub is_default: bool,
+    /// Whether it is about a moment of the past.
+    pub is_past: bool,
     pub clock: Timestamp,
     pub utc: bool,
 }
@@ -74,7 +76,8 @@ impl Connection<'_> {
                 bad(reason, Some(format!("try {attempt}{}", wait.unwrap_or_default())))
             }
             ConnectionState::Connecting { reason: None, .. } => {
-                (Sign::Busy, Tone::Careful, "Connecting".to_owned(), None)
+                let doing = if self.is_past { "Nothing was read yet at that time" } else { "Connecting" };
+                (Sign::Busy, Tone::Careful, doing.to_owned(), None)
             }
             ConnectionState::Connected { .. } => {
                 let locks = plural(self.table.lock_count(), "lock", "locks");
@@ -102,7 +105,7 @@ mod tests {
         let next_try = Some(Timestamp(clock.0 + 4_000));
         let state = ConnectionState::Connecting { attempt: 3, reason: Some(refused.to_owned()), next_try };
         table.apply(Change::Connection(state), clock);
-        let of = Connection { table: &table, observing: true, is_default, clock, utc: true };
+        let of = Connection { table: &table, observing: true, is_default, is_past: false, clock, utc: true };
         let text = |line: Line| line.text + &line.rest.map(|(rest, _)| rest).unwrap_or_default();
         lines(of, 80, Charset::Unicode).into_iter().map(text).collect()
     }

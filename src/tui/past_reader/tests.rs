@@ -35,6 +35,20 @@ fn it_begins_at_the_end_and_goes_to_any_time() {
 }
 
 #[test]
+fn a_time_before_the_recording_begins_is_refused_with_the_way_to_its_beginning() {
+    let mut replayed = Replayed::new(SIZE);
+    go_to(&mut replayed, "2024-05-01 02:13");
+    assert_eq!(at(&replayed), second(210), "it stays where it is");
+    let notice = replayed.app.notice().map(|notice| notice.text.clone()).expect("why");
+    let said =
+        "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
+    assert_eq!(notice, said);
+    go_to(&mut replayed, "start");
+    assert_eq!(at(&replayed), second(0));
+    assert!(replayed.app.is_live(), "everything was read then");
+}
+
+#[test]
 fn the_keys_go_from_event_to_event_and_over_what_was_not_recorded() {
     let mut replayed = Replayed::new(SIZE);
     go_to(&mut replayed, "14:41:12");

@@ -72,10 +72,12 @@ fn live_goes_on_behind_the_past_and_one_key_returns_to_it() {
     assert_eq!(console.app.now(), handed_over);
     console.press("{");
     assert_eq!(first_of_billing(&console), Some(4711));
+    let since = console.app.events_since();
+    assert!(since.0 >= 2 && !since.1, "one went and the next acquired: {since:?}");
     hand_over(&mut console, 1);
     console.pass(3);
     assert_eq!(first_of_billing(&console), Some(4711), "the past stays as it was");
-    assert_eq!(console.app.replay().map(Replay::missed), Some(1));
+    assert!(console.app.events_since().0 >= since.0 + 2, "and two more: {:?}", console.app.events_since());
     console.press("F");
     assert!(console.app.replay().is_none());
     assert_eq!(first_of_billing(&console), Some(4713), "what came meanwhile is there");
@@ -90,6 +92,27 @@ fn live_goes_on_behind_the_past_and_one_key_returns_to_it() {
         outline.from < handed_over && outline.until > handed_over,
         "the bar shows all of the past again: {outline:?}"
     );
+}
+
+#[test]
+fn a_time_before_the_past_begins_is_refused_with_the_way_to_its_beginning() {
+    let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
+    console.pass(5);
+    hand_over(&mut console, 0);
+    console.pass(70);
+    console.press(":at 02:13\n");
+    assert!(console.app.replay().is_none(), "the screen stays live");
+    let said =
+        "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
+    assert_eq!(notice(&console.app), said);
+    console.press(":at start\n");
+    assert!(console.app.is_live(), "everything was read then");
+    assert_eq!(first_of_billing(&console), Some(4711));
+    let start = console.app.now();
+    console.press("}{");
+    assert_eq!(console.app.now(), start, "a minute before the beginning nothing is known");
+    console.press("{");
+    assert_eq!((console.app.now(), notice(&console.app)), (start, "The past begins here."));
 }
 
 #[test]

@@ -12,8 +12,10 @@ use tokio::time::timeout;
 
 use super::effects::export;
 use super::*;
+use crate::demo::Script;
 use crate::queue::Change;
 use crate::time::now;
+use crate::tui::app::Tour;
 use crate::tui::testing::{self, curator, ensemble, listed};
 use crate::tui::theme::ThemeName;
 
@@ -138,6 +140,20 @@ async fn until_it_shows(
     };
     let shown = timeout(PATIENCE, waiting).await;
     assert!(shown.is_ok(), "{text:?} never showed:\n{}", screen(console));
+}
+
+#[tokio::test]
+async fn a_key_that_is_pressed_while_the_program_starts_is_one_of_the_tour() {
+    let tour = Tour::new(Script::built_in(), testing::path("/demo"), true, false);
+    let console = console(Notes::default());
+    let mut console = console.with_first(Some(Event::TourBegins(Box::new(tour))));
+    let (keys, mut input) = input();
+    press(&keys, "s");
+    drop(keys);
+    let (mut changes, mut signals, mut fleets) = (Given::new([]), Silent, NoFleets);
+    let running = console.run(&mut input, &mut changes, &mut signals, &mut fleets);
+    timeout(PATIENCE, running).await.expect("the terminal is closed").expect("nothing failed");
+    assert!(console.app().slow_motion().is_stopped(), "s stops the clients of the first scene");
 }
 
 #[tokio::test]

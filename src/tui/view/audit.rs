@@ -30,14 +30,13 @@ impl ListView for AuditEntries {
         if history.cut {
             after_filter.push(("older ones are not shown".to_owned(), theme.dim));
         }
-        let room = app.layout().map_or(0, |layout| usize::from(layout.main.width).saturating_sub(6));
         ListTitle {
             name: "Audit".to_owned(),
             before_filter: vec![(plural(all, "change", "changes"), theme.text)],
             all,
             after_filter,
             right: (!audit.is_empty()).then(|| view.following(self.cursor(app).follows_last())),
-            bottom: app.audit_path().map(|path| (view.fit(&path.to_string_lossy(), room, Keep::End), theme.dim)),
+            bottom: app.audit_path().map(|path| view.bottom(&path.to_string_lossy(), theme.dim, Keep::End)),
         }
     }
 

@@ -66,9 +66,8 @@ fn title(view: View<'_>) -> ListTitle {
     }
     let bottom = app.selected_client().and_then(|client| {
         let trouble = client.trouble.as_deref()?;
-        let room = usize::from(app.layout()?.main.width).saturating_sub(6);
         let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
-        Some((view.fit(&text, room, Keep::Start), theme.wait))
+        Some(view.bottom(&text, theme.wait, Keep::Start))
     });
     let right = fleet.and_then(FleetView::holder).map(|(id, token)| {
         let (sign, dot) = (theme.signs.holds, theme.signs.dot);

@@ -12,11 +12,17 @@ use crate::text::human::{date_and_time, plural, time_of_day};
 use crate::text::{Keep, session, width};
 use crate::tui::app::{Recording, Replay, ReplayedFile};
 use crate::tui::page::Sign;
+use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
 use crate::znode::escaped;
 
-/// Columns of a session's id in the header.
+/// The name of the program, with a blank on either side.
+const PROGRAM: &str = " lockscope ";
+/// Columns of a session's id in the header, and of all of it.
 const SESSION: usize = 9;
+const LONG_SESSION: usize = 18;
+/// Columns of the ensemble's name at the least, if it is not shorter.
+const MIN_CONNECT: usize = 7;
 /// From how many columns on there is room for more than the bare facts.
 const ROOMY: u16 = 100;
 /// From how many columns on there is room for the own session.
@@ -29,15 +35,132 @@ const MIN_NAME: usize = 12;
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
+/// How much the header says.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Whether it says more than the bare facts.
+    roomy: bool,
+    /// Columns of the own session; 0 leaves it out.
+    session: usize,
+    past: bool,
+    clock: bool,
+    /// Columns of the ensemble's name at the least.
+    connect: usize,
+}
+
+impl Form {
+    const BARE: Self = Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT };
+    const LEAST: Self = Self { past: false, clock: false, connect: 0, ..Self::BARE };
+
+    /// From the one that says most to the one that says least. What is said of the connection, and whether the console may write, never
+    /// gives way; the own session says least.
+    fn all(columns: u16, has_past: bool) -> impl Iterator<Item = Self> {
+        let roomy = Self { roomy: true, ..Self::BARE };
+        let wide = [Self { session: LONG_SESSION, ..roomy }, Self { session: SESSION, ..roomy }, roomy];
+        // How far back the past reaches says more than the session.
+        let narrow = (columns >= WITH_SESSION && !has_past).then_some(Self { session: SESSION, ..Self::BARE });
+        let least =
+            [Self::BARE, Self { past: false, ..Self::BARE }, Self { connect: MIN_CONNECT, ..Self::LEAST }, Self::LEAST];
+        wide.into_iter().filter(move |_| columns >= ROOMY).chain(narrow).chain(least)
+    }
+}
+
 /// Program, ensemble, connection, session, and the time as long as it is kept.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
+    let app = view.app;
     if let Some(replay) = app.replay() {
         return draw_replay(view, replay, area, buffer);
     }
+    let connect = Ensemble::new(&app.settings().connect, None).connect().to_owned();
+    let columns = usize::from(area.width);
+    let fits = |parts: &Parts| parts.columns(view.theme) + width(&connect).min(parts.form.connect) <= columns;
+    let mut forms = Form::all(area.width, !past(view).is_empty()).map(|form| Parts::new(view, form));
+    let parts = forms.find(fits).unwrap_or_else(|| Parts::new(view, Form::LEAST));
+    let connect = view.fit(&connect, columns.saturating_sub(parts.columns(view.theme)), Keep::Ends);
+    let clock = Line::styled(parts.clock.clone(), view.theme.text).right_aligned();
+    write_line(parts.spans(view, &connect), area, buffer);
+    if parts.form.clock {
+        write_line(clock, right(area, TIME), buffer);
+    }
+}
+
+/// What the header says, in one form, but for the ensemble's name.
+struct Parts {
+    form: Form,
+    context: (String, Style),
+    state: (String, Style),
+    own: String,
+    mode: (&'static str, Style),
+    past: String,
+    clock: String,
+    gap: &'static str,
+}
+
+impl Parts {
+    fn new(view: View<'_>, form: Form) -> Self {
+        let (app, theme) = (view.app, view.theme);
+        let signs = &theme.signs;
+        let own = match app.link() {
+            ConnectionState::Connected { session: id, .. } if form.session == LONG_SESSION => {
+                format!("session {}", session(*id, LONG_SESSION, signs.charset))
+            }
+            ConnectionState::Connected { session: id, .. } if form.session > 0 => {
+                session(*id, form.session, signs.charset)
+            }
+            _ => String::new(),
+        };
+        // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
+        let counts = form.clock && app.counts_seconds() && app.paused().is_none();
+        let zone = if app.settings().utc { "Z" } else { "" };
+        let clock = counts.then(|| format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc)));
+        Self {
+            form,
+            context: context(view, form.roomy),
+            state: state(view, form.roomy),
+            own,
+            mode: match app.settings().write {
+                true => ("may write", theme.wait),
+                false => ("read-only", theme.dim),
+            },
+            past: if form.past { past(view) } else { String::new() },
+            clock: clock.unwrap_or_default(),
+            gap: if form.roomy { "   " } else { "  " },
+        }
+    }
+
+    /// What stands behind the ensemble's name.
+    fn behind_name(&self, theme: &Theme) -> impl Iterator<Item = (&str, Style)> {
+        let parts = [(&*self.state.0, self.state.1), (&*self.own, theme.dim), self.mode, (&*self.past, theme.dim)];
+        parts.into_iter().filter(|(text, _)| !text.is_empty())
+    }
+
+    /// The columns that they need, with the blanks before them.
+    fn columns(&self, theme: &Theme) -> usize {
+        let parts: usize = self.behind_name(theme).map(|(text, _)| self.gap.len() + width(text)).sum();
+        // The clock keeps its room while it is not shown, and so does the gap before the session.
+        let session = if self.own.is_empty() && self.form.clock { self.gap.len() } else { 0 };
+        let clock = if self.form.clock { TIME + 1 } else { 1 };
+        PROGRAM.len() + width(&self.context.0) + 1 + parts + session + clock
+    }
+
+    fn spans(&self, view: View<'_>, connect: &str) -> Vec<Span<'static>> {
+        let theme = view.theme;
+        let mut spans = vec![
+            Span::styled(PROGRAM, theme.accent),
+            Span::styled(self.context.0.clone(), self.context.1),
+            Span::styled(format!(" {connect}"), theme.text),
+        ];
+        spans.extend(self.behind_name(theme).map(|(text, style)| Span::styled(format!("{}{text}", self.gap), style)));
+        spans
+    }
+}
+
+/// The way to the ensemble.
+fn state(view: View<'_>, roomy: bool) -> (String, Style) {
+    let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
-    let (state, style) = match app.link() {
-        _ if app.is_live() => live(view, area.width >= ROOMY),
+    match app.link() {
+        _ if app.is_live() => live(view, roomy),
         ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
         ConnectionState::Overloaded { .. } => (format!("{} too many events", signs.bad), theme.bad),
         ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
@@ -46,54 +169,6 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         }
         ConnectionState::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
-    };
-    let roomy = area.width >= ROOMY;
-    let past = past(view);
-    // The own session says least: it gives way first.
-    let own = match app.link() {
-        ConnectionState::Connected { session: id, .. } if roomy => {
-            format!("session {}", session(*id, 18, signs.charset))
-        }
-        // How far back the past reaches says more.
-        ConnectionState::Connected { session: id, .. } if area.width >= WITH_SESSION && past.is_empty() => {
-            session(*id, SESSION, signs.charset)
-        }
-        _ => String::new(),
-    };
-    let gap = if roomy { "   " } else { "  " };
-    let mode = if app.settings().write { "may write" } else { "read-only" };
-    let past_columns = if past.is_empty() { 0 } else { gap.len() + width(&past) };
-    let (context, context_style) = context(view, roomy);
-    let used = " lockscope  ".len()
-        + width(&context)
-        + 3 * gap.len()
-        + width(&state)
-        + width(&own)
-        + mode.len()
-        + past_columns
-        + TIME
-        + 1;
-    let room = usize::from(area.width).saturating_sub(used);
-    let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
-    let mut spans = vec![
-        Span::styled(" lockscope ", theme.accent),
-        Span::styled(context, context_style),
-        Span::styled(format!(" {connect}"), theme.text),
-        Span::styled(format!("{gap}{state}"), style),
-    ];
-    if !own.is_empty() {
-        spans.push(Span::styled(format!("{gap}{own}"), theme.dim));
-    }
-    spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
-    if !past.is_empty() {
-        spans.push(Span::styled(format!("{gap}{past}"), theme.dim));
-    }
-    write_line(spans, area, buffer);
-    // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
-    if app.counts_seconds() && app.paused().is_none() {
-        let zone = if app.settings().utc { "Z" } else { "" };
-        let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
-        write_line(Line::styled(time, theme.text).right_aligned(), right(area, TIME), buffer);
     }
 }
 
@@ -127,6 +202,7 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     // What the recorder knew of the ensemble at that time.
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
+        false if view.app.knows_nothing() => (format!("  {} nothing read yet", theme.signs.busy), theme.wait),
         false if area.width < WITH_SESSION => (format!("  {} cut off", theme.signs.bad), theme.bad),
         false if replay.is_of_live() => (format!("  {} this console was cut off", theme.signs.bad), theme.bad),
         false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),
@@ -134,8 +210,10 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     let (badge, of) = if let Some(ReplayedFile { name, connect }) = replay.file() {
         (" REPLAY ", format!("{} of {}", escaped(name), Ensemble::new(connect, None).connect()))
     } else {
-        let changes = plural(usize::try_from(replay.missed()).unwrap_or(usize::MAX), "change", "changes");
-        let of = if roomy { format!("{changes} since; F goes back to live") } else { format!("{changes}; F: live") };
+        let (since, or_more) = view.app.events_since();
+        let least = if or_more { "at least " } else { "" };
+        let since = format!("{least}{} since", plural(since, "event", "events"));
+        let of = if roomy { format!("{since}; F goes back to live") } else { format!("{since}; F: live") };
         (" REWOUND ", of)
     };
     let used = " lockscope  ".len() + badge.len() + width(&moment) + width(&state);

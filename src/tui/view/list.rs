@@ -10,9 +10,12 @@ use crate::text::human::count;
 use crate::text::{Keep, wrap_words};
 use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, Pane, Rows};
 use crate::tui::columns::{MARK_WIDTH, Placed};
-use crate::tui::widget::panel::Panel;
+use crate::tui::widget::panel::{Bottom, Panel};
 use crate::tui::widget::table::{Cell, Title, row, titles};
 use crate::tui::widget::write::write_line;
+
+/// Columns of a text in a lower border at most: no terminal is wider.
+const MAX_BOTTOM: usize = 1_000;
 
 /// Lines around the rows: the border and the titles of columns.
 const FRAME: u16 = 3;
@@ -31,7 +34,7 @@ pub struct ListTitle {
     /// At the right end of the upper border.
     pub right: Option<(String, Style)>,
     /// In the lower border.
-    pub bottom: Option<(String, Style)>,
+    pub bottom: Option<Bottom>,
 }
 
 /// How one list looks.
@@ -208,6 +211,11 @@ impl View<'_> {
         }
         lines.push("Esc clears the filter.".to_owned());
         lines
+    }
+
+    /// A text for a lower border, which cuts it further where there is less room.
+    pub fn bottom(self, text: &str, style: Style, keep: Keep) -> Bottom {
+        Bottom { keep, ..Bottom::new(self.fit(text, MAX_BOTTOM, keep), style) }
     }
 
     /// Whether a list stays with its last row.

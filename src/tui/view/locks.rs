@@ -17,6 +17,7 @@ use crate::text::human::{bounded, count, count_within, duration, plural, rate};
 use crate::text::{Keep, fit_bytes, width as columns_of};
 use crate::tui::app::{LockColumn, Locks};
 use crate::tui::columns::Placed;
+use crate::tui::widget::panel::Bottom;
 use crate::tui::widget::table::Cell;
 
 /// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder.
@@ -47,8 +48,7 @@ impl ListView for Locks {
         let bottom = table.unreadable().iter().next().map(|(path, why)| {
             let count = plural(table.unreadable().len(), "place", "places");
             let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
-            let room = view.app.layout().map_or(0, |layout| usize::from(layout.main.width)).saturating_sub(14);
-            (format!("{} (u: all)", view.fit(&text, room.min(62), Keep::Start)), theme.wait)
+            Bottom { end: " (u: all)", ..view.bottom(&text, theme.wait, Keep::Start) }
         });
         ListTitle { name: "Locks".to_owned(), all: table.lock_count(), after_filter, bottom, ..ListTitle::default() }
     }

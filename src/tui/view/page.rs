@@ -10,7 +10,7 @@ use crate::text::Keep;
 use crate::text::{cut, width};
 use crate::tui::app::ShownPage;
 use crate::tui::page::{self, Columns, Focus, Page, Sign, Tone};
-use crate::tui::widget::panel::Panel;
+use crate::tui::widget::panel::{Bottom, Panel};
 use crate::tui::widget::write::{clear, write_line};
 
 /// Draws a page over whatever is in `area`.
@@ -19,7 +19,12 @@ pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) 
     clear(area, buffer);
     buffer.set_style(area, view.theme.text);
     let left = page.title.iter().map(|(text, tone)| (text.clone(), style(view, *tone))).collect();
-    let panel = Panel { left, bottom: more(view, shown), focused: *focus == Focus::Here, ..Panel::default() };
+    let panel = Panel {
+        left,
+        bottom: more(view, shown).map(|(text, style)| Bottom::new(text, style)),
+        focused: *focus == Focus::Here,
+        ..Panel::default()
+    };
     let inner = panel.draw(area, buffer, view.theme);
     let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).min(inner.height);
     let below = Rect { y: inner.bottom() - answers, height: answers, ..inner };

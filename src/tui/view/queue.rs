@@ -130,7 +130,7 @@ fn title(view: View<'_>) -> ListTitle {
         after_filter.push((format!("next sequence {next}"), theme.dim));
     }
     let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
-    ListTitle { name, before_filter, all: lock.len(), after_filter, right, bottom: None }
+    ListTitle { name, before_filter, all: lock.len(), after_filter, right, ..ListTitle::default() }
 }
 
 fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, column: Placed<QueueColumn>) -> Cell {

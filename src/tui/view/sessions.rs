@@ -50,9 +50,9 @@ fn cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Ce
         SessionColumn::Session => {
             Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
         }
-        SessionColumn::Client => client(view, &table_at.table().identity(row.session), columns),
+        SessionColumn::Client => client(view, &row.identity(table_at.table()), columns),
         SessionColumn::ClientOrSession => {
-            let known = table_at.table().identity(row.session);
+            let known = row.identity(table_at.table());
             Cell::new(who(view, &known, columns), client_style(view, &known))
         }
         SessionColumn::Liveness => {

@@ -4,6 +4,7 @@ mod comparison;
 mod contend;
 mod delete;
 mod frames;
+mod header;
 mod picture;
 mod replay;
 mod servers;

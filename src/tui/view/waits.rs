@@ -14,8 +14,8 @@ use ratatui::text::Span;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{life, lifetime, who_is};
-use crate::queue::LockId;
+use super::who::{life, lifetime, who};
+use crate::queue::{ClientIdentity, LockId};
 use crate::text::human::{count, plural};
 use crate::text::{Keep, width};
 use crate::tui::app::{WaitKind, WaitRow, Waits};
@@ -105,7 +105,7 @@ fn branches(view: View<'_>, row: &WaitRow) -> String {
 fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
     let columns = if room < MIN_WIDTH_WITH_SESSION { MIN_CLIENT_WIDTH } else { CLIENT_WIDTH };
-    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who_is(view, session, columns));
+    let someone = || named(view, row).map_or_else(|| "nobody".to_owned(), |client| who(view, &client, columns));
     let plain = |text: String| vec![(text, theme.text)];
     match row.kind {
         WaitKind::Cycle(sessions) => {
@@ -113,8 +113,11 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
         }
         WaitKind::InCircle { next, holds, .. } => {
             // The next row is about the one who holds it.
-            let held =
-                if room < MIN_WIDTH_WITH_HOLDER { String::new() } else { format!(", held by {}", short(view, next)) };
+            let held = if room < MIN_WIDTH_WITH_HOLDER {
+                String::new()
+            } else {
+                format!(", held by {}", who(view, &holder(view, row.lock, next), HOLDER_WIDTH))
+            };
             let paths = room.saturating_sub(width(&someone()) + 25 + held.len()) / 2;
             let [held_lock, lock] = [Some(holds), row.lock].map(|lock| path(view, lock, paths.max(8)));
             vec![
@@ -151,6 +154,8 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             parts.extend(finding.map(|finding| {
                 (format!("  {} {}", signs.severity(finding.severity), finding.code), theme.severity(finding.severity))
             }));
+            let name = row.name.as_ref().map(|name| view.fit(name, HOLDER_WIDTH, Keep::End));
+            parts.extend(name.map(|name| (format!("  held as {name}"), theme.text)));
             parts
         }
         WaitKind::Through(fresh) => vec![
@@ -163,8 +168,23 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
     }
 }
 
-fn short(view: View<'_>, session: SessionId) -> String {
-    who_is(view, session, HOLDER_WIDTH)
+/// Who a row is about, as its node there names it: one session may serve several clients that have a name each.
+fn named(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
+    let session = row.session?;
+    Some(match (row.kind, &row.node) {
+        (WaitKind::InCircle { holds, .. }, _) => holder(view, Some(holds), session),
+        (WaitKind::Through(_) | WaitKind::Waiter, Some(node)) => {
+            let table = view.app.world().table();
+            row.lock.map_or_else(|| table.identity(session), |lock| table.identity_at(lock, node, session))
+        }
+        (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().identity(session),
+        _ => holder(view, row.lock, session),
+    })
+}
+
+fn holder(view: View<'_>, lock: Option<LockId>, session: SessionId) -> ClientIdentity {
+    let table = view.app.world().table();
+    lock.map_or_else(|| table.identity(session), |lock| table.identity_of_holder(lock, session))
 }
 
 /// That a session is about to end, or has ended.

@@ -7,8 +7,33 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 
 use super::write::write_line;
-use crate::text::{Keep, cut, width};
+use crate::text::{Charset, Keep, cut, width};
 use crate::tui::theme::Theme;
+
+/// Columns of a line in the lower border beside which its end may stand.
+const MIN_BOTTOM: usize = 24;
+
+/// A line in the lower border, in harmless text. It is cut once, where all that stands beside it is known.
+#[derive(Clone, Debug)]
+pub struct Bottom {
+    pub text: String,
+    pub style: Style,
+    /// What stays of it where there is no room.
+    pub keep: Keep,
+    /// What stands behind it also when it is cut; it is left out as a whole.
+    pub end: &'static str,
+}
+
+impl Bottom {
+    pub fn new(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style, keep: Keep::Start, end: "" }
+    }
+
+    fn cut(&self, columns: usize, charset: Charset) -> String {
+        let end = if width(self.end) + MIN_BOTTOM <= columns { self.end } else { "" };
+        cut(&self.text, columns - width(end), self.keep, charset) + end
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
@@ -16,8 +41,8 @@ pub struct Panel {
     pub left: Vec<(String, Style)>,
     /// A title on the right, when there is room for it beside the first on the left.
     pub right: Option<(String, Style)>,
-    /// A line in the lower border, in harmless text; it is cut where there is no room.
-    pub bottom: Option<(String, Style)>,
+    /// A line in the lower border.
+    pub bottom: Option<Bottom>,
     /// At the right end of the lower border.
     pub bottom_right: Option<(String, Style)>,
     /// Whether the keys go here.
@@ -71,9 +96,9 @@ impl Panel {
                 write_line(line(text).right_aligned(), area, buffer);
             }
         }
-        if let Some((text, style)) = self.bottom {
+        if let Some(text) = self.bottom {
             let room = usize::from(bottom.width).saturating_sub(beside + 2);
-            write_line(line((cut(&text, room, Keep::Start, charset), style)), bottom, buffer);
+            write_line(line((text.cut(room, charset), text.style)), bottom, buffer);
         }
         inner
     }

@@ -89,6 +89,22 @@ fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
 }
 
 #[test]
+fn the_finding_of_a_holder_that_went_does_not_stand_beside_the_next_one() {
+    let mut app = trouble(SIZE);
+    let lock = crate::tui::testing::path("/apps/catalogue/index-rebuild");
+    let found = |app: &App| {
+        let world = app.world();
+        let id = world.table().find(&lock, None).unwrap();
+        world.diagnosis().of(id).any(|finding| finding.code == Code::ExpiringHolder)
+    };
+    assert!(found(&app));
+    let node = lock.child(&format!("_c_{:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-__READ__{:010}", 50, 3));
+    let soon = later(5).plus(std::time::Duration::from_millis(100));
+    app.update(at(soon, vec![Change::Deleted { path: node, zxid: None }]), soon);
+    assert!(!found(&app), "neither a second nor an answer of the servers is waited for");
+}
+
+#[test]
 fn findings_stand_in_the_order_of_their_times_though_a_survey_is_older_than_the_last_look() {
     let mut app = trouble(SIZE);
     let mut back = clients();

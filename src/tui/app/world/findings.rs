@@ -10,6 +10,9 @@ use crate::queue::LockId;
 use crate::record::BatchRecorder;
 use crate::znode::Timestamp;
 
+/// How long it is not looked again after a hand-over, for each lock and each contender: some ten times as long as a look takes.
+const REST_AFTER_HAND_OVER: Duration = Duration::from_micros(20);
+
 impl World {
     /// Looks what is wrong with the locks, unless there are so many that it is too early for that.
     pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
@@ -20,22 +23,35 @@ impl World {
     }
 
     /// Looks after changes: what the nodes prove by themselves is known as soon as they are read, unless they are very many.
-    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered.
+    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered; `touched`: the locks that changed.
     pub(super) fn examine_after(
         &mut self,
-        synced: bool,
-        surveyed: bool,
+        (synced, surveyed): (bool, bool),
+        touched: &[LockId],
         now: Timestamp,
         recorder: Option<&mut BatchRecorder>,
     ) {
         let rest = rest_between_looks(&self.table);
+        self.accuses_gone |= touched.iter().any(|lock| self.accuses_somebody_gone(*lock));
         if !self.table.is_live() || (synced && rest.is_zero()) {
             self.examine(now, recorder);
         } else if synced {
             self.examine_in_a_second(now, rest);
-        } else if surveyed {
+        } else if surveyed || (self.accuses_gone && rest.is_zero() && self.has_rested_after_hand_over(now)) {
             self.examine_if_due(now, recorder);
         }
+    }
+
+    /// Whether a finding of a lock is about a contender that is gone: it would stand beside the next holder until the next look.
+    fn accuses_somebody_gone(&self, lock: LockId) -> bool {
+        let about_contenders = self.diagnosis.of(lock).filter(|finding| finding.client.is_some());
+        about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.table.stands(lock, node))
+    }
+
+    /// A lock that changes hands all the time has no more than a part of this machine's time looked at.
+    fn has_rested_after_hand_over(&self, now: Timestamp) -> bool {
+        let nodes = u32::try_from(self.table.lock_count() + self.table.contender_count()).unwrap_or(u32::MAX);
+        now.since(self.examined_at) >= REST_AFTER_HAND_OVER.saturating_mul(nodes)
     }
 
     /// Very many locks that were just read are shown before they are looked at.
@@ -49,7 +65,7 @@ impl World {
     fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
         // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
         let now = now.max(self.examined_at);
-        self.examined_at = now;
+        (self.examined_at, self.accuses_gone) = (now, false);
         if !self.table.is_live() {
             self.was_cut_off = true;
             return;

@@ -31,7 +31,7 @@ use crate::text::human::count;
 use crate::text::{Keep, width};
 use crate::tui::app::{FleetSide, FleetView, Phase};
 use crate::tui::picture::{ReplayGap, RowId};
-use crate::tui::widget::panel::Panel;
+use crate::tui::widget::panel::{Bottom, Panel};
 use crate::tui::widget::write::write_line;
 
 /// From how many lines on the ratio is drawn with large digits.
@@ -57,6 +57,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
     let panel = contend::panel(view, side, fleet, area.width);
     let bottom = bottom(view, fleet, area.width);
     let bottom_right = legend(view, fleet, bottom.as_ref(), area.width);
+    let bottom = bottom.map(|(text, style)| Bottom::new(text, style));
     let inner = Panel { bottom, bottom_right, ..panel }.draw(area, buffer, theme);
     let Some(status) = fleet.status().filter(|_| !matches!(fleet.phase(), Phase::Ended(_) | Phase::Failed(_))) else {
         let why = match fleet.phase() {
