@@ -103,7 +103,8 @@ pub(super) enum CliCommand {
     ///
     /// Reads the locks and asks the servers for a few seconds, because most findings must last for a while before they
     /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
-    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read.
+    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read. With --nagios it prints one
+    /// line and performance data, and exits as monitoring wants it.
     Check(CheckOptions),
     /// Write down what happens to the locks, for those who come after the fact, and serve metrics
     ///

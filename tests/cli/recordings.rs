@@ -135,6 +135,18 @@ fn a_time_that_is_none_or_not_recorded_is_named_with_what_is() {
 }
 
 #[test]
+fn where_the_servers_never_answered_nobody_can_tell_how_the_locks_are() {
+    let home = home();
+    let store = recording(home.path());
+    let given = ["check", "--store", store.to_str().expect("text"), "--nagios"];
+    let (code, line, _) = ran(lockscope(home.path(), &given));
+    assert_eq!((code, line.lines().count()), (3, 1), "{line}");
+    assert!(line.starts_with("LOCKSCOPE UNKNOWN - ") && line.contains("nothing is known of the locks at"), "{line}");
+    let sentence = refused(lockscope(home.path(), &given[..3]));
+    assert!(sentence.contains("nothing is known of the locks at"), "{sentence}");
+}
+
+#[test]
 fn what_of_a_time_lies_outside_of_the_recording_is_a_gap() {
     let home = home();
     let store = recording(home.path());
