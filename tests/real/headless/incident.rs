@@ -1,6 +1,7 @@
 //! `lockscope history` and `lockscope report` of a recording of real clients: what they say is what the test did.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -139,6 +140,10 @@ async fn slow(client: &Client, (lock, store): (&'static str, &Path)) -> Done {
     let released = now();
     client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
     Done { lock, end: "released", began: (before, held), waited: (held, asked), ended: (before_release, released) }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
 }
 
 fn time(value: &Value) -> i64 {
@@ -286,6 +291,17 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
     let page = folder.path().join("r.html");
     run(lockscope(&["report", "--store", path, "-o", page.to_str().expect("a path")])).await.done();
     let text = fs::read_to_string(&page).expect("a page");
+    assert_eq!(mode(&page), 0o600, "what it says of clients is for those who may know it");
+    fs::set_permissions(&page, Permissions::from_mode(0o666)).expect("it is ours");
+    for (more, expected) in [(&[][..], 0o600), (&["--readable-by", "everyone"], 0o644)] {
+        let arguments = ["report", "--store", path, "-o", page.to_str().expect("a path")];
+        run(lockscope(&[&arguments, more].concat())).await.done();
+        assert_eq!(mode(&page), expected);
+    }
+    let link = folder.path().join("link.html");
+    symlink(&page, &link).expect("a link");
+    let refusal = run(lockscope(&["report", "--store", path, "-o", link.to_str().expect("a path")])).await.refused();
+    assert!(refusal.contains("symbolic link"), "{refusal}");
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"), "{text}");
     assert_eq!(browser::open(&page, false).await.messages, [""; 0]);
 }
