@@ -95,8 +95,8 @@ pub(super) enum CliCommand {
     Snapshot(SnapshotOptions),
     /// Print what happens to the locks, line by line
     ///
-    /// First prints a line for each lock that it finds, then one for each change: enqueued, acquired, released, left,
-    /// expired. It carries on when the connection is lost, and says so, until it is interrupted or --for has passed. Nodes
+    /// First prints a line for each lock that it finds, then one for each change: enqueued, acquired, gone (released by its client, or
+    /// deleted by another: ZooKeeper does not say which; in JSON released or left), expired. It carries on when the connection is lost, and says so, until it is interrupted or --for has passed. Nodes
     /// that cannot be read are named on stderr; it exits with 2 when a whole root cannot be read.
     Watch(WatchOptions),
     /// Print which locks are stuck and why, for monitoring

@@ -145,15 +145,26 @@ pub(in crate::record) fn contenders(
             enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id WHERE contender.id = ?1",
     )?;
+    let proven_since = proven_since(connection)?;
     let (mut found, memory) = (Vec::with_capacity(ids.len()), RowMemory::default());
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
             memory.take(row)?;
-            found.push(contender(row, until)?);
+            let mut past = contender(row, until)?;
+            if past.ended.is_none_or(|ended| proven_since.is_none_or(|since| ended.before < since)) {
+                past.end = past.end.unproven();
+            }
+            found.push(past);
         }
     }
     Ok(found)
+}
+
+/// From when on an end is called `released` or `left` only where that is proven; `None`: never.
+fn proven_since(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let query = "SELECT min(began_at) FROM recording WHERE tables_version >= 2";
+    connection.query_row(query, [], |row| Ok(row.get::<_, Option<i64>>(0)?.map(Timestamp)))
 }
 
 fn contender(row: &Row<'_>, until: Option<Timestamp>) -> rusqlite::Result<PastContender> {

@@ -139,7 +139,7 @@ async fn slow(client: &Client, (lock, store): (&'static str, &Path)) -> Done {
     client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     let released = now();
     client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
-    Done { lock, end: "released", began: (before, held), waited: (held, asked), ended: (before_release, released) }
+    Done { lock, end: "gone", began: (before, held), waited: (held, asked), ended: (before_release, released) }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -242,7 +242,8 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let sentence = element(&text, &begins, "</p>");
         let names = ["client", "client_name", "session"].map(|name| hold[name].as_str().unwrap_or("none of these"));
         assert!(names.iter().any(|name| sentence.contains(name)), "{names:?} is not in {sentence}");
-        let why = if done.end == "expired" { "until its session expired at " } else { "until it released it at " };
+        let gone = ", when its node was gone: released, or deleted by another";
+        let why = if done.end == "expired" { "until its session expired at " } else { gone };
         assert!(sentence.contains(why), "{sentence}");
     }
     assert_eq!(sentences, 3, "{text}");
