@@ -150,7 +150,7 @@ pub(super) enum CliCommand {
     /// Print who held and waited in a recording, when, for how long, and how it ended
     ///
     /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks locks and
-    /// clients. Where something was not seen, it says between which times it happened, and when and why nothing was seen.
+    /// clients. An end is called gone where the client released it, or another deleted it: ZooKeeper does not say which. Where something was not seen, it says between which times it happened, and when and why nothing was seen.
     History(HistoryOptions),
     /// Write an incident of a recording as one page to hand over, or as a trace
     ///

@@ -201,6 +201,15 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
     for done in &done {
         is_what_was_done(hold_of(done.lock), done);
     }
+    let expired = ["history", "--store", store, "--end", "expired", "--min-hold", "1s", "--sort", "worst"];
+    let expired = run(lockscope(&expired)).await.json();
+    let lengths: Vec<i64> = expired["holds"]
+        .as_array()
+        .expect("holds")
+        .iter()
+        .filter_map(|hold| hold["held_at_least_ms"].as_i64())
+        .collect();
+    assert!(lengths.len() == done.len() - 1 && lengths.is_sorted_by(|one, next| one >= next), "{expired}");
     let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
     assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), done.len(), "{top}");
     assert_eq!(top["hold_ms"]["count"], 2 * done.len(), "{top}");
