@@ -21,7 +21,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-pub use replacement::{NewFile, can_replace, replace};
+pub use replacement::{NewFile, Readers, can_replace, replace, replace_for};
 
 /// What depends on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

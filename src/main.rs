@@ -1,5 +1,6 @@
 //! The program `lockscope`: reads the command line, starts the runtime and runs the command.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,7 +17,9 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::from_words(std::env::args_os()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let fail = if cli::is_plugin(&words) { fail_as_plugin } else { fail };
+    let arguments = match Arguments::from_words(words) {
         Ok(arguments) => arguments,
         Err(help) if !help.use_stderr() => {
             // Help or version; a reader that is gone does not miss them.
@@ -47,4 +50,9 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 fn fail(sentence: &str, code: u8) -> ExitCode {
     cli::note(sentence);
     ExitCode::from(code)
+}
+
+/// The same on the one line that monitoring reads.
+fn fail_as_plugin(sentence: &str, _code: u8) -> ExitCode {
+    ExitCode::from(cli::unknown_service(sentence).code())
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
+use crate::report::Ensemble;
+
 /// How long the server may take to say who we are there.
 const WHO_AM_I_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -28,7 +30,7 @@ pub struct Who {
     pub pid: u32,
     /// `SCHEME:NAME` of each identity that the server knows us by; empty where it does not say (before 3.7).
     pub identities: Vec<String>,
-    /// The ensemble, as it was connected to.
+    /// The ensemble, as it was connected to, without what its name may hold of identities.
     pub ensemble: String,
     /// Our session there, as unsigned hex.
     pub own_session: Option<String>,
@@ -58,7 +60,7 @@ impl Who {
             host,
             pid: std::process::id(),
             identities: Vec::new(),
-            ensemble: connect.to_owned(),
+            ensemble: Ensemble::new(connect, None).connect().to_owned(),
             own_session: None,
         }
     }
@@ -95,6 +97,11 @@ mod tests {
     fn nothing_of_a_digest_but_the_name_is_kept() {
         assert_eq!(identity("digest", "ann:c2VjcmV0"), "digest:ann");
         assert_eq!(identity("ip", "10.0.0.1"), "ip:10.0.0.1");
+    }
+
+    #[test]
+    fn nothing_of_a_password_in_the_ensembles_name_is_kept() {
+        assert_eq!(Who::here("me:secret@zk1:2181,zk2/prod").ensemble, "zk1:2181,zk2/prod");
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! `lockscope history`: who held and waited, when, for how long, and how it ended.
 
 use std::io::Write;
+use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
+use super::duration;
 use super::options::{Format, SharedOptions};
 use super::output::{print, write_json};
 use super::recorded::RecordingOptions;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use crate::record::Store;
-use crate::record::history::{self, History, HistoryFacts, HistoryQuery, RankBy};
+use crate::record::history::{self, History, HistoryFacts, HistoryQuery, ListOrder, RankBy};
+use crate::record::tables::ContenderEnd;
 use crate::znode::{SessionId, ZnodePath};
 
 /// Contenders that a table for people lists unless it is asked for more.
@@ -32,10 +36,22 @@ pub(super) struct HistoryOptions {
     /// Only clients with this address, with or without its port, or with this name
     #[arg(long, value_name = "CLIENT")]
     pub client: Option<String>,
+    /// Only those that ended so; several are separated by commas, as in expired,gone
+    #[arg(long, value_name = "END[,END...]", value_delimiter = ',')]
+    pub end: Vec<ContenderEnd>,
+    /// Only those that held for this long or longer, or may have, as in 30s
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub min_hold: Option<Duration>,
+    /// Only those that waited for this long or longer, or may have
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub min_wait: Option<Duration>,
+    /// List those first that held or waited longest, or in the order of time [default: worst in a table, time in json]
+    #[arg(long, value_name = "ORDER")]
+    pub sort: Option<ListOrder>,
     /// Rank locks and clients: by the time that was waited or held, or by how often it was acquired
     #[arg(long, value_name = "BY")]
     pub top: Option<TopBy>,
-    /// List at most so many contenders, those that came last [default: 100 in a table, 10000 in json]
+    /// List at most so many contenders: the first of that order, or with --sort time those that came last [default: 100 in a table, 10000 in json]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// How to print [default: table on a terminal, json elsewhere]
@@ -43,6 +59,37 @@ pub(super) struct HistoryOptions {
     pub format: Option<Format>,
     #[command(flatten)]
     pub recording: RecordingOptions,
+}
+
+impl ValueEnum for ContenderEnd {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.id()).help(match self {
+            Self::Open => "It still stands",
+            Self::Gone => "Released by its client, or deleted by another: ZooKeeper does not say which",
+            Self::Released => "It held, and its client is proven to have released it",
+            Self::Left => "It waited, and its client is proven to have given up",
+            Self::Expired => "Its session expired",
+            Self::Deleted => "Deleted by hand, as an audit log says",
+            Self::Unknown => "Nobody saw it, or can tell whether its session had expired",
+        }))
+    }
+}
+
+impl ValueEnum for ListOrder {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Worst, Self::Time]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.id()).help(match self {
+            Self::Worst => "Who held or waited longest comes first",
+            Self::Time => "Who came first comes first",
+        }))
+    }
 }
 
 /// By what `--top` ranks.
@@ -79,16 +126,21 @@ pub(super) fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     let (from, to) = options.recording.window(settings.utc)?;
-    let rows = match settings.format {
-        Format::Table => ROWS_FOR_PEOPLE,
-        Format::Json => ROWS_FOR_PROGRAMS,
+    let (rows, order) = match settings.format {
+        Format::Table => (ROWS_FOR_PEOPLE, ListOrder::Worst),
+        Format::Json => (ROWS_FOR_PROGRAMS, ListOrder::Time),
     };
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let query = HistoryQuery {
         lock: options.path.clone(),
         session: options.session,
         client: options.client.clone(),
         from,
         to,
+        ends: options.end.clone(),
+        min_hold_ms: options.min_hold.map(millis),
+        min_wait_ms: options.min_wait.map(millis),
+        order: options.sort.unwrap_or(order),
         limit: options.limit.unwrap_or(rows),
         rank_by: options.top.map(|by| match by {
             TopBy::Wait => RankBy::Wait,

@@ -332,6 +332,11 @@ impl LiveTable {
         &self.table
     }
 
+    /// Why nothing is known of the locks now.
+    pub(super) fn trouble(&self) -> &str {
+        self.trouble.as_deref().unwrap_or("not everything was read again yet")
+    }
+
     /// What the ensemble is, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.table.session()).with_view(self.table.view())

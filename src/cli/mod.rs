@@ -47,6 +47,7 @@ mod verdict;
 mod watch;
 mod watch_past;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,13 +106,12 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         CliCommand::Watch(options) => {
             watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
         }
+        CliCommand::Check(options) if options.nagios => {
+            let settings = settle(options.read.shared());
+            Ok(check::run_for_nagios(settings, &options, &mut io::stdout().lock()).await)
+        }
         CliCommand::Check(options) => {
-            let settings = settle(options.read.shared())?;
-            if let Some(store) = &options.past.store {
-                let at = options.past.at;
-                return check::run_past(&settings, options.fail_on, store, at, &mut io::stdout().lock());
-            }
-            check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
+            check::run(&settle(options.read.shared())?, &options, &mut io::stdout().lock()).await
         }
         CliCommand::Record(command) => {
             Box::pin(record::run(&command, || settle(command.shared()), &mut tokio::io::stdout())).await
@@ -236,6 +236,16 @@ fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<Str
         format!("every user can put another file in the place of {file}: run chmod o-w on {folder}")
     };
     exposed.map(sentence).collect()
+}
+
+/// Whether these words ask for a line for Nagios, also where they are no command line.
+pub fn is_plugin(words: &[OsString]) -> bool {
+    check::is_plugin(words)
+}
+
+/// Prints on that line why nobody can tell how the locks are.
+pub fn unknown_service(why: &str) -> Verdict {
+    check::unknown_service(why, &mut io::stdout().lock())
 }
 
 /// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
+use clap::{Args, ValueEnum};
 
 use super::options::SharedOptions;
 use super::recorded::RecordingOptions;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
-use crate::files;
+use crate::files::{self, Readers};
 use crate::incident::{self, Incident};
 use crate::record::Store;
 use crate::record::history::PastWindow;
@@ -22,6 +22,9 @@ pub(super) struct ReportCommand {
     /// Where to write: a page that ends in .html, or trace events for Perfetto that end in .json
     #[arg(short, long, value_name = "FILE", value_parser = report_file())]
     pub output: ReportFile,
+    /// Who may read the file: addresses and data of clients stand in it
+    #[arg(long, value_name = "WHO", default_value = "owner")]
+    pub readable_by: Readers,
     #[command(flatten)]
     pub recording: RecordingOptions,
 }
@@ -29,6 +32,21 @@ pub(super) struct ReportCommand {
 impl ReportCommand {
     pub(super) fn shared(&self) -> SharedOptions {
         self.recording.shared()
+    }
+}
+
+impl ValueEnum for Readers {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Owner, Self::Group, Self::Everyone]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Owner => ("owner", "Only you (mode 0600)"),
+            Self::Group => ("group", "Your group too (mode 0640)"),
+            Self::Everyone => ("everyone", "Every user of the machine (mode 0644)"),
+        };
+        Some(PossibleValue::new(name).help(help))
     }
 }
 
@@ -65,6 +83,6 @@ pub(super) fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow
     };
     let incident = Incident::new(&window);
     let text = if *is_page { incident::html(&incident, settings.utc) } else { incident::trace(&incident)? };
-    files::replace(path, text.as_bytes()).map_err(refusal)?;
+    files::replace_for(path, text.as_bytes(), command.readable_by).map_err(refusal)?;
     Ok(Verdict::Yes)
 }

@@ -1,5 +1,7 @@
 //! How a command ends that did what it was asked for.
 
+use crate::report::ServiceStatus;
+
 /// Whether the answer is yes. What could not be done is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -8,6 +10,8 @@ pub enum Verdict {
     Yes,
     /// It is done, and the answer is no.
     No,
+    /// How the locks are, as monitoring counts it.
+    Monitored(ServiceStatus),
     /// This signal came a second time, and ended it at once.
     Ended(u8),
 }
@@ -18,6 +22,7 @@ impl Verdict {
         match self {
             Self::Yes => 0,
             Self::No => 1,
+            Self::Monitored(status) => status.code(),
             Self::Ended(signal) => signal.saturating_add(128),
         }
     }

@@ -1,17 +1,41 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use super::{FileError, create_new, flags, other_kind};
 
+/// What the system leaves of it is the mode of a file that is nobody's secret.
+const USUAL_MODE: u32 = 0o666;
+
 /// Whether a file can be put there by [`replace`]; leaves nothing behind.
 pub fn can_replace(path: &Path) -> Result<(), FileError> {
-    Temporary::beside(path).map(drop)
+    Temporary::beside(path, USUAL_MODE).map(drop)
+}
+
+/// Who may read a file, besides root. Its owner may write it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner.
+    Owner,
+    /// Its group too.
+    Group,
+    /// Every user.
+    Everyone,
+}
+
+impl Readers {
+    fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Group => 0o640,
+            Self::Everyone => 0o644,
+        }
+    }
 }
 
 /// Puts a file with this content there, in place of the one that was there, whose permissions it gets. Whoever reads it meanwhile sees
@@ -19,17 +43,21 @@ pub fn can_replace(path: &Path) -> Result<(), FileError> {
 ///
 /// Blocks the thread as long as the disk does.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
-    let mut temporary = Temporary::beside(path)?;
+    let mut temporary = Temporary::beside(path, USUAL_MODE)?;
     if let Ok(old) = fs::symlink_metadata(path) {
         temporary.file.set_permissions(old.permissions())?;
     }
     temporary.file.write_all(content)?;
-    temporary.file.sync_all()?;
-    fs::rename(&temporary.path, path)?;
-    // Its name is the other one's now.
-    temporary.path = PathBuf::new();
-    File::open(folder(path))?.sync_all()?;
-    Ok(())
+    temporary.put(path)
+}
+
+/// As [`replace`], for a file that these may read, whoever could read the old one.
+pub fn replace_for(path: &Path, content: &[u8], readers: Readers) -> Result<(), FileError> {
+    // Nobody else opens it before it is whole.
+    let mut temporary = Temporary::beside(path, Readers::Owner.mode())?;
+    temporary.file.write_all(content)?;
+    temporary.file.set_permissions(Permissions::from_mode(readers.mode()))?;
+    temporary.put(path)
 }
 
 /// A file that only its owner reads, and that comes to where nothing is yet: whole, when it is [put](Self::put) there, or not at all.
@@ -94,7 +122,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    fn beside(path: &Path) -> Result<Self, FileError> {
+    fn beside(path: &Path, mode: u32) -> Result<Self, FileError> {
         match fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => return Err(FileError::NotAFile("symbolic link")),
             Ok(found) => other_kind(&found).map_or(Ok(()), |kind| Err(FileError::NotAFile(kind)))?,
@@ -103,9 +131,19 @@ impl Temporary {
         }
         let path = hidden_beside(path)?;
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).custom_flags(flags(OFlags::NOFOLLOW));
+        options.write(true).create_new(true).mode(mode).custom_flags(flags(OFlags::NOFOLLOW));
         let file = options.open(&path)?;
         Ok(Self { path, file })
+    }
+
+    /// Takes the place of the file at that path when all of it is on the disk.
+    fn put(mut self, path: &Path) -> Result<(), FileError> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, path)?;
+        // Its name is the other one's now.
+        self.path = PathBuf::new();
+        File::open(folder(path))?.sync_all()?;
+        Ok(())
     }
 }
 
@@ -133,8 +171,7 @@ fn folder(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     use super::*;
 
@@ -159,6 +196,27 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
         assert_eq!(names(folder.path()), ["plot.svg"]);
+    }
+
+    #[test]
+    fn a_file_for_some_readers_is_theirs_whoever_could_read_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        let (aside, link) = (folder.path().join("aside"), folder.path().join("link.html"));
+        fs::write(&aside, "content").unwrap();
+        symlink(&aside, &link).unwrap();
+        for (readers, mode) in [(Readers::Owner, 0o600), (Readers::Group, 0o640), (Readers::Everyone, 0o644)] {
+            for before in [0o666, 0o600] {
+                fs::write(&path, "before").unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+                replace_for(&path, b"after", readers).unwrap();
+                assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, mode);
+                assert_eq!(fs::read(&path).unwrap(), b"after");
+            }
+            assert!(matches!(replace_for(&link, b"x", readers), Err(FileError::NotAFile("symbolic link"))));
+        }
+        assert_eq!(fs::read(&aside).unwrap(), b"content");
+        assert_eq!(names(folder.path()), ["aside", "link.html", "report.html"]);
     }
 
     #[test]

@@ -174,7 +174,7 @@ fn contender(
                 @let (x, width) = scale.span(unsure.after.0, unsure.before.0);
                 rect class="unsure" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" { title { "It ended within this time, unseen" } }
             }
-            @if let (Some(ended), Some(sign)) = (end, sign(past.end)) {
+            @if let (Some(ended), Some(sign)) = (end, sign(past.end, past.acquired.is_some())) {
                 text class={ "end " (past.end.id()) } x=(scale.x(ended.before.0)) y=(middle) { (sign) title { (past.end.id()) } }
             }
         }
@@ -214,14 +214,15 @@ fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
     }
 }
 
-/// What stands at the end of a bar.
-fn sign(end: ContenderEnd) -> Option<&'static str> {
+/// What stands at the end of a bar of somebody who held, or did not.
+fn sign(end: ContenderEnd, held: bool) -> Option<&'static str> {
     match end {
         ContenderEnd::Expired => Some("✝"),
         ContenderEnd::Deleted => Some("✂"),
         ContenderEnd::Unknown => Some("?"),
         ContenderEnd::Left => Some("×"),
-        ContenderEnd::Released | ContenderEnd::Open => None,
+        ContenderEnd::Gone if !held => Some("×"),
+        ContenderEnd::Gone | ContenderEnd::Released | ContenderEnd::Open => None,
     }
 }
 

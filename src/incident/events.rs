@@ -94,6 +94,7 @@ fn contender(past: &PastContender, events: &mut Vec<Event>) {
             (Some(_), None) => String::new(),
         };
         let what = match past.end {
+            ContenderEnd::Gone => ContenderEnd::Gone.id(),
             ContenderEnd::Released | ContenderEnd::Open => "released",
             ContenderEnd::Left => "left",
             ContenderEnd::Expired => "expired",

@@ -57,7 +57,7 @@ fn legend() -> Markup {
     html! {
         p class="muted" {
             "A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand, × went without having held, \
-             ? ended unseen. Lines at the top are findings, vertical lines deletions; where it is hatched, nothing was seen. Below is how many waited."
+             ? ended unseen. Gone means: released by its client, or deleted by another; ZooKeeper does not say which. Lines at the top are findings, vertical lines deletions; where it is hatched, nothing was seen. Below is how many waited."
         }
     }
 }

@@ -74,11 +74,14 @@ fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
     let at = past.ended.map(|ended| time(ended.before)).unwrap_or_default();
     match past.end {
         ContenderEnd::Open => format!("has held it since {from}, and still held it when the recording ended"),
+        ContenderEnd::Gone => {
+            format!("held it from {from} until {at}, when its node was gone: released, or deleted by another")
+        }
         ContenderEnd::Released | ContenderEnd::Left => format!("held it from {from} until it released it at {at}"),
         ContenderEnd::Expired => format!("held it from {from} until its session expired at {at}"),
         ContenderEnd::Deleted => format!("held it from {from} until its node was deleted by hand at {at}"),
         ContenderEnd::Unknown if past.ended.is_some_and(|ended| ended.exactly().is_some()) => {
-            format!("held it from {from} until {at}, when it released it or its session expired")
+            format!("held it from {from} until {at}, when its node was gone: released, deleted by another, or expired")
         }
         ContenderEnd::Unknown => {
             let after = past.ended.map(|ended| time(ended.after)).unwrap_or_default();

@@ -35,7 +35,7 @@ fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
 /// One that waits in a time that begins at zero.
 pub(super) fn waiter(node: &str, from: i64, to: i64) -> PastContender {
     let ended = Some(TimeBounds::exact(Timestamp(to)));
-    PastContender { ended, end: ContenderEnd::Left, known_until: Timestamp(to), ..contender(node, Timestamp(from)) }
+    PastContender { ended, end: ContenderEnd::Gone, known_until: Timestamp(to), ..contender(node, Timestamp(from)) }
 }
 
 /// One that came, acquired and ended at these times of an incident.
@@ -53,7 +53,7 @@ pub(super) fn holder(node: &str, times: [i64; 3], end: ContenderEnd) -> PastCont
 
 /// A minute in which a holder's session expired while two waited, the second of whom held it briefly.
 pub(super) fn window() -> PastWindow {
-    let mut second = holder("lock-2", [5_000, 32_000, 33_000], ContenderEnd::Released);
+    let mut second = holder("lock-2", [5_000, 32_000, 33_000], ContenderEnd::Gone);
     (second.client, second.client_name) = (Some("10.0.4.18:51000".to_owned()), None);
     let third = holder("lock-3", [10_000, 33_000, 0], ContenderEnd::Open);
     let contenders = vec![holder("lock-1", [1_000, 1_000, 32_000], ContenderEnd::Expired), second, third];
@@ -121,7 +121,7 @@ pub(super) fn busy(holds: i64, locks: i64) -> PastWindow {
         let past = holder(
             &format!("_c_00000000-0000-4000-8000-000000000000-lock-{id:010}"),
             [from - step, from, from + step],
-            ContenderEnd::Released,
+            ContenderEnd::Gone,
         );
         PastContender { id, lock: format!("/locks/lock-{}", id % locks), ..past }
     });

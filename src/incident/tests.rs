@@ -17,7 +17,7 @@ fn told(window: &PastWindow) -> Vec<String> {
 fn the_sentences_name_lock_holder_length_cause_and_end() {
     insta::assert_snapshot!(told(&window()).join("\n"), @r"
     /locks/billing stood still for 27s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until its session expired at 14:41:39.000 (expiring-holder: the holder is gone).
-    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until it released it at 14:41:40.000 (no finding says why: the holder kept it so long).
+    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until 14:41:40.000, when its node was gone: released, or deleted by another (no finding says why: the holder kept it so long).
     ");
     let mut open = window();
     open.findings.clear();
@@ -32,14 +32,17 @@ fn the_sentences_name_lock_holder_length_cause_and_end() {
     unseen.contenders[0].ended = Some(TimeBounds::between(at(20_000), at(32_000)));
     insta::assert_snapshot!(told(&unseen).join("\n"), @r"
     /locks/billing stood still for 15s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until a time between 14:41:27.000 and 14:41:39.000 that nobody saw (no finding says why: the holder kept it so long).
-    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until it released it at 14:41:40.000 (no finding says why: the holder kept it so long).
+    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until 14:41:40.000, when its node was gone: released, or deleted by another (no finding says why: the holder kept it so long).
     ");
     unseen.contenders[0].ended = Some(TimeBounds::exact(at(32_000)));
     let told_of_unsure = &told(&unseen)[0];
     assert!(
-        told_of_unsure.contains("until 14:41:39.000, when it released it or its session expired"),
+        told_of_unsure.contains("until 14:41:39.000, when its node was gone: released, deleted by another, or expired"),
         "{told_of_unsure}"
     );
+    let mut released = window();
+    released.contenders[1].end = ContenderEnd::Released;
+    assert!(told(&released)[1].contains("until it released it at 14:41:40.000"), "{:?}", told(&released));
     let mut deleted = window();
     deleted.findings.clear();
     deleted.contenders[0].end = ContenderEnd::Deleted;
@@ -61,8 +64,8 @@ fn where_nobody_waited_nothing_stood_still() {
 fn the_longest_comes_first_and_at_most_three_are_told() {
     let mut window = window();
     for (lock, length) in [("/b", 50_000), ("/c", 900), ("/d", 20_000), ("/e", 10_000)] {
-        let mut holds = holder("lock-1", [0, 0, length], ContenderEnd::Released);
-        let mut waits = holder("lock-2", [0, length, length + 1], ContenderEnd::Released);
+        let mut holds = holder("lock-1", [0, 0, length], ContenderEnd::Gone);
+        let mut waits = holder("lock-2", [0, length, length + 1], ContenderEnd::Gone);
         (holds.lock, waits.lock) = (lock.to_owned(), lock.to_owned());
         window.contenders.extend([holds, waits]);
     }
@@ -116,7 +119,7 @@ fn pictures_are_whole_and_stay_within_their_frame() {
     }
     let rows: Vec<_> = document.descendants().filter(|node| node.attribute("class") == Some("contender")).collect();
     let ends: Vec<_> = rows.iter().filter_map(|row| row.attribute("data-end")).collect();
-    assert_eq!(ends, ["expired", "released", "open"]);
+    assert_eq!(ends, ["expired", "gone", "open"]);
 }
 
 #[test]

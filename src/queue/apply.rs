@@ -6,7 +6,7 @@ use super::parent::{Listing, Parent};
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use crate::recipe::{Classifier, LockKind};
-use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat};
+use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// When the server sent what this change, which was seen now, came from; `None` when the change says nothing of that: that a
 /// connection is lost is noticed later than it is, and a survey uses connections of its own.
@@ -16,6 +16,13 @@ fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
         Change::Heard { at } => Some(now.min(*at)),
         _ => Some(now),
     }
+}
+
+/// Notes the transaction that deleted a node at those who went by that.
+fn note_transaction(out: &mut [Happening], node: &str, zxid: Option<Zxid>) {
+    let is_end = |happening: &&mut Happening| matches!(happening.event, LockEvent::Released | LockEvent::Left);
+    let ended = out.iter_mut().filter(is_end).filter(|happening| happening.node.as_deref() == Some(node));
+    ended.for_each(|happening| happening.deleted_by = zxid);
 }
 
 impl LockTable {
@@ -36,7 +43,10 @@ impl LockTable {
             Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
-            Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
+            Change::Deleted { path, zxid } => {
+                self.deleted(&path, now, &mut out);
+                note_transaction(&mut out, path.name(), zxid);
+            }
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => self.surveyed(view),
             Change::Unreadable { path, why } => {

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What is said of a node that went while its session lived: released by its client, or deleted by another.
+pub const GONE: &str = "gone";
+
 /// What a change means for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -11,7 +14,8 @@ pub enum LockEvent {
     /// A contender became a holder.
     Acquired,
     /// A holder's node is gone, and nothing proves that its session had expired. Whether it can have is in
-    /// [`Happening::may_have_expired`](super::Happening::may_have_expired).
+    /// [`Happening::may_have_expired`](super::Happening::may_have_expired). ZooKeeper does not say who deleted the node: the holder
+    /// released it, or somebody else deleted it.
     Released,
     /// A waiter's node is gone before its turn; the same holds.
     Left,
@@ -32,7 +36,15 @@ pub enum LockEvent {
 }
 
 impl LockEvent {
-    /// The name in JSON and on the screen.
+    /// The name on the screen and in lines for people: as in JSON, but for what JSON names for what is usual.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Released | Self::Left => GONE,
+            event => event.id(),
+        }
+    }
+
+    /// The name in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::Enqueued => "enqueued",

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::event::SessionAtEnd;
+use super::event::{GONE, SessionAtEnd};
 use super::{ClientIdentity, Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::{SessionId, Timestamp, Zxid};
 
 /// What happened to a lock, at what price.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Happening {
     /// Whether nobody can tell that its session had not expired: of who released or left, that the servers were last asked too long
     /// before. See [`LockEvent::Released`].
     pub may_have_expired: bool,
+    /// The transaction that deleted its node, where the server says so, as it does from 3.9 on; of who released or left.
+    pub deleted_by: Option<Zxid>,
     /// Contenders in the queue afterwards.
     pub queue: usize,
     /// What the change cost. An acquisition costs nothing of its own: the release before it was paid.
@@ -54,6 +56,7 @@ impl Happening {
                 _ => None,
             },
             may_have_expired: false,
+            deleted_by: None,
             queue: lock.len(),
             watch_events: WatchEvents::default(),
         }
@@ -77,6 +80,7 @@ impl Happening {
             waited_ms: None,
             held_ms: None,
             may_have_expired: false,
+            deleted_by: None,
             queue: 0,
             watch_events: WatchEvents::default(),
         }
@@ -97,6 +101,16 @@ impl Happening {
     pub(super) fn ending(mut self, at_end: SessionAtEnd) -> Self {
         self.may_have_expired = at_end == SessionAtEnd::MayHaveExpired;
         self
+    }
+
+    /// What the JSON calls the end of a contender; `None` for other events.
+    pub fn end(&self) -> Option<&'static str> {
+        match self.event {
+            LockEvent::Released | LockEvent::Left if self.may_have_expired => Some("unknown"),
+            LockEvent::Released | LockEvent::Left => Some(GONE),
+            LockEvent::Expired => Some(LockEvent::Expired.id()),
+            _ => None,
+        }
     }
 
     pub(super) fn milliseconds(now: Timestamp, since: Timestamp) -> u64 {

@@ -50,7 +50,7 @@ pub use change::Change;
 pub use client_identity::ClientIdentity;
 pub use connection::ConnectionState;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
-pub use event::{LockEvent, WatchEvents};
+pub use event::{GONE, LockEvent, WatchEvents};
 pub use happening::Happening;
 pub use hold::HoldBounds;
 pub use lock::{ContenderRow, LockQueue};

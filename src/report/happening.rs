@@ -25,6 +25,8 @@ pub struct HappeningLine<'a> {
     held_ms: Option<u64>,
     /// Of `released` and `left`: whether nobody can tell that its session had not expired. `null` for other events.
     may_have_expired: Option<bool>,
+    /// Of `released`, `left` and `expired`: what is known of the end. `gone`: released, or left, or deleted by another.
+    end: Option<&'static str>,
     /// Contenders in the queue afterwards.
     queue: Option<usize>,
     watch_events: Option<WatchEvents>,
@@ -49,6 +51,7 @@ impl<'a> HappeningLine<'a> {
             held_ms: happening.held_ms,
             may_have_expired: matches!(happening.event, LockEvent::Released | LockEvent::Left)
                 .then_some(happening.may_have_expired),
+            end: happening.end(),
             queue: lock.map(|_| happening.queue),
             watch_events: lock.map(|_| happening.watch_events),
             reason,
@@ -78,6 +81,7 @@ mod tests {
             waited_ms: Some(1250),
             held_ms: None,
             may_have_expired: false,
+            deleted_by: None,
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         };
@@ -85,10 +89,27 @@ mod tests {
             "at": "2024-05-01T14:41:07.250Z", "event": "acquired", "lock": "/locks/billing", "name": "db",
             "node": "db_lock_0000000042", "contender": "db_lock_0000000042@77", "session": "0xfffffffffffffffe",
             "client": "10.0.4.17:51586", "client_name": null, "was_client": null, "client_last_seen_at": null, "waited_ms": 1250, "held_ms": null,
-            "may_have_expired": null,
+            "may_have_expired": null, "end": null,
             "queue": 3, "watch_events": { "herd": 2, "chain": 1 }, "reason": null,
         });
         assert_eq!(serde_json::to_value(HappeningLine::new(&happening, None)).unwrap(), expected);
+    }
+
+    #[test]
+    fn who_deleted_a_node_is_not_said_where_nothing_proves_it() {
+        let gone = |event, may_have_expired| {
+            let happening = Happening { may_have_expired, ..Happening::of_connection(event, Timestamp(0)) };
+            serde_json::to_value(HappeningLine::new(&happening, None)).unwrap()
+        };
+        for (event, may_have_expired, name, end) in [
+            (LockEvent::Released, false, "released", "gone"),
+            (LockEvent::Left, false, "left", "gone"),
+            (LockEvent::Released, true, "released", "unknown"),
+            (LockEvent::Expired, false, "expired", "expired"),
+        ] {
+            let line = gone(event, may_have_expired);
+            assert_eq!((&line["event"], &line["end"]), (&name.into(), &end.into()), "{line}");
+        }
     }
 
     #[test]

@@ -103,6 +103,22 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
     }
 }
 
+#[test]
+fn a_usage_error_of_a_plugin_is_unknown_and_stands_on_its_line() {
+    let home = home();
+    for (arguments, part) in [
+        (&["check", "--nagios", "--format", "json"][..], "--format"),
+        (&["check", "--nagios", "--fail-on", "much"], "critical"),
+        (&["check", "--nagios", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
+        (&["check", "--nagios", "--store", "/none/locks.db"], "No such file"),
+        (&["check", "--nagios", "--context", "none"], "none"),
+    ] {
+        let (code, out, _) = ran(lockscope(home.path(), arguments));
+        assert_eq!((code, out.lines().count()), (3, 1), "{arguments:?}: {out}");
+        assert!(out.starts_with("LOCKSCOPE UNKNOWN - ") && out.contains(part) && !out.contains('|'), "{out}");
+    }
+}
+
 #[cfg(not(feature = "gssapi"))]
 #[test]
 fn a_program_that_was_built_without_kerberos_says_so_before_it_asks_a_server() {

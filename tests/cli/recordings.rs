@@ -135,6 +135,18 @@ fn a_time_that_is_none_or_not_recorded_is_named_with_what_is() {
 }
 
 #[test]
+fn where_the_servers_never_answered_nobody_can_tell_how_the_locks_are() {
+    let home = home();
+    let store = recording(home.path());
+    let given = ["check", "--store", store.to_str().expect("text"), "--nagios"];
+    let (code, line, _) = ran(lockscope(home.path(), &given));
+    assert_eq!((code, line.lines().count()), (3, 1), "{line}");
+    assert!(line.starts_with("LOCKSCOPE UNKNOWN - ") && line.contains("nothing is known of the locks at"), "{line}");
+    let sentence = refused(lockscope(home.path(), &given[..3]));
+    assert!(sentence.contains("nothing is known of the locks at"), "{sentence}");
+}
+
+#[test]
 fn what_of_a_time_lies_outside_of_the_recording_is_a_gap() {
     let home = home();
     let store = recording(home.path());
@@ -186,6 +198,9 @@ fn options_that_contradict_each_other_are_refused_wherever_they_stand() {
         (&["history", "--store", "a.db", "--connect", "b"], ["--connect", "unexpected"]),
         (&["history", "--store", "a.db", "--session", "17"], ["--session", "hexadecimal"]),
         (&["history", "--store", "a.db", "--top", "luck"], ["hand-overs", "wait"]),
+        (&["history", "--store", "a.db", "--end", "expired,vanished"], ["vanished", "gone"]),
+        (&["history", "--store", "a.db", "--min-hold", "long"], ["--min-hold", "number and its unit"]),
+        (&["history", "--store", "a.db", "--sort", "luck"], ["worst", "time"]),
         (&["record", "--store", "a.db", "--keep", "long"], ["--keep", "number and its unit"]),
         (&["record", "--store", "a.db", "--max-size", "1MB"], ["--max-size", "16MiB"]),
         (&["--connect", "b", "snapshot", "--store", "a.db"], ["--store", "--connect"]),

@@ -51,7 +51,7 @@ async fn what_happens_on_the_server_shows_by_itself() {
     zk::delete_all(&client, ["/orders/lock-0000000000".to_owned()]).await;
     terminal.shows("3 contenders");
     terminal.press("6");
-    terminal.shows_all(&["released", "acquired"]);
+    terminal.shows_all(&["- gone", "acquired"]);
     zk::make(&client, ["/new".to_owned()]).await;
     zk::create_all(&client, CreateMode::EphemeralSequential, [("/new/lock-".to_owned(), Vec::new())]).await;
     terminal.press("1");

@@ -29,6 +29,10 @@ use crate::znode::{ZnodeStat, escaped};
 /// The longest answer that is read from a terminal, in bytes.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
+/// Why nothing that has to be confirmed is done.
+const NO_TERMINAL: &str =
+    "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
+
 /// Examines the node, shows the plan, asks, deletes, and prints the result.
 pub(super) async fn run(
     settings: &ResolvedOptions,
@@ -36,12 +40,15 @@ pub(super) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if !options.yes && !options.dry_run && !can_ask {
-        bail!("there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes");
-    }
+    let can_confirm = options.yes || options.dry_run || can_ask;
+    // That the node is missing needs no answer.
+    let missing = if can_confirm { None } else { Some(session_that_misses(settings, options).await?) };
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
-    let client = zk::connect(&settings.connect_options()?).await?;
-    let deletion = DeletionRun { settings, options, client };
+    let client = match missing {
+        Some(client) => client,
+        None => zk::connect(&settings.connect_options()?).await?,
+    };
+    let deletion = DeletionRun { settings, options, client, can_confirm };
     let done = deletion.run(audit.as_ref(), out).await;
     zk::close_session(deletion.client).await;
     let (plan, report) = done?;
@@ -73,10 +80,22 @@ fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
     Ok(Audit::open(path)?)
 }
 
+/// A session that finds no such node. Whatever else it finds, it cannot go on without a terminal to ask on.
+async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Client> {
+    let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
+    if let Ok(None) = examine::stat(&client, &options.path, settings).await {
+        return Ok(client);
+    }
+    zk::close_session(client).await;
+    bail!(NO_TERMINAL)
+}
+
 struct DeletionRun<'a> {
     settings: &'a ResolvedOptions,
     options: &'a DeleteOptions,
     client: Client,
+    /// Whether there is somebody to ask, or no need to.
+    can_confirm: bool,
 }
 
 impl DeletionRun<'_> {
@@ -105,6 +124,9 @@ impl DeletionRun<'_> {
         shown: &mut Option<DeletePlan>,
     ) -> Result<Option<DeletionReport>, NotDeleted> {
         let stat = self.expected().await?;
+        if !self.can_confirm {
+            return Err(anyhow!(NO_TERMINAL).into());
+        }
         let plan = self.plan(&stat).await?;
         if let Some(node) = plan.nodes().first().filter(|node| node.czxid != stat.czxid) {
             let reason =
@@ -141,7 +163,7 @@ impl DeletionRun<'_> {
     async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
         let path = &self.options.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
-            return Err(NotDeleted::not_tried("gone", format!("{path} is gone: nothing was deleted")));
+            return Err(NotDeleted::not_tried("gone", format!("there is no node {path}: nothing was deleted")));
         };
         let changed = |what: String| {
             NotDeleted::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))

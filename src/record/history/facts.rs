@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::{History, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking};
+use super::{History, ListOrder, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking};
 use crate::report::{SCHEMA, rfc3339};
 use crate::znode::Timestamp;
 
@@ -18,6 +18,8 @@ pub struct HistoryFacts<'a> {
     to: Option<String>,
     /// Up to when it is known who stands.
     recorded_until: Option<String>,
+    /// In which order holds and waits are listed: `time` or `worst`.
+    order: &'static str,
     /// How many there are, also where not all are listed.
     hold_count: usize,
     wait_count: usize,
@@ -99,13 +101,26 @@ struct RankedLockFacts<'a> {
 
 #[derive(Debug, Serialize)]
 struct RankedClientFacts<'a> {
+    /// The newest, where it had several.
     client: Option<&'a str>,
     client_name: Option<&'a str>,
+    /// How many addresses it had: a client that connects anew has another port.
+    addresses: usize,
     hand_overs: u64,
     held_ms: u64,
     waited_ms: u64,
     longest_hold_ms: u64,
     longest_wait_ms: u64,
+}
+
+impl ListOrder {
+    /// The name on the command line and in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Worst => "worst",
+        }
+    }
 }
 
 impl RankBy {
@@ -121,13 +136,26 @@ impl RankBy {
 
 impl<'a> From<&'a History> for HistoryFacts<'a> {
     fn from(history: &'a History) -> Self {
-        let History { from, to, recorded_until, holds, waits, hold_count, wait_count, hold_ms, wait_ms, gaps, ranking } =
-            history;
+        let History {
+            from,
+            to,
+            recorded_until,
+            order,
+            holds,
+            waits,
+            hold_count,
+            wait_count,
+            hold_ms,
+            wait_ms,
+            gaps,
+            ranking,
+        } = history;
         Self {
             schema: SCHEMA,
             from: from.and_then(rfc3339),
             to: to.and_then(rfc3339),
             recorded_until: recorded_until.and_then(rfc3339),
+            order: order.id(),
             hold_count: *hold_count,
             wait_count: *wait_count,
             left_out: (hold_count + wait_count).saturating_sub(holds.len() + waits.len()),
@@ -202,6 +230,7 @@ impl<'a> From<&'a Ranking> for RankingFacts<'a> {
         let client = |ranked: &'a RankedClient| RankedClientFacts {
             client: ranked.client.as_deref(),
             client_name: ranked.client_name.as_deref(),
+            addresses: ranked.addresses,
             hand_overs: ranked.handovers,
             held_ms: ranked.held_ms,
             waited_ms: ranked.waited_ms,

@@ -1,9 +1,11 @@
 //! A history for people.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::{History, PastContender, Percentiles, RankedClient, RankedLock, Ranking};
+use super::ranking::host;
+use super::{History, ListOrder, PastContender, Percentiles, RankedClient, RankedLock, Ranking};
 use crate::text::human::{bounded, count, date_and_time, latency, plural};
 use crate::text::{Align, Charset, Keep, columns, fit};
 use crate::znode::{Timestamp, escaped};
@@ -17,7 +19,8 @@ const NAME_COLUMNS: usize = 48;
 ///
 /// Those of `out`.
 pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<()> {
-    let History { from, to, holds, waits, hold_count, wait_count, hold_ms, wait_ms, gaps, ranking, .. } = history;
+    let History { from, to, order, holds, waits, hold_count, wait_count, hold_ms, wait_ms, gaps, ranking, .. } =
+        history;
     let (Some(from), Some(to)) = (from, to) else {
         return writeln!(out, "Nothing was recorded yet.");
     };
@@ -36,7 +39,10 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         return Ok(());
     }
     let mut listed: Vec<&PastContender> = holds.iter().chain(waits).collect();
-    listed.sort_unstable_by_key(|past| (past.began_at(), past.id));
+    match order {
+        ListOrder::Time => listed.sort_unstable_by_key(|past| (past.began_at(), past.id)),
+        ListOrder::Worst => listed.sort_unstable_by_key(|past| (Reverse(past.weight_ms()), past.id)),
+    }
     if !listed.is_empty() {
         let mut rows = vec![["CAME", "LOCK", "CLIENT", "MODE", "WAITED", "HELD", "END"].map(str::to_owned)];
         rows.extend(listed.iter().map(|past| row(past, utc)));
@@ -45,7 +51,11 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     }
     let left_out = (hold_count + wait_count).saturating_sub(listed.len());
     if left_out > 0 {
-        writeln!(out, "{} before these are not listed: see --from, --to and --limit.", count(left_out))?;
+        let which = match order {
+            ListOrder::Time => "before these",
+            ListOrder::Worst => "that held or waited less long",
+        };
+        writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }
     Ok(())
 }
@@ -101,6 +111,19 @@ fn came(at: Timestamp, utc: bool) -> String {
     date_and_time(at, utc).chars().take("2024-05-01 14:41:07".len()).collect()
 }
 
+/// A client, and where it had several addresses one after the other, its host and how many.
+fn ranked_client(ranked: &RankedClient) -> String {
+    let address = ranked.client.as_deref();
+    let name = match address.map(host).filter(|_| ranked.addresses > 1) {
+        Some(host) => {
+            let addresses = plural(ranked.addresses, "address", "addresses");
+            ranked.client_name.as_deref().map(|own| format!("{} ({}, {addresses})", name(own), name(host)))
+        }
+        None => client_name(address, ranked.client_name.as_deref()),
+    };
+    name.unwrap_or_else(|| "not known".to_owned())
+}
+
 fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
     let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
     let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST"].map(str::to_owned);
@@ -115,8 +138,7 @@ fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
     };
     let client = |ranked: &RankedClient| {
         let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
-        let name = client_name(ranked.client.as_deref(), ranked.client_name.as_deref());
-        row(name.unwrap_or_else(|| "not known".to_owned()), times(ranked.handovers, sums))
+        row(ranked_client(ranked), times(ranked.handovers, sums))
     };
     let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
     let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();

@@ -30,11 +30,22 @@ pub use rows::{PastContender, PastDeletion, PastFinding, PastGap};
 pub use window::PastWindow;
 
 use crate::record::store::{Store, StoreError};
+use crate::record::tables::ContenderEnd;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// All gaps, oldest first.
 pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
     rows::gaps(connection, None, None)
+}
+
+/// In which order contenders are listed, and which where not all are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// In the order in which they were first seen: the last ones.
+    #[default]
+    Time,
+    /// By how long they held or waited, whichever is longer, as far as is certain: the longest, first of all.
+    Worst,
 }
 
 /// What is asked for.
@@ -50,8 +61,16 @@ pub struct HistoryQuery {
     pub from: Option<Timestamp>,
     /// Only what had begun then; `None`: up to the end.
     pub to: Option<Timestamp>,
-    /// The most contenders that are listed: those that began last.
+    /// Only those that ended so; empty: whatever their end.
+    pub ends: Vec<ContenderEnd>,
+    /// Only those that held for this long or longer, or may have, in milliseconds.
+    pub min_hold_ms: Option<u64>,
+    /// Only those that waited for this long or longer, or may have, in milliseconds.
+    pub min_wait_ms: Option<u64>,
+    /// The most contenders that are listed.
     pub limit: usize,
+    /// Which are listed, and in which order.
+    pub order: ListOrder,
     /// By what locks and clients are ranked; `None`: not at all.
     pub rank_by: Option<RankBy>,
 }
@@ -65,7 +84,9 @@ pub struct History {
     pub to: Option<Timestamp>,
     /// Up to when everything that was seen is in the tables.
     pub recorded_until: Option<Timestamp>,
-    /// Those that held, in the order in which they were first seen.
+    /// In which order they are listed.
+    pub order: ListOrder,
+    /// Those that held.
     pub holds: Vec<PastContender>,
     /// Those that never held, or do not yet.
     pub waits: Vec<PastContender>,
@@ -112,7 +133,7 @@ impl History {
             Some(second) => halves::scan(&transaction, second, query, until)?,
             None => scan::scan(&transaction, query, until)?,
         };
-        let listed = found.newest(query.limit);
+        let listed = found.listed(query.limit);
         let (mut holds, mut waits) = (Vec::new(), Vec::new());
         for contender in rows::contenders(&transaction, &listed, until)? {
             if contender.acquired.is_some() { holds.push(contender) } else { waits.push(contender) }
@@ -122,6 +143,7 @@ impl History {
             from,
             to,
             recorded_until: until,
+            order: query.order,
             holds,
             waits,
             hold_count: found.holds,

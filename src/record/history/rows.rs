@@ -65,6 +65,13 @@ impl PastContender {
         Some(length(self.enqueued_at?, until))
     }
 
+    /// How long it held or waited, whichever is longer, as far as is certain, in milliseconds.
+    pub fn weight_ms(&self) -> u64 {
+        let until = self.acquired.or(self.ended).map_or(self.known_until, |bounds| bounds.after);
+        let waited = self.enqueued_at.map(|came| length(came, until));
+        self.held_at_least_ms().max(waited).unwrap_or(0)
+    }
+
     /// When it was there first, as far as is known.
     pub fn began_at(&self) -> Timestamp {
         self.enqueued_at.or(self.acquired.map(|acquired| acquired.after)).unwrap_or(self.known_until)
@@ -145,18 +152,39 @@ pub(in crate::record) fn contenders(
             enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id WHERE contender.id = ?1",
     )?;
+    let named = NamedEnds::read(connection)?;
     let (mut found, memory) = (Vec::with_capacity(ids.len()), RowMemory::default());
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
             memory.take(row)?;
-            found.push(contender(row, until)?);
+            found.push(contender(row, &named, until)?);
         }
     }
     Ok(found)
 }
 
-fn contender(row: &Row<'_>, until: Option<Timestamp>) -> rusqlite::Result<PastContender> {
+/// What the names of ends mean in a recording.
+pub(super) struct NamedEnds {
+    /// From when on an end is called `released` or `left` only where that is proven; `None`: never.
+    proven_since: Option<i64>,
+}
+
+impl NamedEnds {
+    pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let query = "SELECT min(began_at) FROM recording WHERE tables_version >= 2";
+        Ok(Self { proven_since: connection.query_row(query, [], |row| row.get(0))? })
+    }
+
+    /// The end with that name, at that time.
+    pub fn meant(&self, name: &str, ended_before: Option<i64>) -> ContenderEnd {
+        let end = ContenderEnd::from_id(name);
+        let is_proven = ended_before.zip(self.proven_since).is_some_and(|(at, since)| at >= since);
+        if is_proven { end } else { end.unproven() }
+    }
+}
+
+fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusqlite::Result<PastContender> {
     let bounds = |at: usize| {
         let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);
         Ok::<_, rusqlite::Error>(bounds.map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))))
@@ -182,7 +210,7 @@ fn contender(row: &Row<'_>, until: Option<Timestamp>) -> rusqlite::Result<PastCo
         enqueued_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
         acquired: bounds(12)?,
         ended,
-        end: ContenderEnd::from_id(&row.get::<_, String>(16)?),
+        end: named.meant(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
         known_until: ended.map_or(until.unwrap_or(first_seen_at).max(first_seen_at), |ended| ended.before),
     })
 }

@@ -1,11 +1,14 @@
 //! One pass over the contenders that were asked for: counts, lengths and sums, without their names and data.
 
+use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::HistoryQuery;
+use super::rows::NamedEnds;
+use super::{HistoryQuery, ListOrder};
+use crate::record::tables::ContenderEnd;
 use crate::znode::Timestamp;
 
 /// What the contenders of one lock or of one client come to, within the time that was asked for.
@@ -26,6 +29,8 @@ pub(super) struct Sums {
 pub(super) struct Found {
     /// The numbers of the rows, which rise in the order in which contenders were first seen.
     ids: Vec<i64>,
+    /// Where the worst are listed: how bad each of them is, in milliseconds.
+    weights: Option<Vec<u64>>,
     pub holds: usize,
     pub waits: usize,
     pub hold_ms: Vec<u64>,
@@ -35,7 +40,7 @@ pub(super) struct Found {
 }
 
 /// The columns of a pass, the same in every statement.
-const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before FROM contender WHERE";
+const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending FROM contender WHERE";
 
 /// What was asked for, as the pass needs it.
 struct Filter {
@@ -47,6 +52,10 @@ struct Filter {
     clients: Option<FxHashSet<i64>>,
     session: Option<i64>,
     sums: bool,
+    ends: Option<(Vec<ContenderEnd>, NamedEnds)>,
+    min_hold_ms: Option<u64>,
+    min_wait_ms: Option<u64>,
+    worst: bool,
 }
 
 /// Whether all rows are looked at.
@@ -105,7 +114,10 @@ pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<
             found.take(row, &filter)?;
         }
     }
-    found.ids.sort_unstable();
+    // The worst are put into their order when they are listed, and each keeps its number beside its weight.
+    if found.weights.is_none() {
+        found.ids.sort_unstable();
+    }
     Ok(found)
 }
 
@@ -119,14 +131,67 @@ impl Filter {
             clients: query.client.as_ref().map(|client| clients(connection, client)).transpose()?,
             session: query.session.map(|session| session.0),
             sums: query.rank_by.is_some(),
+            ends: match &*query.ends {
+                [] => None,
+                ends => Some((ends.to_vec(), NamedEnds::read(connection)?)),
+            },
+            min_hold_ms: query.min_hold_ms,
+            min_wait_ms: query.min_wait_ms,
+            worst: query.order == ListOrder::Worst,
         })
     }
+
+    /// Whether somebody ended so, and held and waited for so long.
+    fn takes(&self, row: &Row<'_>, times: &Times) -> rusqlite::Result<bool> {
+        let reaches = |least: Option<u64>, most: Option<u64>| least.is_none_or(|least| most >= Some(least));
+        if !reaches(self.min_hold_ms, times.held_at_most_ms()) || !reaches(self.min_wait_ms, times.waited_at_most_ms())
+        {
+            return Ok(false);
+        }
+        let Some((ends, named)) = &self.ends else { return Ok(true) };
+        let name = row.get_ref(9)?.as_str().unwrap_or_default();
+        Ok(ends.contains(&named.meant(name, times.ended.1)))
+    }
+}
+
+/// When somebody came, acquired and ended, as a row says it.
+struct Times {
+    enqueued: Option<i64>,
+    acquired: (Option<i64>, Option<i64>),
+    ended: (Option<i64>, Option<i64>),
+    /// Up to when it is known what stands open.
+    until: i64,
+}
+
+impl Times {
+    fn held_at_least_ms(&self) -> Option<u64> {
+        Some(length(self.acquired.1?, self.ended.0.unwrap_or(self.until)))
+    }
+
+    fn held_at_most_ms(&self) -> Option<u64> {
+        Some(length(self.acquired.0?, self.ended.1.unwrap_or(self.until)))
+    }
+
+    fn waited_at_least_ms(&self) -> Option<u64> {
+        Some(length(self.enqueued?, self.acquired.0.or(self.ended.0).unwrap_or(self.until)))
+    }
+
+    fn waited_at_most_ms(&self) -> Option<u64> {
+        Some(length(self.enqueued?, self.acquired.1.or(self.ended.1).unwrap_or(self.until)))
+    }
+}
+
+fn length(from: i64, to: i64) -> u64 {
+    u64::try_from(to.saturating_sub(from)).unwrap_or(0)
 }
 
 impl Found {
     /// Adds what was found in later rows.
     pub fn append(&mut self, mut later: Self) {
         self.ids.append(&mut later.ids);
+        if let Some(weights) = &mut later.weights {
+            self.weights.get_or_insert_default().append(weights);
+        }
         self.hold_ms.append(&mut later.hold_ms);
         self.wait_ms.append(&mut later.wait_ms);
         self.holds += later.holds;
@@ -138,9 +203,16 @@ impl Found {
         }
     }
 
-    /// The numbers of the rows that came last, the oldest of them first.
-    pub fn newest(&self, limit: usize) -> Vec<i64> {
-        self.ids[self.ids.len().saturating_sub(limit)..].to_vec()
+    /// The numbers of the rows that are listed: of those that came last the oldest first, or the worst first.
+    pub fn listed(&self, limit: usize) -> Vec<i64> {
+        let Some(weights) = &self.weights else {
+            return self.ids[self.ids.len().saturating_sub(limit)..].to_vec();
+        };
+        let mut worst: Vec<(Reverse<u64>, i64)> =
+            weights.iter().zip(&self.ids).map(|(weight, id)| (Reverse(*weight), *id)).collect();
+        worst.sort_unstable();
+        worst.truncate(limit);
+        worst.into_iter().map(|(_, id)| id).collect()
     }
 
     fn take(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
@@ -159,8 +231,15 @@ impl Found {
             return Ok(());
         }
         let ended: (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
+        let times = Times { enqueued, acquired, ended, until: filter.until };
+        if !filter.takes(row, &times)? {
+            return Ok(());
+        }
         self.ids.push(row.get(0)?);
-        let length = |from: i64, to: i64| u64::try_from(to.saturating_sub(from)).unwrap_or(0);
+        if filter.worst {
+            let weight = times.held_at_least_ms().max(times.waited_at_least_ms()).unwrap_or(0);
+            self.weights.get_or_insert_default().push(weight);
+        }
         if let (Some(after), Some(before)) = acquired {
             self.holds += 1;
             if after == before {
@@ -190,7 +269,7 @@ impl Found {
 }
 
 impl Sums {
-    fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.handovers += other.handovers;
         self.held_ms = self.held_ms.saturating_add(other.held_ms);
         self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);

@@ -161,3 +161,80 @@ fn many_holds_are_ranked_as_few_are() {
     let history = read(&mut connection, &query);
     assert_eq!((history.hold_count, history.hold_ms.max), (50_000, 100));
 }
+
+fn ids(history: &History) -> Vec<i64> {
+    history.holds.iter().chain(&history.waits).map(|past| past.id).collect()
+}
+
+#[test]
+fn only_those_are_listed_and_counted_that_ended_so_or_lasted_so_long() {
+    let mut connection = recorded(10, 1);
+    for (id, end) in [(2, "gone"), (4, "expired"), (6, "deleted")] {
+        connection.execute("UPDATE contender SET ending = ?2 WHERE id = ?1", params![id, end]).unwrap();
+    }
+    // Number 8 waited in vain; how long number 9 held is only known by bounds.
+    let waits = "UPDATE contender SET acquired_after = NULL, acquired_before = NULL, ended_after = enqueued_at + 5000, \
+                 ended_before = enqueued_at + 5000, ending = 'expired' WHERE id = 8";
+    connection.execute_batch(waits).unwrap();
+    connection.execute("UPDATE contender SET ended_before = ended_before + 60000 WHERE id = 9", []).unwrap();
+    let mut found = |query: HistoryQuery| {
+        let history = read(&mut connection, &query);
+        assert_eq!(history.hold_count + history.wait_count, ids(&history).len());
+        ids(&history)
+    };
+    let ends = |ends: &[ContenderEnd]| HistoryQuery { ends: ends.to_vec(), ..query() };
+    assert_eq!(found(ends(&[ContenderEnd::Expired, ContenderEnd::Deleted])), [4, 6, 8]);
+    // What an older version called released.
+    assert_eq!(found(ends(&[ContenderEnd::Gone])), [1, 2, 3, 5, 7, 9, 10]);
+    assert_eq!(found(ends(&[ContenderEnd::Released])), [0; 0]);
+    assert_eq!(found(HistoryQuery { min_hold_ms: Some(10), ..query() }), [9, 10], "those that may have, too");
+    assert_eq!(found(HistoryQuery { min_wait_ms: Some(6), ..query() }), [6, 8]);
+    let both = HistoryQuery { min_hold_ms: Some(1), min_wait_ms: Some(6), ..query() };
+    assert_eq!(found(both), [6]);
+}
+
+#[test]
+fn the_worst_are_those_that_held_or_waited_longest() {
+    let mut connection = recorded(1_000, 10);
+    connection.execute("UPDATE contender SET enqueued_at = enqueued_at - 9000 WHERE id = 500", []).unwrap();
+    connection.execute("UPDATE contender SET ended_before = ended_before + 90000 WHERE id = 501", []).unwrap();
+    let worst = HistoryQuery { order: ListOrder::Worst, limit: 3, ..query() };
+    let history = read(&mut connection, &worst);
+    // Those with a hold of 100 ms come in their order; of number 501 it is not certain that it held for long.
+    assert_eq!((ids(&history), history.hold_count), (vec![500, 99, 199], 1_000));
+    let mut out = Vec::new();
+    lines(&mut out, &history, true).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("997 that held or waited less long are not listed"), "{text}");
+    let first = text.lines().skip_while(|line| !line.starts_with("CAME")).nth(1);
+    assert!(first.is_some_and(|line| line.contains(" 9.00s ")), "{text}");
+    let facts = serde_json::to_value(HistoryFacts::from(&history)).unwrap();
+    assert_eq!((&facts["order"], &facts["left_out"]), (&"worst".into(), &997.into()));
+    let of_one_lock = HistoryQuery { lock: ZnodePath::new("/locks/1").ok(), ..worst };
+    assert_eq!(ids(&read(&mut connection, &of_one_lock))[0], 500);
+}
+
+#[test]
+fn a_client_that_connects_anew_is_one_row_where_its_host_and_name_tell() {
+    let mut connection = recorded(100, 1);
+    let client = |connection: &Connection, id: i64, address: &str, name: Option<&str>| {
+        let named = "UPDATE client SET address = ?2, name = ?3 WHERE id = ?1";
+        connection.execute(named, params![id, address, name]).unwrap();
+    };
+    client(&connection, 1, "10.0.0.1:50001", Some("worker"));
+    client(&connection, 2, "10.0.0.1:50002", Some("worker"));
+    // Another host, another name, and two of which nobody knows a name.
+    client(&connection, 3, "10.0.0.2:50003", Some("worker"));
+    client(&connection, 4, "10.0.0.1:50004", None);
+    client(&connection, 5, "10.0.0.1:50005", None);
+    let ranked = HistoryQuery { rank_by: Some(RankBy::Handovers), ..query() };
+    let history = read(&mut connection, &ranked);
+    let ranking = history.ranking.as_ref().unwrap();
+    let first = &ranking.clients[0];
+    assert_eq!((ranking.client_count, first.handovers, first.addresses), (4, 40, 2));
+    assert_eq!((first.client.as_deref(), first.client_name.as_deref()), (Some("10.0.0.1:50002"), Some("worker")));
+    let mut out = Vec::new();
+    lines(&mut out, &history, true).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("worker (10.0.0.1, 2 addresses)") && text.contains("worker (10.0.0.2:50003)"), "{text}");
+}

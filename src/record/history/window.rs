@@ -57,7 +57,7 @@ impl PastWindow {
         let to = to.unwrap_or(until).max(from);
         let query = HistoryQuery { from: Some(from), to: Some(to), ..HistoryQuery::default() };
         let found = scan::scan(&transaction, &query, Some(until))?;
-        let ids = found.newest(MAX_CONTENDERS);
+        let ids = found.listed(MAX_CONTENDERS);
         let (mut findings, mut deletions) = (
             rows::findings(&transaction, from, to, MAX_OTHERS + 1)?,
             rows::deletions(&transaction, from, to, MAX_OTHERS + 1)?,

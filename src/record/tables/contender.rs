@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::queue::GONE;
 use crate::recipe::RequestMode;
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
@@ -39,31 +40,46 @@ impl TimeBounds {
 pub enum ContenderEnd {
     /// It still stands.
     Open,
-    /// A holder's node went.
+    /// Its node went while its session lived: its client released it or gave up, or another deleted it.
+    Gone,
+    /// Its client is proven to have released it.
     Released,
-    /// A waiter's node went.
+    /// Its client is proven to have given up before its turn.
     Left,
     /// Its session's time had run out.
     Expired,
     /// It was deleted by hand, as the audit log says.
     Deleted,
-    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to go and nobody can tell whether it
-    /// released or its session expired.
+    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to go and nobody can tell whether its
+    /// session had expired.
     Unknown,
 }
 
 impl ContenderEnd {
-    const ALL: [Self; 6] = [Self::Open, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Unknown];
+    /// Each of them.
+    pub const ALL: [Self; 7] =
+        [Self::Open, Self::Gone, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Unknown];
 
     /// The name in JSON and in the tables.
     pub fn id(self) -> &'static str {
         match self {
             Self::Open => "open",
+            Self::Gone => GONE,
             Self::Released => "released",
             Self::Left => "left",
             Self::Expired => "expired",
             Self::Deleted => "deleted",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// What it is called where nothing proves whose deletion ended it. So it is in recordings before [version
+    /// 2](super::TABLES_VERSION), which call each one released or left.
+    #[must_use]
+    pub fn unproven(self) -> Self {
+        match self {
+            Self::Released | Self::Left => Self::Gone,
+            end => end,
         }
     }
 

@@ -60,7 +60,7 @@ impl Deletions {
 
 /// Whether a deletion by hand says more than that.
 fn is_explained(end: ContenderEnd) -> bool {
-    matches!(end, ContenderEnd::Released | ContenderEnd::Left | ContenderEnd::Unknown)
+    matches!(end, ContenderEnd::Gone | ContenderEnd::Unknown)
 }
 
 impl RecordedDeletion {

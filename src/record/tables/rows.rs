@@ -185,8 +185,8 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
 
 /// What was unknown is known; what the audit log explained stays.
 fn settle(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
-    let mut statement =
-        connection.prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending = 'unknown'")?;
+    let mut statement = connection
+        .prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending IN ('unknown', 'gone')")?;
     statement.execute(params![id, end.id()])?;
     Ok(())
 }
@@ -261,7 +261,7 @@ fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::R
             .prepare_cached(
                 "UPDATE contender SET ending = 'deleted' WHERE node = ?1 AND czxid = ?2
                     AND ifnull(ended_before, 9223372036854775807) BETWEEN ?3 - 3600000 AND ?3 + 3600000
-                    AND ending IN ('released', 'left', 'unknown')",
+                    AND ending IN ('gone', 'released', 'left', 'unknown')",
             )?
             .execute(params![node, czxid.0, deletion.at.0])?;
     }

@@ -1,7 +1,9 @@
 //! The SQL of the tables, with what each column means: `sqlite3 FILE .schema` shows it.
 
 /// The version of the tables: columns are added, never renamed; a change of meaning raises it. It stands in `recording.tables_version`.
-pub const TABLES_VERSION: i64 = 1;
+///
+/// From 2 on `released` and `left` are proven; before, whatever went while its session lived was called so.
+pub const TABLES_VERSION: i64 = 2;
 
 /// Makes the tables, their indexes and their views, where they are missing.
 pub(in crate::record) const SCHEMA: &str = r"
@@ -45,7 +47,7 @@ CREATE TABLE IF NOT EXISTS contender (
     acquired_before INTEGER,
     ended_after INTEGER,            -- null while it stands
     ended_before INTEGER,
-    ending TEXT NOT NULL,           -- released, expired, left, deleted, unknown; open while it stands
+    ending TEXT NOT NULL,           -- gone, released, left, expired, deleted, unknown; open while it stands. Before tables_version 2 released and left mean gone
     mode TEXT NOT NULL,             -- exclusive, read, write, lease
     node TEXT NOT NULL,             -- of who holds a lease: the lease
     czxid INTEGER,                  -- the transaction that created the node: the fencing token

@@ -103,20 +103,11 @@ impl StandingContenders {
                     row.filter(|_| moment.unseen_since.is_some()).and_then(|row| held_since(row, table, moment));
                 record.acquires(between.unwrap_or(moment.bounds()));
             }
-            LockEvent::Released | LockEvent::Left | LockEvent::Expired => {
-                let seen = match happening.event {
-                    LockEvent::Expired => ContenderEnd::Expired,
-                    LockEvent::Released => ContenderEnd::Released,
-                    _ => ContenderEnd::Left,
-                };
+            LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
+            LockEvent::Released | LockEvent::Left => {
                 let end = match moment.unseen_since {
-                    _ if seen == ContenderEnd::Expired => seen,
                     Some(_) => ContenderEnd::Unknown,
-                    None if happening.may_have_expired => {
-                        self.unsettled.add(record, seen, moment.at);
-                        ContenderEnd::Unknown
-                    }
-                    None => seen,
+                    None => self.unsettled.gone(record, happening),
                 };
                 return self.ends(name.id, id, end, moment);
             }

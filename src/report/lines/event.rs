@@ -39,7 +39,7 @@ pub fn gap(from: Timestamp, until: Timestamp, utc: bool) -> String {
 
 /// A happening as a line with its end; `reason` says why, where that is known. Times are local ones unless `utc` is set.
 pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
-    let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.id());
+    let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.title());
     let mut add = |text: std::fmt::Arguments<'_>| {
         // Writing to a String cannot fail.
         let _ = line.write_fmt(text);
@@ -102,6 +102,7 @@ mod tests {
             waited_ms: Some(1250),
             held_ms: None,
             may_have_expired: false,
+            deleted_by: None,
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         }

@@ -10,3 +10,4 @@ mod shorten;
 pub use check::check;
 pub use event::{finding, gap, happening, sample};
 pub use locks::locks;
+pub(super) use shorten::{short_lock, short_sentence};

@@ -7,18 +7,18 @@ use crate::znode::ZnodePath;
 const NAME_COLUMNS: usize = 64;
 
 /// A path or a name from the tree as a terminal may be given it, in at most 64 columns: both its ends stay.
-pub(super) fn short_name(text: &str) -> String {
+pub(in crate::report) fn short_name(text: &str) -> String {
     fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
 
 /// A lock: its parent, and which of the parent's queues it is, where it has several.
-pub(super) fn short_lock(path: &ZnodePath, name_in_parent: Option<&str>) -> String {
+pub(in crate::report) fn short_lock(path: &ZnodePath, name_in_parent: Option<&str>) -> String {
     let path = short_name(path.as_str());
     name_in_parent.map_or_else(|| path.clone(), |name| format!("{path} {}", short_name(name)))
 }
 
 /// A sentence about the tree, in which names are escaped already: each that is too long loses its middle.
-pub(super) fn short_sentence(text: &str) -> String {
+pub(in crate::report) fn short_sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| cut(word, 2 * NAME_COLUMNS, Keep::Ends, Charset::Unicode));
     cut(&words.collect::<Vec<_>>().join(" "), 16 * NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }

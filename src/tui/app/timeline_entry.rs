@@ -45,7 +45,7 @@ impl TimelineEntry {
     /// Its name in JSON and on the screen.
     pub fn event(&self) -> &'static str {
         match self {
-            Self::Happening(happening) => happening.event.id(),
+            Self::Happening(happening) => happening.event.title(),
             Self::Finding { raised: true, .. } => "finding-raised",
             Self::Finding { raised: false, .. } => "finding-cleared",
             Self::Deletion { ending, .. } => match **ending {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnose::Finding;
-use crate::queue::{ClientIdentity, Contender, ContenderId, HoldBounds, LockEvent, LockTable};
+use crate::queue::{ClientIdentity, Contender, ContenderId, GONE, HoldBounds, LockEvent, LockTable};
 use crate::recipe::RequestMode;
 use crate::znode::{SessionId, Timestamp};
 
@@ -31,12 +31,12 @@ pub enum HistoryEntry {
 pub enum StayEnd {
     /// It holds still.
     Open,
-    /// The holder's node is gone, and nothing proves that its session had expired.
-    Released,
+    /// The holder's node is gone, and nothing proves that its session had expired: its client released it, or another deleted it.
+    HolderGone,
     /// Its session expired.
     Expired,
-    /// It gave up before its turn.
-    Left,
+    /// A waiter's node is gone before its turn; the same holds.
+    WaiterGone,
     /// It was deleted from this console.
     Deleted,
 }
@@ -46,9 +46,8 @@ impl StayEnd {
     pub fn id(self) -> &'static str {
         match self {
             Self::Open => "open",
-            Self::Released => "released",
+            Self::HolderGone | Self::WaiterGone => GONE,
             Self::Expired => "expired",
-            Self::Left => "left",
             Self::Deleted => "deleted",
         }
     }
@@ -56,9 +55,9 @@ impl StayEnd {
     /// What the event says of who is gone; `None` for other events.
     pub(super) fn of(event: LockEvent) -> Option<Self> {
         match event {
-            LockEvent::Released => Some(Self::Released),
+            LockEvent::Released => Some(Self::HolderGone),
             LockEvent::Expired => Some(Self::Expired),
-            LockEvent::Left => Some(Self::Left),
+            LockEvent::Left => Some(Self::WaiterGone),
             _ => None,
         }
     }

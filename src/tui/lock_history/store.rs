@@ -81,7 +81,7 @@ impl LockHistories {
                     stay.may_have_expired = happening.may_have_expired;
                     stay.client.clone_from(&happening.client);
                     stay.waited = stay.waited.or(happening.waited_ms.map(Duration::from_millis));
-                    if end == StayEnd::Left {
+                    if end == StayEnd::WaiterGone {
                         stay.held = None;
                     }
                     if self.was_deleted_here(lock.id, &stay) {

@@ -25,6 +25,7 @@ fn happening(event: LockEvent, id: u64, node: i64) -> Happening {
         waited_ms: Some(20),
         held_ms: Some(10),
         may_have_expired: false,
+        deleted_by: None,
         queue: 0,
         watch_events: WatchEvents::default(),
     }
@@ -93,7 +94,7 @@ fn a_deletion_from_here_is_the_end_of_that_stay_whichever_is_known_first() {
     take(&mut histories, LockEvent::Released, 1, 8);
     take(&mut histories, LockEvent::Released, 1, 9);
     let ends: Vec<_> = stays(&histories, 1).iter().map(|stay| stay.end).collect();
-    assert_eq!(ends, [StayEnd::Deleted, StayEnd::Deleted, StayEnd::Released]);
+    assert_eq!(ends, [StayEnd::Deleted, StayEnd::Deleted, StayEnd::HolderGone]);
 }
 
 #[test]

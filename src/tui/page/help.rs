@@ -29,6 +29,7 @@ const WORDS: &[(&str, &str)] = &[
     ("waits for", "Its predecessor: whom it stands behind directly"),
     ("expiring", "Its session has no connection: the node goes with it"),
     ("ghost", "Its session is gone, and its node is still there"),
+    ("gone", "Released by its client, or deleted by another: ZooKeeper does not say which"),
     ("live 2/3", "So many of the servers report all about themselves (v)"),
     ("herd-style", "Watch events when every waiter watches the lock parent"),
     ("chain-style", "Watch events when each waiter watches its predecessor"),

@@ -1,5 +1,6 @@
 //! All that is known of one entry of a lock's history.
 
+use super::timeline_entry::who_deletes;
 use super::{Sign, Tone, Writer};
 use crate::diagnose::Severity;
 use crate::queue::{ClientIdentity, HoldBounds};
@@ -61,11 +62,14 @@ fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
     page.fact("came", &came(stay, utc), Tone::Text);
     if let Some(held) = stay.held {
         page.fact("held", &held_for(stay, held, utc), Tone::Text);
-    } else if stay.end != StayEnd::Left {
+    } else if stay.end != StayEnd::WaiterGone {
         page.fact("held", "not known for how long", Tone::Unsure);
     }
     let tone = if matches!(stay.end, StayEnd::Expired | StayEnd::Deleted) { Tone::Careful } else { Tone::Text };
     page.fact("end", &end(stay, utc), tone);
+    if matches!(stay.end, StayEnd::HolderGone | StayEnd::WaiterGone) {
+        page.fact("by", who_deletes(stay.end == StayEnd::HolderGone), Tone::Text);
+    }
     page.fact("node", &stay.node, Tone::Text);
 }
 
@@ -112,11 +116,11 @@ fn end(stay: &Stay, utc: bool) -> String {
     let at = date_and_time(stay.until, utc);
     let text = match stay.end {
         StayEnd::Open => return "it holds the lock now".to_owned(),
-        StayEnd::Released if stay.may_have_expired => "released, or its session expired,",
-        StayEnd::Released => "released",
+        StayEnd::HolderGone if stay.may_have_expired => "gone, or its session expired,",
+        StayEnd::HolderGone => StayEnd::HolderGone.id(),
         StayEnd::Expired => "its session expired",
-        StayEnd::Left if stay.may_have_expired => "gave up before its turn, or its session expired,",
-        StayEnd::Left => "gave up before its turn",
+        StayEnd::WaiterGone if stay.may_have_expired => "gone before its turn, or its session expired,",
+        StayEnd::WaiterGone => "gone before its turn",
         StayEnd::Deleted => "deleted from this console",
     };
     if stay.end_unseen {

@@ -10,10 +10,22 @@ use crate::znode::Timestamp;
 /// What is said beside an end of which nobody knows how it came.
 pub const MAY_HAVE_EXPIRED: &str = "its session expired: the servers were asked too long before to tell";
 
+/// By whom the node of a holder, or of a waiter, may be gone.
+pub fn who_deletes(held: bool) -> &'static str {
+    if held {
+        "released by its client, or deleted by another: ZooKeeper does not say which"
+    } else {
+        "its client gave up, or another deleted it: ZooKeeper does not say which"
+    }
+}
+
 pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
     let lock = happening.lock.as_ref().map(|lock| format!(" {}", name_of(lock))).unwrap_or_default();
     let at = date_and_time(happening.at, utc);
-    page.fact("what", &format!("{}{lock} at {at}", happening.event.id()), Tone::Strong);
+    page.fact("what", &format!("{}{lock} at {at}", happening.event.title()), Tone::Strong);
+    if happening.end().is_some() && happening.event != LockEvent::Expired {
+        page.fact("by", who_deletes(happening.event == LockEvent::Released), Tone::Text);
+    }
     if happening.may_have_expired {
         page.fact("or", MAY_HAVE_EXPIRED, Tone::Text);
     }

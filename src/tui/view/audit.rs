@@ -1,8 +1,8 @@
 //! ```text
-//! ┌ Audit ── 3 changes ──────────────────────────────────────────────────────── following ┐
-//! │   TIME                  WHAT    RESULT            OWNER     WHO        NODE             │
-//! │▸  2024-05-01 14:41:07   delete  ● deleted         ghost     ann@ops1   /locks/b…004711  │
-//! └ /home/ann/.local/state/lockscope/audit.jsonl ─────────────────────────────────────────┘
+//! ┌ Audit ── 3 changes ────────────────────────────────────────────────────── following ┐
+//! │   TIME                 RESULT           WHO       ENSEMBLE         NODE              │
+//! │▸  2024-05-01 14:41:07  ● deleted        ann@ops1  zk1:2181,zk2…    /locks/b…004711   │
+//! └ /home/ann/.local/state/lockscope/audit.jsonl ───────────────────────────────────────┘
 //! ```
 
 use super::View;
@@ -86,6 +86,7 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell
         }
         AuditColumn::Owner => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
         AuditColumn::Who => Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text),
+        AuditColumn::Ensemble => Cell::new(fit(&entry.who.ensemble, Keep::Start), theme.text),
         AuditColumn::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
     }
 }

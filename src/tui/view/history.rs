@@ -3,7 +3,7 @@
 //! ```text
 //! ┌ History of /locks/billing ── 3 entries ──────────────────────────────────────────── following ┐
 //! │   SINCE          WHAT          WHO                            WAITED    HELD  UNTIL             │
-//! │   ≤14:27:05.250  - released    10.0.4.17:51586  0x…001b                 ≥14m  14:41:08.250      │
+//! │   ≤14:27:05.250  - gone        10.0.4.17:51586  0x…001b                 ≥14m  14:41:08.250      │
 //! │   14:41:06.000   ! stuck       /locks/billing has not changed hands for 14m while 128 wait      │
 //! │▸  14:41:08.250   ● holds       10.0.4.18:40112  0x…001c       13m58s    0.8s                    │
 //! └────────────────────────────────────────────────────────────────────────────────────────────────┘
@@ -151,11 +151,11 @@ fn what(view: View<'_>, stay: &Stay) -> (&'static str, &'static str, Style) {
     let theme = view.theme;
     match stay.end {
         StayEnd::Open => (theme.signs.holds, "holds", view.data(theme.good)),
-        StayEnd::Released | StayEnd::Left if stay.may_have_expired => {
+        StayEnd::HolderGone | StayEnd::WaiterGone if stay.may_have_expired => {
             (theme.signs.unknown, stay.end.id(), theme.unsure)
         }
-        StayEnd::Released => ("-", stay.end.id(), theme.text),
-        StayEnd::Left => ("-", stay.end.id(), theme.dim),
+        StayEnd::HolderGone => ("-", stay.end.id(), theme.text),
+        StayEnd::WaiterGone => ("-", stay.end.id(), theme.dim),
         StayEnd::Expired => (theme.signs.warning, stay.end.id(), theme.bad),
         StayEnd::Deleted => (theme.signs.tag, stay.end.id(), theme.wait),
     }

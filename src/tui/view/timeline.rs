@@ -206,5 +206,5 @@ fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
         LockEvent::Disconnected | LockEvent::Overloaded => (signs.bad, theme.bad),
         LockEvent::Reconnected | LockEvent::Resynced => (" ", theme.unsure),
     };
-    Cell::new(format!("{sign} {}", event.id()), style)
+    Cell::new(format!("{sign} {}", event.title()), style)
 }

@@ -364,3 +364,26 @@ async fn on_a_terminal_it_shows_the_plan_and_asks() {
     asked(&nodes[0], &["--even-if-live"], "Type 0 to do it", "0000000000\r", 0);
     assert!(!fixture.is_there(&nodes[0]).await && !fixture.is_there(&nodes[1]).await);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_node_is_said_to_be_missing_on_a_terminal_or_not() {
+    let fixture = CommandFixture::new("delete-missing").await;
+    let node = format!("{}/none", fixture.lock);
+    let (says, log) = (format!("there is no node {node}: nothing was deleted"), fixture.log());
+    for more in [&[][..], &["--yes"], &["--dry-run"]] {
+        let reported = object(&fixture.delete(&node, more).await, 1);
+        assert_eq!(
+            (&reported["outcome"]["result"], &reported["outcome"]["reason"]),
+            (&"gone".into(), &says.as_str().into())
+        );
+    }
+    assert_eq!(results(&fixture.logged()), [("outcome", Some("gone")); 2], "a dry run is not logged");
+    let connect = Server::shared().connect_string();
+    let arguments = ["delete", &node, "--connect", &connect, "--audit-log", log.to_str().expect("text")];
+    let mut terminal = Terminal::lockscope(&arguments, 160, 40);
+    assert_eq!(terminal.ends().exit_code(), 1, "{}", terminal.text());
+    assert!(terminal.text().contains(&says), "{}", terminal.text());
+    let logged = fixture.logged();
+    assert_eq!(logged.len(), 3);
+    assert!(logged.iter().all(|line| line["ensemble"] == connect), "{logged:?}");
+}

@@ -3,11 +3,16 @@
 use serde_json::Value;
 use zookeeper_client::CreateMode;
 
-use super::program::{Ended, lockscope, run};
+use super::program::{Ended, Running, lockscope, run};
 use crate::harness::foreign::Foreign;
+use crate::harness::recording;
+use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
+
+/// The operation that reads a node.
+const GET_DATA: i32 = 4;
 
 async fn check(at: &str, more: &[&str]) -> Ended {
     run(lockscope(&[&["check", "--connect", at, "--for", "8s"], more].concat())).await
@@ -84,6 +89,9 @@ async fn a_persistent_node_that_holds_while_two_wait_is_critical() {
         (&"persistent-contender".into(), &"critical".into()),
         "{reported}"
     );
+    let line = status_line(&check(&at, &["--nagios"]).await, 2);
+    assert!(line.starts_with("LOCKSCOPE CRITICAL - /locks/billing persistent-contender: "), "{line}");
+    assert!(line.contains("; 1 critical") && line.contains(" | locks=1 contenders=3 waiting=2 critical=1 "), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,4 +119,74 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
 async fn nobody_there_is_no_pass() {
     let reported = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
     assert!(reported.contains("127.0.0.1:1 refused the connection"), "{reported}");
+    let line = status_line(&check("127.0.0.1:1", &["--nagios"]).await, 3);
+    assert!(line.starts_with("LOCKSCOPE UNKNOWN - ") && line.contains("refused the connection"), "{line}");
+    assert!(!line.contains('|'), "nothing was measured: {line}");
+}
+
+/// The one line of a plugin that ended with this code.
+fn status_line(ended: &Ended, code: i32) -> String {
+    assert_eq!((ended.code, ended.out.lines().count()), (Some(code), 1), "{ended:?}");
+    ended.out.trim_end().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_that_are_lost_from_sight_are_no_pass() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks".to_owned()]).await;
+    let wish = ("/locks/_c_00000001-0000-4000-8000-000000000000-lock-".to_owned(), Vec::new());
+    zk::create_all(&client, CreateMode::EphemeralSequential, [wish]).await;
+    for (more, code) in [(&["--nagios"][..], 3), (&[], 2)] {
+        let ended = cut_while_it_looks(&relay, more).await;
+        let said = if code == 3 { status_line(&ended, 3) } else { ended.refused() };
+        assert!(said.contains("the locks were lost from sight while they were looked at: "), "{said}");
+        assert_eq!(said.starts_with("LOCKSCOPE UNKNOWN - "), code == 3, "{said}");
+    }
+}
+
+/// Cuts a look off for good when everything was read.
+async fn cut_while_it_looks(relay: &Relay, more: &[&str]) -> Ended {
+    for surveys in 1..6 {
+        relay.heal();
+        let at = relay.connect_string();
+        let read = || relay.requests().get(&GET_DATA).copied().unwrap_or_default();
+        let (before, accepted) = (read(), relay.accepted());
+        let common = ["check", "--connect", &at, "--for", "6s", "--timeout", "2s"];
+        let running = Running::start(lockscope(&[&common, more].concat()));
+        // The servers are asked once in two seconds, by connections of their own.
+        eventually("that the node is read, and that the servers are asked again", async || {
+            let asked = relay.accepted() - accepted;
+            if read() > before && asked > 8 * surveys { Ok(()) } else { Err(asked) }
+        })
+        .await;
+        relay.refuse().await;
+        let ended = running.ended().await;
+        // It was cut off before everything was read.
+        if !format!("{ended:?}").contains("gave up after") {
+            return ended;
+        }
+    }
+    panic!("it was never cut off in time");
+}
+
+#[tokio::test]
+async fn a_recording_that_ended_long_ago_says_nothing_of_now() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("r.db");
+    recording::incident(&store);
+    let judged = async |more: &[&str]| {
+        let common = ["check", "--store", store.to_str().expect("text"), "--nagios", "--utc"];
+        run(lockscope(&[&common, more].concat())).await
+    };
+    let line = status_line(&judged(&[]).await, 3);
+    assert!(line.starts_with("LOCKSCOPE UNKNOWN - the recording ends "), "{line}");
+    let line = status_line(&judged(&["--at", "2026-05-01T02:14:30Z"]).await, 1);
+    assert!(line.starts_with("LOCKSCOPE WARNING - /app/locks/billing stuck: "), "{line}");
+    assert!(line.contains("; recorded at 2026-05-01 02:14:30 UTC | locks=1 contenders=6 waiting=5 "), "{line}");
+    let line = status_line(&judged(&["--at", "2026-05-01T02:14:30Z", "--fail-on", "critical"]).await, 0);
+    assert!(line.starts_with("LOCKSCOPE OK - nothing at or above critical was found at 1 lock; 1 warning"), "{line}");
+    let line = status_line(&judged(&["--at", "2020-01-01T00:00:00Z"]).await, 3);
+    assert!(line.contains("nothing was recorded at 2020-01-01"), "{line}");
 }

@@ -1,6 +1,7 @@
 //! `lockscope history` and `lockscope report` of a recording of real clients: what they say is what the test did.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -138,7 +139,11 @@ async fn slow(client: &Client, (lock, store): (&'static str, &Path)) -> Done {
     client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     let released = now();
     client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
-    Done { lock, end: "released", began: (before, held), waited: (held, asked), ended: (before_release, released) }
+    Done { lock, end: "gone", began: (before, held), waited: (held, asked), ended: (before_release, released) }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
 }
 
 fn time(value: &Value) -> i64 {
@@ -196,6 +201,15 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
     for done in &done {
         is_what_was_done(hold_of(done.lock), done);
     }
+    let expired = ["history", "--store", store, "--end", "expired", "--min-hold", "1s", "--sort", "worst"];
+    let expired = run(lockscope(&expired)).await.json();
+    let lengths: Vec<i64> = expired["holds"]
+        .as_array()
+        .expect("holds")
+        .iter()
+        .filter_map(|hold| hold["held_at_least_ms"].as_i64())
+        .collect();
+    assert!(lengths.len() == done.len() - 1 && lengths.is_sorted_by(|one, next| one >= next), "{expired}");
     let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
     assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), done.len(), "{top}");
     assert_eq!(top["hold_ms"]["count"], 2 * done.len(), "{top}");
@@ -237,7 +251,8 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let sentence = element(&text, &begins, "</p>");
         let names = ["client", "client_name", "session"].map(|name| hold[name].as_str().unwrap_or("none of these"));
         assert!(names.iter().any(|name| sentence.contains(name)), "{names:?} is not in {sentence}");
-        let why = if done.end == "expired" { "until its session expired at " } else { "until it released it at " };
+        let gone = ", when its node was gone: released, or deleted by another";
+        let why = if done.end == "expired" { "until its session expired at " } else { gone };
         assert!(sentence.contains(why), "{sentence}");
     }
     assert_eq!(sentences, 3, "{text}");
@@ -286,6 +301,17 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
     let page = folder.path().join("r.html");
     run(lockscope(&["report", "--store", path, "-o", page.to_str().expect("a path")])).await.done();
     let text = fs::read_to_string(&page).expect("a page");
+    assert_eq!(mode(&page), 0o600, "what it says of clients is for those who may know it");
+    fs::set_permissions(&page, Permissions::from_mode(0o666)).expect("it is ours");
+    for (more, expected) in [(&[][..], 0o600), (&["--readable-by", "everyone"], 0o644)] {
+        let arguments = ["report", "--store", path, "-o", page.to_str().expect("a path")];
+        run(lockscope(&[&arguments, more].concat())).await.done();
+        assert_eq!(mode(&page), expected);
+    }
+    let link = folder.path().join("link.html");
+    symlink(&page, &link).expect("a link");
+    let refusal = run(lockscope(&["report", "--store", path, "-o", link.to_str().expect("a path")])).await.refused();
+    assert!(refusal.contains("symbolic link"), "{refusal}");
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"), "{text}");
     assert_eq!(browser::open(&page, false).await.messages, [""; 0]);
 }

@@ -107,7 +107,7 @@ impl WatchFixture {
             "contender": line["contender"], "session": session,
             "client": line["client"], "client_name": line["client_name"], "was_client": null, "client_last_seen_at": null,
             "waited_ms": line["waited_ms"], "held_ms": line["held_ms"],
-            "may_have_expired": may_have_expired, "queue": queue,
+            "may_have_expired": may_have_expired, "end": may_have_expired.map(|_| "gone"), "queue": queue,
             "watch_events": { "herd": herd, "chain": chain }, "reason": null,
         });
         assert_eq!(line, expected);

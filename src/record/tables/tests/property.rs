@@ -107,13 +107,14 @@ proptest! {
         prop_assert_eq!(rows.iter().filter(|row| row.acquired.is_some()).count(), count(LockEvent::Acquired));
         prop_assert_eq!(count(LockEvent::Expired), ended("expired"));
         // An end that was uncertain is settled when the servers list the session later.
-        for (event, ending) in [(LockEvent::Released, "released"), (LockEvent::Left, "left")] {
-            prop_assert!((count_certain(event)..=count(event)).contains(&ended(ending)), "{}", ending);
+        let gone = |held: bool| rows.iter().filter(|row| row.ending == "gone" && row.acquired.is_some() == held).count();
+        for (event, held) in [(LockEvent::Released, true), (LockEvent::Left, false)] {
+            prop_assert!((count_certain(event)..=count(event)).contains(&gone(held)), "{:?}", event);
         }
-        let ended_by_clients = count(LockEvent::Released) + count(LockEvent::Left);
-        prop_assert_eq!(ended("released") + ended("left") + ended("unknown"), ended_by_clients);
+        let ended_by_somebody = count(LockEvent::Released) + count(LockEvent::Left);
+        prop_assert_eq!(ended("gone") + ended("unknown"), ended_by_somebody);
         if certain().count() == happenings.len() {
-            let held: i64 = rows.iter().filter(|row| row.ending == "released").filter_map(|row| Some(row.ended?.1 - row.acquired?.0)).sum();
+            let held: i64 = rows.iter().filter(|row| row.ending == "gone").filter_map(|row| Some(row.ended?.1 - row.acquired?.0)).sum();
             let reported = happenings.iter().filter(|happening| happening.event == LockEvent::Released);
             prop_assert_eq!(held, reported.map(|happening| i64::try_from(happening.held_ms.unwrap_or_default()).unwrap()).sum::<i64>());
         }

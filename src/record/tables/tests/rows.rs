@@ -1,10 +1,14 @@
 //! Each way to begin and to end, and what is written of whom.
 
+use rusqlite::Connection;
+
 use super::fixture::{RecordedFixture, Row};
 use crate::queue::Change;
 use crate::queue::tests::fixture::{TableFixture, session_runs_out};
-use crate::record::tables::{RecordedDeletion, TableRecorder, forget_before};
-use crate::znode::{Timestamp, ZnodePath, Zxid};
+use crate::record::history::{History, HistoryQuery};
+use crate::record::tables::{ContenderEnd, RecordedDeletion, TableRecorder, forget_before};
+use crate::server_view::{Connection as ListedConnection, Listing};
+use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 fn row(path: &ZnodePath, times: [i64; 3], ending: &str) -> Row {
     let [enqueued_at, acquired, ended] = times;
@@ -28,9 +32,9 @@ fn what_was_seen_has_exact_times() {
     let t5 = fixture.delete(&holder);
     fixture.finish();
     let rows = [
-        row(&holder, [t1.0, t1.0, t5.0], "released"),
+        row(&holder, [t1.0, t1.0, t5.0], "gone"),
         row(&next, [t2.0, t5.0, 0], "open"),
-        row(&impatient, [t3.0, 0, t4.0], "left"),
+        row(&impatient, [t3.0, 0, t4.0], "gone"),
     ];
     assert_eq!(fixture.rows(), rows);
     let held = format!(
@@ -62,7 +66,7 @@ fn listed(session: Option<i64>, at: Timestamp) -> Change {
 
 #[test]
 fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_again() {
-    for (session, after_ms, ending) in [(1, 2_000, "released"), (1, 500, "unknown"), (2, 2_000, "unknown")] {
+    for (session, after_ms, ending) in [(1, 2_000, "gone"), (1, 500, "unknown"), (2, 2_000, "unknown")] {
         let mut fixture = RecordedFixture::new();
         let (holder, t1) = fixture.create("/a/lock-", 1);
         fixture.pass(60_000);
@@ -78,6 +82,80 @@ fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_ag
         fixture.apply(listed((session == 2).then_some(1), fixture.ensemble.now));
         fixture.flush();
         assert_eq!(fixture.rows()[0].ending, ending);
+    }
+}
+
+/// What the only server lists of a session some time later: its last request, and the transaction up to which that was answered.
+fn asked_last(fixture: &RecordedFixture, session: i64, operation: &str, zxid: i64) -> Change {
+    let Change::Surveyed { view } = session_runs_out(session, fixture.ensemble.now) else { panic!("a view") };
+    let mut view = (*view).clone();
+    let member = &mut view.members[0];
+    let at = member.sessions.as_ref().expect("a list").at;
+    let connection = ListedConnection {
+        session: SessionId(session),
+        client: "10.0.0.1:4000".to_owned(),
+        timeout_ms: Some(30_000),
+        established: Some(at),
+        last_operation: Some(operation.to_owned()),
+        last_cxid: Some(7),
+        last_zxid: Some(Zxid(zxid)),
+        last_response: None,
+        last_heard: Some(at),
+        received: 1,
+        sent: 1,
+    };
+    member.connections = Some(Listing::new(vec![connection], true, at));
+    Change::Surveyed { view: view.into() }
+}
+
+#[test]
+fn a_release_is_proven_by_the_clients_own_deletion_and_by_nothing_else() {
+    for (by, session, operation, zxid, endings) in [
+        (Some(500), 1, "DELE", 500, ["released", "left"]),
+        // It deleted something else, asked something else since, or another client deleted it.
+        (Some(500), 1, "DELE", 499, ["gone"; 2]),
+        (Some(500), 1, "CREA", 500, ["gone"; 2]),
+        (Some(500), 3, "DELE", 500, ["gone"; 2]),
+        // Servers before 3.9 do not say which transaction it was.
+        (None, 1, "DELE", 500, ["gone"; 2]),
+    ] {
+        for (waits, ending) in [false, true].into_iter().zip(endings) {
+            let mut fixture = RecordedFixture::new();
+            if waits {
+                fixture.create("/a/lock-", 2);
+            }
+            let (node, _) = fixture.create("/a/lock-", 1);
+            fixture.ensemble.tree.remove(&node);
+            fixture.apply(Change::Deleted { path: node.clone(), zxid: by.map(Zxid) });
+            let written_before = zxid % 2 == 0;
+            if written_before {
+                fixture.flush();
+            }
+            fixture.pass(300);
+            fixture.apply(asked_last(&fixture, session, operation, zxid));
+            fixture.flush();
+            let row = fixture.rows().into_iter().find(|row| row.node == node.name()).expect("a row");
+            assert_eq!(row.ending, ending, "{by:?} {session} {operation} {zxid} {waits}");
+        }
+    }
+}
+
+#[test]
+fn what_an_older_version_called_released_is_gone() {
+    for (tables_version, end) in [(1, ContenderEnd::Gone), (2, ContenderEnd::Released)] {
+        let mut fixture = RecordedFixture::new();
+        let (holder, _) = fixture.create("/a/lock-", 1);
+        fixture.delete(&holder);
+        fixture.finish();
+        let as_then =
+            format!("UPDATE contender SET ending = 'released'; UPDATE recording SET tables_version = {tables_version}");
+        fixture.connection.execute_batch(&as_then).unwrap();
+        let query = HistoryQuery { limit: 10, ..HistoryQuery::default() };
+        let read_end = |connection: &mut Connection| History::from_tables(connection, &query).unwrap().holds[0].end;
+        assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
+        // A later run of this version does not change what was written before.
+        fixture.connection.execute("INSERT INTO recording VALUES (9, 2, 9000000000000, 9000000000001)", []).unwrap();
+        assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
     }
 }
 
@@ -118,7 +196,7 @@ fn a_deletion_of_the_audit_log_is_the_end_whichever_is_seen_first() {
         fixture.flush();
         let rows = fixture.rows();
         assert_eq!(rows[0], row(&holder, [t1.0, t1.0, t2.0], "deleted"), "{order} {written_between}");
-        assert_eq!(rows[1].ending, "released");
+        assert_eq!(rows[1].ending, "gone");
         assert_eq!(
             fixture.texts("SELECT by || ' ' || result FROM deletion ORDER BY id"),
             ["anna deleted", "anna changed"]
@@ -142,7 +220,7 @@ fn short_holds_are_written_once_and_long_ones_as_open_until_they_end() {
     }
     fixture.flush();
     let rows = fixture.rows();
-    assert_eq!(rows[0], row(&long, [t1.0, t1.0, t2.0], "released"));
+    assert_eq!(rows[0], row(&long, [t1.0, t1.0, t2.0], "gone"));
     assert_eq!((rows.len(), fixture.tables.standing()), (19, 0));
     // Those who wait are written too, and written again when they hold.
     let (holder, _) = fixture.create("/a/lock-", 1);
@@ -276,7 +354,7 @@ fn who_waits_in_a_semaphore_whose_leases_go_and_come_back_is_one_row() {
     let left = fixture.delete(&second);
     fixture.finish();
     assert_eq!(fixture.texts(where_it_stands), ["/s", "/s"]);
-    assert_eq!(fixture.rows(), [row(&first, [t1.0, 0, 0], "open"), row(&second, [t2.0, 0, left.0], "left")]);
+    assert_eq!(fixture.rows(), [row(&first, [t1.0, 0, 0], "open"), row(&second, [t2.0, 0, left.0], "gone")]);
 }
 
 #[test]

@@ -109,14 +109,15 @@ impl Filter {
         matching.passes()
     }
 
-    /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
+    /// Whether an entry of the audit log passes: by what was done, to which node of which lock of which
+    /// ensemble, by whom, and what came of it.
     pub fn takes_audit_entry(&self, entry: &AuditEntry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
         let texts =
             [&entry.at, &entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &entry.id];
         let mut matching = self.matching();
         matching.texts(texts.into_iter().chain(&subject.owner).chain(&who.identities).map(String::as_str));
-        matching.made(|| format!("{}@{}", who.user, who.host));
+        matching.text(&who.ensemble).made(|| format!("{}@{}", who.user, who.host));
         if let Some(time) = crate::tui::page::audit_entry::time(&entry.at) {
             matching.figure(|| date_and_time(time, true)).figure(|| date_and_time(time, false));
         }

@@ -15,15 +15,17 @@ pub enum AuditColumn {
     Result,
     Owner,
     Who,
+    Ensemble,
     Node,
 }
 
 const COLUMNS: &[Column<AuditColumn>] = &[
     Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
-    Column::text(AuditColumn::Action, "WHAT", 6, 6, 3),
+    Column::text(AuditColumn::Action, "WHAT", 6, 6, 4),
     Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
-    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 4),
-    Column::text(AuditColumn::Who, "WHO", 9, 24, 2),
+    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 5),
+    Column::text(AuditColumn::Who, "WHO", 9, 24, 3),
+    Column::text(AuditColumn::Ensemble, "ENSEMBLE", 10, 30, 2),
     Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
 ];
 

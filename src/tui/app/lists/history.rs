@@ -221,8 +221,14 @@ impl ListScreen<App> for History {
         let stays =
             || rows.iter().filter_map(|row| if let HistoryEntry::Stay(stay) = &*row.entry { Some(stay) } else { None });
         app.as_json(HistoryExport {
-            holds: stays().filter(|stay| stay.end != StayEnd::Left).map(|stay| StayFacts::new(lock, stay)).collect(),
-            waits: stays().filter(|stay| stay.end == StayEnd::Left).map(|stay| StayFacts::new(lock, stay)).collect(),
+            holds: stays()
+                .filter(|stay| stay.end != StayEnd::WaiterGone)
+                .map(|stay| StayFacts::new(lock, stay))
+                .collect(),
+            waits: stays()
+                .filter(|stay| stay.end == StayEnd::WaiterGone)
+                .map(|stay| StayFacts::new(lock, stay))
+                .collect(),
             findings: rows.iter().filter_map(|row| FindingFacts::new(lock, &row.entry)).collect(),
             forgotten: app.history_size().1,
         })
@@ -259,7 +265,7 @@ struct StayFacts<'a> {
     waited_ms: Option<u64>,
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
-    /// `unknown` where nobody can tell whether it released or left, or its session expired.
+    /// `gone` where its client released it or gave up, or another deleted it; `unknown` where its session may have expired, too.
     end: &'static str,
     /// Whether it ended while there was no connection, some time before `released_at`.
     end_unseen: bool,

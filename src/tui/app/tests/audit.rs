@@ -64,7 +64,15 @@ fn the_selection_stays_with_its_entry_when_new_ones_come() {
 
 #[test]
 fn it_can_be_filtered_by_what_who_and_how_it_ended() {
-    for (text, left) in [("locks/b", 1), ("GHOST", 1), ("ops1", 3), ("no outcome", 1), ("was gone", 1), ("nobody", 0)] {
+    for (text, left) in [
+        ("locks/b", 1),
+        ("GHOST", 1),
+        ("ops1", 3),
+        ("no outcome", 1),
+        ("was gone", 1),
+        ("zk2:2181/prod", 3),
+        ("nobody", 0),
+    ] {
         let mut app = opened();
         press(&mut app, &format!("/{text}\n"));
         assert_eq!(app.audit().len(), left, "{text}");

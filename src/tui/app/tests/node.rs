@@ -52,7 +52,7 @@ fn the_answer_about_another_node_is_not_shown() {
 fn the_timeline_leads_to_the_node_also_when_it_is_gone() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4712, 0x1c)]), later(1));
-    let read = asked(&press(&mut app, "6/left\nd")).unwrap();
+    let read = asked(&press(&mut app, "6/gone\nd")).unwrap();
     assert!(read.starts_with("/locks/billing/_c_0000001c") && read.ends_with("4712"), "{read}");
     answer(&mut app, &read, Ok(Box::new(None)));
     assert!(text(&app).contains("There was no such node"), "{}", text(&app));

@@ -51,7 +51,7 @@ fn an_event_opens_its_node_also_where_a_filter_hid_it() {
 fn an_event_whose_node_is_gone_opens_its_lock_and_says_so() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4712, 0x1c)]), later(1));
-    press(&mut app, "6/left\n\n");
+    press(&mut app, "6/gone\n\n");
     assert_eq!(app.screen(), Screen::Queue);
     let notice = app.notice().unwrap();
     assert!(notice.failed && notice.text.ends_with("4712 is not in the queue any more."), "{}", notice.text);
@@ -92,7 +92,7 @@ fn an_event_of_a_lock_that_came_again_opens_that() {
     let deleted = |node: &str| Change::Deleted { path: path(node), zxid: None };
     app.update(at(later(2), vec![deleted(&orders(1, 90)), deleted("/locks/new")]), later(2));
     app.update(at(later(3), vec![seen(&orders(1, 91), 91, later(3), b"")]), later(3));
-    press(&mut app, "6/released\n\n");
+    press(&mut app, "6/gone !lock-gone\n\n");
     assert_eq!((app.screen(), app.opened().unwrap().path.as_str()), (Screen::Queue, "/locks/new"));
     assert!(app.world().open_lock().is_some());
 }

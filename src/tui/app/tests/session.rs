@@ -63,7 +63,7 @@ fn a_sessions_page_opens_from_every_row_that_has_one_and_leads_back() {
     }
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4712, 0x1c)]), later(1));
-    press(&mut app, "6/left\no");
+    press(&mut app, "6/gone\no");
     assert_eq!(shown(&app), Some(session(0x1c)), "also of one whose node is gone");
 }
 
