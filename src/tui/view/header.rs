@@ -26,6 +26,10 @@ const SHORT_CONTEXT: usize = 10;
 const LONG_CONTEXT: usize = 24;
 /// Columns of a recording's name at the least.
 const MIN_NAME: usize = 12;
+/// Columns of the ensemble's name at the least.
+const MIN_CONNECT: usize = 8;
+/// Columns of the name of a member that lags, at the least and at the most.
+const MEMBER: (usize, usize) = (10, 32);
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
@@ -36,9 +40,20 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return draw_replay(view, replay, area, buffer);
     }
     let signs = &theme.signs;
+    let roomy = area.width >= ROOMY;
+    let gap = if roomy { "   " } else { "  " };
+    let mode = if app.settings().write { "may write" } else { "read-only" };
+    let past = past(view);
+    let past_columns = if past.is_empty() { 0 } else { gap.len() + width(&past) };
+    let (context, context_style) = context(view, roomy);
     let (state, style) = match app.link() {
         _ if app.is_live() => live(view, area.width >= ROOMY),
         ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
+        ConnectionState::Lagging { member, .. } => {
+            let others =
+                " lockscope  ".len() + width(&context) + MIN_CONNECT + 2 * gap.len() + mode.len() + past_columns;
+            (lagging(view, member, usize::from(area.width).saturating_sub(others)), theme.bad)
+        }
         ConnectionState::Overloaded { .. } => (format!("{} too many events", signs.bad), theme.bad),
         ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
         ConnectionState::Connecting { reason: None, .. } if app.is_observing() => {
@@ -47,8 +62,6 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         ConnectionState::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
-    let roomy = area.width >= ROOMY;
-    let past = past(view);
     // The own session says least: it gives way first.
     let own = match app.link() {
         ConnectionState::Connected { session: id, .. } if roomy => {
@@ -60,10 +73,6 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         }
         _ => String::new(),
     };
-    let gap = if roomy { "   " } else { "  " };
-    let mode = if app.settings().write { "may write" } else { "read-only" };
-    let past_columns = if past.is_empty() { 0 } else { gap.len() + width(&past) };
-    let (context, context_style) = context(view, roomy);
     let used = " lockscope  ".len()
         + width(&context)
         + 3 * gap.len()
@@ -74,7 +83,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         + TIME
         + 1;
     let room = usize::from(area.width).saturating_sub(used);
-    let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
+    let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(MIN_CONNECT), Keep::Ends);
     let mut spans = vec![
         Span::styled(" lockscope ", theme.accent),
         Span::styled(context, context_style),
@@ -95,6 +104,18 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
         write_line(Line::styled(time, theme.text).right_aligned(), right(area, TIME), buffer);
     }
+}
+
+/// That the member lags which answers, in so many columns.
+fn lagging(view: View<'_>, member: &str, columns: usize) -> String {
+    let bad = view.theme.signs.bad;
+    for begin in ["live, but ", ""] {
+        let room = columns.saturating_sub(width(bad) + " ".len() + begin.len() + " lags".len());
+        if room >= MEMBER.0 {
+            return format!("{bad} {begin}{} lags", view.fit(&escaped(member), room.min(MEMBER.1), Keep::Start));
+        }
+    }
+    format!("{bad} lags")
 }
 
 /// The context in force, and that people depend on the ensemble: in words, for those who see no colours. Empty where neither is known.
