@@ -79,7 +79,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`incident`] | What a recording says of a time as a page to hand over, and as trace events: who held, who waited for whom, and why. Pure. | `record`, `report`, `text`, `znode` |
 | [`exporter`] | Serves metrics over HTTP: who may ask, and what is answered. | `files`, `metrics`, `znode` |
 | [`zk`] | Connecting: session, identities and logins, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
-| [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
+| [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `server_view`, `time`, `znode` |
 | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
 | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `text`, `time`, `znode` |
 | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `time`, `znode` |

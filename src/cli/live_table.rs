@@ -149,6 +149,7 @@ impl LiveTable {
                 }
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => {
+                    self.observer.compare_members(&view);
                     // What it shows is looked at without delay.
                     self.examination.view_came(Instant::now());
                     Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
@@ -191,6 +192,7 @@ impl LiveTable {
         while !self.table.view().every_member_answered()
             && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
         {
+            self.observer.compare_members(&view);
             self.apply_view(&view);
         }
     }
@@ -252,7 +254,9 @@ impl LiveTable {
         while let Some(Observed { at, change }) = batch.next() {
             let is_answer = !matches!(
                 change,
-                Change::Connection(ConnectionState::Connecting { .. } | ConnectionState::Lost { .. })
+                Change::Connection(
+                    ConnectionState::Connecting { .. } | ConnectionState::Lost { .. } | ConnectionState::Lagging { .. }
+                )
             );
             if is_answer {
                 self.answered = Instant::now();
@@ -295,7 +299,7 @@ impl LiveTable {
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
             ConnectionState::Connecting { reason: None, .. } | ConnectionState::Connected { .. } => {}
             ConnectionState::Overloaded { reason } => return Some(reason.clone()),
-            ConnectionState::Lost { reason } => {
+            ConnectionState::Lost { reason } | ConnectionState::Lagging { reason, .. } => {
                 self.trouble = Some(reason.clone());
                 return Some(reason.clone());
             }

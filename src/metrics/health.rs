@@ -11,6 +11,7 @@ pub fn health(table: &LockTable) -> Result<(), String> {
         ConnectionState::Connected { .. } => "connected, and not everything was read yet".to_owned(),
         ConnectionState::Connecting { reason: None, .. } => "connecting to the ensemble".to_owned(),
         ConnectionState::Connecting { reason: Some(reason), .. } => format!("no connection to the ensemble: {reason}"),
+        ConnectionState::Lagging { reason, .. } => format!("what is shown is old: {reason}"),
         ConnectionState::Lost { reason } => format!("the connection to the ensemble was lost: {reason}"),
         ConnectionState::Overloaded { reason } => format!("not everything that happens can be taken in: {reason}"),
         ConnectionState::Refused { reason } => format!("the ensemble refused the session: {reason}"),

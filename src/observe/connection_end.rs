@@ -9,6 +9,8 @@ use super::outbox::Gone;
 pub(super) enum ConnectionEnd {
     /// The connection was cut.
     Cut(String),
+    /// Its member lags, which was reported: another member is tried.
+    Left,
     /// The session is over.
     Over(SessionState),
     /// The consumer has gone.

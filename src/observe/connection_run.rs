@@ -5,20 +5,25 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Client, Error, StateWatcher, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
 use super::follow::{Follower, WatchStyle};
+use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
-use super::overload::{OverloadedConnection, Overloads};
+use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
+use crate::server_view::Lag;
 use crate::znode::{SessionId, ZnodePath};
 
 /// Events that are handled before anything else gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
+
+/// How long the end of a connection may take that was asked for.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What outlives a connection.
 pub(super) struct ConnectionParts<'a> {
@@ -27,6 +32,7 @@ pub(super) struct ConnectionParts<'a> {
     pub outbox: &'a mut Outbox,
     /// The node below which the queue is that somebody looks at.
     pub open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
+    pub member: MemberWatch<'a>,
 }
 
 /// What is under way on one connection of a session: from when it is there until it is cut.
@@ -39,6 +45,7 @@ pub(super) struct ConnectionRun<'a> {
     scheduler: &'a mut ReadScheduler,
     outbox: &'a mut Outbox,
     open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
+    member: MemberWatch<'a>,
     watching: WatchStyle,
     states: StateWatcher,
     watchers: RecursiveWatches,
@@ -57,7 +64,7 @@ impl<'a> ConnectionRun<'a> {
         parts: ConnectionParts<'a>,
         watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
-        let ConnectionParts { follower, scheduler, outbox, open_queue } = parts;
+        let ConnectionParts { follower, scheduler, outbox, open_queue, member } = parts;
         let mut states = client.state_watcher();
         let watchers = match watching {
             // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
@@ -90,6 +97,7 @@ impl<'a> ConnectionRun<'a> {
             scheduler,
             outbox,
             open_queue,
+            member,
             watching,
             states,
             watchers,
@@ -140,7 +148,32 @@ impl<'a> ConnectionRun<'a> {
                 self.take(answered)
             }
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
+            lag = self.member.lags() => self.leave_or_wait(lag).await,
         }
+    }
+
+    /// The member that answers lags: another one is tried, or it is waited until this one has caught
+    /// up. What comes from it meanwhile is thrown away.
+    async fn leave_or_wait(&mut self, lag: Lag) -> Result<(), ConnectionEnd> {
+        self.drop_reads();
+        let leaves = self.member.leaves(&lag);
+        for change in self.member.report(lag, leaves) {
+            self.outbox.push(change);
+        }
+        if leaves {
+            // The library notices at once that its connection is gone.
+            let gone = self.outbox.send_while(sleep(LEAVE_TIMEOUT));
+            return match discarding(&mut self.watchers, &mut self.states, gone).await {
+                Err(ConnectionEnd::Cut(_)) => Err(ConnectionEnd::Left),
+                Err(end) => Err(end),
+                Ok(slept) => Err(slept.map_or_else(ConnectionEnd::from, |()| Error::ConnectionLoss.into())),
+            };
+        }
+        let current = self.outbox.send_while(self.member.has_caught_up());
+        discarding(&mut self.watchers, &mut self.states, current).await??;
+        self.report_connected();
+        self.follower.begin(self.watching);
+        Ok(())
     }
 
     /// Sends the reads that may be sent, and hands on what was found.
@@ -227,12 +260,16 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// More happens than can be taken in: what is under way is dropped, and everything is read again, after a pause when that comes
-    /// again and again. The recursive watches stay, and their events are thrown away meanwhile.
-    async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
+    fn drop_reads(&mut self) {
         self.reads.clear();
         self.scheduler.begin();
         self.armed.clear();
+    }
+
+    /// More happens than can be taken in: what is under way is dropped, and everything is read again, after a pause when that comes
+    /// again and again. The recursive watches stay, and their events are thrown away meanwhile.
+    async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
+        self.drop_reads();
         let pause = self.overloads.next_pause(self.began.elapsed());
         let connection = OverloadedConnection {
             client: self.client,

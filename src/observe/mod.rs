@@ -4,7 +4,8 @@
 //! What is read and reported is decided in `follow`, which knows no client, and which reads go into one request, and when, in
 //! `schedule`. `run` keeps a session open, `connection_run` feeds the follower as long as one connection of it lasts, `wire` puts
 //! reads into requests, and `outbox` holds what the consumer has not taken yet. What is done when more happens than can be taken in
-//! stands in `overload`, and which lock parents are read meanwhile in `sample`.
+//! stands in `overload`, and which lock parents are read meanwhile in `sample`. `member_watch` notices that the member of the ensemble that
+//! answers lags behind the others.
 //!
 //! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one read for each node
 //! that may have children and one for each contender, up to 60 operations in a request, whose replies are not to weigh more than
@@ -21,6 +22,7 @@
 mod connection_end;
 mod connection_run;
 mod follow;
+mod member_watch;
 mod outbox;
 mod overload;
 mod run;
@@ -28,6 +30,7 @@ mod sample;
 mod schedule;
 mod wire;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -38,6 +41,7 @@ use self::outbox::UntakenChanges;
 use self::run::ObserverTask;
 use crate::queue::Change;
 use crate::recipe::OwnRecipe;
+use crate::server_view::ServerView;
 use crate::zk::ConnectOptions;
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -90,6 +94,7 @@ pub struct Observer {
     changes: mpsc::Receiver<Vec<Observed>>,
     untaken: UntakenChanges,
     open_queue: watch::Sender<Option<ZnodePath>>,
+    views: watch::Sender<Arc<ServerView>>,
     task: JoinHandle<()>,
     cancel: DropGuard,
 }
@@ -128,16 +133,17 @@ impl Observer {
     fn run(options: ObserveOptions, waits: RetryPolicy) -> Self {
         let (sender, changes) = outbox::channel();
         let (open_queue, opened) = watch::channel(None);
+        let (views, viewed) = watch::channel(Arc::default());
         let untaken = UntakenChanges::default();
         let cancel = CancellationToken::new();
         let (stopped, counted) = (cancel.clone(), untaken.clone());
         let task = tokio::spawn(async move {
-            let mut runner = ObserverTask::new(options, waits, (sender, counted), opened);
+            let mut runner = ObserverTask::new(options, waits, (sender, counted), (opened, viewed));
             // Cancelled or ended: the runner holds the session either way.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
         });
-        Self { changes, untaken, open_queue, task, cancel: cancel.drop_guard() }
+        Self { changes, untaken, open_queue, views, task, cancel: cancel.drop_guard() }
     }
 
     /// The next changes, in order: at least one, at most a few thousand. `None` when it ended (it was refused, or stopped).
@@ -159,6 +165,14 @@ impl Observer {
     /// queue are read first.
     pub fn look_at_queue(&self, parent: Option<ZnodePath>) {
         self.open_queue.send_replace(parent);
+    }
+
+    /// What the members say about themselves. The observer compares the member that it is connected
+    /// to with the others. Where that one lags
+    /// ([`ConnectionState::Lagging`](crate::queue::ConnectionState::Lagging)), it goes on with another
+    /// member of the connect string, or waits until that one has caught up.
+    pub fn compare_members(&self, view: &Arc<ServerView>) {
+        self.views.send_replace(Arc::clone(view));
     }
 
     /// Ends it and waits until its session is closed, at most two seconds.

@@ -136,7 +136,7 @@ impl OverloadedConnection<'_> {
 }
 
 /// Waits for something else and throws away the events that come meanwhile.
-async fn discarding<F: Future>(
+pub(super) async fn discarding<F: Future>(
     watchers: &mut RecursiveWatches,
     states: &mut StateWatcher,
     other: F,

@@ -1,5 +1,6 @@
 //! Keeps the observer's session: connects, reconnects and begins new sessions.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -9,10 +10,12 @@ use zookeeper_client::{Client, Error, SessionState};
 use super::connection_end::ConnectionEnd;
 use super::connection_run::{ConnectionParts, ConnectionRun};
 use super::follow::{Follower, WatchStyle};
+use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox, UntakenChanges};
 use super::schedule::ReadScheduler;
 use super::{ObserveOptions, Observed, RetryPolicy};
 use crate::queue::{Change, ConnectionState};
+use crate::server_view::{LagWatch, ServerView};
 use crate::time::{Backoff, now};
 use crate::zk::{ConnectOptions, TransportStatus, close_session, connect_and_gather};
 use crate::znode::{Timestamp, ZnodePath};
@@ -42,6 +45,7 @@ pub(super) struct ObserverTask {
     follower: Follower,
     outbox: Outbox,
     open_queue: watch::Receiver<Option<ZnodePath>>,
+    views: watch::Receiver<Arc<ServerView>>,
     client: Option<Client>,
     retry: RetryPolicy,
 }
@@ -53,6 +57,9 @@ struct SessionRun {
     cuts_at_watch: u32,
     cuts_at_count: u32,
     backoff: Backoff,
+    lag: LagWatch,
+    /// The member that was left last because it lags.
+    left: Option<String>,
 }
 
 impl ObserverTask {
@@ -60,7 +67,7 @@ impl ObserverTask {
         options: ObserveOptions,
         retry: RetryPolicy,
         (sender, untaken): (mpsc::Sender<Vec<Observed>>, UntakenChanges),
-        open_queue: watch::Receiver<Option<ZnodePath>>,
+        (open_queue, views): (watch::Receiver<Option<ZnodePath>>, watch::Receiver<Arc<ServerView>>),
     ) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
@@ -68,6 +75,7 @@ impl ObserverTask {
             follower: Follower::new(&roots, &options.named).with_recipes(options.recipes),
             outbox: Outbox::new(sender, options.max_backlog, untaken),
             open_queue,
+            views,
             client: None,
             retry,
         }
@@ -156,18 +164,18 @@ impl ObserverTask {
             cuts_at_watch: 0,
             cuts_at_count: 0,
             backoff: retry_backoff(),
+            lag: LagWatch::default(),
+            left: None,
         };
         loop {
             let began = Instant::now();
-            let reason = match self.connection(client, &mut session).await {
+            match self.connection(client, servers, &mut session).await {
                 ConnectionEnd::Gone => return Err(Gone),
                 ConnectionEnd::Over(state) => return Ok(state),
+                ConnectionEnd::Left => {}
                 // A server that broke the protocol is cut off before the library sees what it sent.
-                ConnectionEnd::Cut(reason) => servers.broken().unwrap_or(reason),
-            };
-            tracing::info!(reason, "connection lost");
-            self.report_last_heard(servers);
-            self.report(ConnectionState::Lost { reason });
+                ConnectionEnd::Cut(reason) => self.report_lost(servers.broken().unwrap_or(reason), servers),
+            }
             if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
             }
@@ -181,14 +189,19 @@ impl ObserverTask {
     }
 
     /// Observes on one connection.
-    async fn connection(&mut self, client: &Client, session: &mut SessionRun) -> ConnectionEnd {
+    async fn connection(
+        &mut self,
+        client: &Client,
+        servers: &TransportStatus,
+        session: &mut SessionRun,
+    ) -> ConnectionEnd {
         if session.cuts_at_watch >= CUTS_BEFORE_FALLBACK {
             session.watching = WatchStyle::OneShot;
         }
-        let mut followed = self.follow(client, session).await;
+        let mut followed = self.follow(client, servers, session).await;
         if followed.as_ref().is_err_and(|error| *error == Error::Unimplemented) {
             session.watching = WatchStyle::OneShot;
-            followed = self.follow(client, session).await;
+            followed = self.follow(client, servers, session).await;
         }
         let end = match followed {
             Ok(end) => end,
@@ -212,8 +225,14 @@ impl ObserverTask {
     }
 
     /// Sets the watches and follows what happens. An error is the server's answer to the watches.
-    async fn follow(&mut self, client: &Client, session: &mut SessionRun) -> Result<ConnectionEnd, Error> {
+    async fn follow(
+        &mut self,
+        client: &Client,
+        servers: &TransportStatus,
+        session: &mut SessionRun,
+    ) -> Result<ConnectionEnd, Error> {
         let parts = ConnectionParts {
+            member: MemberWatch::begin(client, servers, (&mut self.views, &mut session.lag, &mut session.left)),
             follower: &mut self.follower,
             scheduler: &mut session.scheduler,
             outbox: &mut self.outbox,
@@ -260,6 +279,12 @@ impl ObserverTask {
                 self.report(ConnectionState::Lost { reason });
             }
         }
+    }
+
+    fn report_lost(&mut self, reason: String, servers: &TransportStatus) {
+        tracing::info!(reason, "connection lost");
+        self.report_last_heard(servers);
+        self.report(ConnectionState::Lost { reason });
     }
 
     /// Reports when the server was last heard of, since its silence is noticed later than it began.

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::znode::{SessionId, Timestamp};
 
 /// The way to the ensemble: whether what the table says is true now.
+///
+/// New states are added at the end: their place is their number in a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConnectionState {
     /// No session yet, or none any more: trying.
@@ -38,6 +40,15 @@ pub enum ConnectionState {
     /// It will not be tried again: the server refused us.
     Refused {
         /// Why, and what to do.
+        reason: String,
+    },
+    /// There is a connection, and the member of the ensemble that it leads to lags: what it shows is
+    /// old. Everything is read again from another member, or from this one when it has caught up.
+    /// That begins with the next [`Connected`](Self::Connected).
+    Lagging {
+        /// The member, as `--connect` names it.
+        member: String,
+        /// What is the matter and what comes next, as a sentence.
         reason: String,
     },
 }

@@ -97,6 +97,7 @@ struct Stats {
 struct StatsOfServer {
     server_state: Option<String>,
     num_alive_client_connections: Option<u64>,
+    last_processed_zxid: Option<i64>,
 }
 
 /// Reads the answer to `server_stats`: what `srvr` says.
@@ -107,6 +108,7 @@ pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
         version: version.map(short),
         mode: stats.server_state.map(short),
         connections: stats.num_alive_client_connections,
+        zxid: stats.last_processed_zxid.filter(|zxid| *zxid >= 0).map(Zxid),
     })
 }
 

@@ -2,24 +2,10 @@
 
 use std::time::Duration;
 
+use super::anchor::ListedAnchor;
 use super::expiry_clock::{Bounds, OwnExpiry};
-use super::{Connection, Expiry, ExpiryClock, ListedSession, ServerSettings, ServerView};
-use crate::znode::{SessionId, Timestamp};
-
-/// A session of our own whose last request was answered at a known time: it relates a server's clock to ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// Our session.
-    pub session: SessionId,
-    /// Its negotiated timeout.
-    pub timeout: Duration,
-    /// When it was begun to be connected, by our clock.
-    pub connecting_since: Timestamp,
-    /// When its last request was sent.
-    pub asked: Timestamp,
-    /// When that was answered.
-    pub heard: Timestamp,
-}
+use super::{Anchor, Connection, Expiry, ExpiryClock, ListedSession, ServerSettings, ServerView};
+use crate::znode::Timestamp;
 
 /// No client is silent for longer, in milliseconds: if the newest response is older, one of the clocks was set.
 const MAX_SILENCE_MS: i64 = 600_000;
@@ -51,6 +37,8 @@ pub struct ServerClock {
     calendar: Option<(Bounds, Timestamp)>,
     /// When our own connection was made, by its calendar, and when we first sent a request on it, by our clock.
     established: Option<(Timestamp, Timestamp)>,
+    /// Which of our requests it knew of when it listed our session last.
+    listed: ListedAnchor,
 }
 
 /// By how much clocks may have drifted apart between two times.
@@ -59,6 +47,11 @@ fn drift(since: Timestamp, now: Timestamp) -> i64 {
 }
 
 impl ServerClock {
+    /// Forgets what a server that starts anew changes.
+    pub fn forget(&mut self) {
+        *self = Self { listed: self.listed, ..Self::default() };
+    }
+
     /// Learns from a server's connections: nobody can have been answered later than now, so that the newest response bounds
     /// the server's clock from below. The bound becomes tight when one of the connections is ours, or with many of them.
     pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
@@ -83,11 +76,12 @@ impl ServerClock {
     }
 
     /// Sets for each session when it expires by our clock: by comparison with our own session where it is listed too, else by
-    /// this clock or by the calendar where they allow it.
-    pub fn date(&self, sessions: &mut [ListedSession], anchor: Option<Anchor>) {
+    /// this clock or by the calendar where they allow it. The server had answered by `at`.
+    pub fn date(&mut self, sessions: &mut [ListedSession], anchor: Option<Anchor>, at: Timestamp) {
         let own = anchor.and_then(|anchor| {
-            let listed = sessions.iter().find(|session| session.id == anchor.session)?;
-            Some((listed.expiry.millis(), anchor.heard.plus(anchor.timeout)))
+            let listed = sessions.iter().find(|session| session.id == anchor.session)?.expiry;
+            let counted = self.listed.take(listed, anchor, at).anchor;
+            Some((listed.millis(), counted.heard.plus(counted.timeout)))
         });
         for session in sessions {
             session.expires_at = match (own, session.expiry) {
@@ -124,7 +118,8 @@ impl ServerClock {
         let Some(last_response) = last_response else {
             // It is connected elsewhere: its server reports to this one when it was heard.
             let tick_ms = tick_ms?;
-            let heard = (anchor.asked.0.saturating_sub(MAX_LEADER_LAG_MS).saturating_sub(tick_ms), at.0);
+            let first = self.listed.take(listed, anchor, at);
+            let heard = (first.earliest(MAX_LEADER_LAG_MS.saturating_add(tick_ms)), first.at.0);
             return Some(ExpiryClock { ahead: own(heard, tick_ms).ahead(), calendar: Some((0, 0)), tick_ms: None });
         };
         let ahead = self.bounded(last_response, connections, anchor, at)?;
@@ -197,7 +192,8 @@ impl ServerView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_view::{Listing, MemberView};
+    use crate::server_view::{ExpiryBounds, Listing, MemberView};
+    use crate::znode::SessionId;
 
     #[test]
     fn our_own_connection_shows_the_calendar_of_its_server() {
@@ -250,13 +246,13 @@ mod tests {
             asked: Timestamp(999_990),
             heard: Timestamp(1_000_000),
         };
-        ServerClock::default().date(&mut sessions, Some(anchor));
+        ServerClock::default().date(&mut sessions, Some(anchor), Timestamp(1_000_020));
         assert_eq!(sessions[0].expires_at, Some(Timestamp(1_025_000)));
     }
 
     /// What a server with ticks of 200 ms says at some times of a session that expires at `expires` by its monotonic clock, which is
     /// 5 000 ms ahead of ours; its calendar is `calendar` ahead of that. Gives the bounds of that by our clock.
-    fn bounds_of(expires: i64, calendar: i64, rounds: i64) -> Option<crate::server_view::ExpiryBounds> {
+    fn bounds_of(expires: i64, calendar: i64, rounds: i64) -> Option<ExpiryBounds> {
         let date = |mono: i64| Expiry::Date { millis: (mono + calendar).div_euclid(1_000) * 1_000, utc: false };
         let mut clock = ServerClock::default();
         let mut found = None;
@@ -292,11 +288,54 @@ mod tests {
         }
     }
 
+    /// A round in which our session, and another that expires ten seconds later, are listed by a leader.
+    /// It counted our requests until `counted`. Gives when the other expires: the best guess, and the bounds.
+    fn round_of_a_cut_off_session(clock: &mut ServerClock, asked: i64, counted: i64) -> (i64, ExpiryBounds) {
+        let date = |millis: i64| Expiry::Date { millis: millis.div_euclid(1_000) * 1_000, utc: false };
+        let timeout = Duration::from_secs(30);
+        let own = (counted + 30_000).div_euclid(200) * 200 + 200;
+        let mut sessions = [session(1, date(own)), session(2, date(120_000))];
+        let (connecting_since, heard) = (Timestamp(90_000), Timestamp(asked + 6));
+        let anchor = Anchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
+        clock.date(&mut sessions, Some(anchor), Timestamp(asked + 20));
+        let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
+        let ours = clock.of_expiries((&[], &sessions), settings, Some(anchor), Timestamp(asked + 20));
+        let bounds = ours.and_then(|ours| ours.bounds(sessions[1].expiry)).expect("they are known");
+        (sessions[1].expires_at.expect("it is known").0, bounds)
+    }
+
+    #[test]
+    fn a_leader_that_never_heard_of_our_requests_may_list_our_session_as_it_began() {
+        let mut clock = ServerClock::default();
+        // It counted the beginning, and none of the requests in the nine seconds since.
+        let (_, bounds) = round_of_a_cut_off_session(&mut clock, 100_000, 91_000);
+        let truth = Timestamp(120_000);
+        assert!(bounds.earliest <= truth && truth <= bounds.latest, "{bounds:?}");
+        // The leader hears of us again.
+        let (_, bounds) = round_of_a_cut_off_session(&mut clock, 101_000, 101_000);
+        assert!(bounds.earliest <= truth && truth <= bounds.latest, "{bounds:?}");
+        assert!(bounds.latest.since(bounds.earliest) < Duration::from_secs(6), "{bounds:?}");
+    }
+
+    #[test]
+    fn what_the_leader_does_not_hear_of_us_holds_up_no_countdown() {
+        let mut clock = ServerClock::default();
+        let before = round_of_a_cut_off_session(&mut clock, 100_000, 100_000);
+        for round in 1..8 {
+            let asked = 100_000 + round * 1_013;
+            let found = round_of_a_cut_off_session(&mut clock, asked, 100_000);
+            assert_eq!(found, before, "after {round} rounds");
+        }
+        // The way to the leader is back.
+        let after = round_of_a_cut_off_session(&mut clock, 110_000, 110_000);
+        assert!((after.0 - before.0).abs() <= 1_200, "{after:?} {before:?}");
+    }
+
     #[test]
     fn without_a_session_of_ours_only_utc_can_be_translated() {
         let expiries = [Expiry::Date { millis: 5, utc: false }, Expiry::Date { millis: 5, utc: true }];
         let mut sessions = expiries.map(|expiry| session(1, expiry));
-        ServerClock::default().date(&mut sessions, None);
+        ServerClock::default().date(&mut sessions, None, Timestamp(0));
         assert_eq!(sessions.map(|session| session.expires_at), [None, Some(Timestamp(5))]);
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Connection, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals, WatchTotals,
     WatchedPath,
 };
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::{SessionId, Timestamp, Zxid};
 
 /// What a server is within its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,15 @@ pub enum AskedBy {
     None,
 }
 
+/// How far a server is with the ensemble's transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberProgress {
+    /// When it was asked, by our clock.
+    pub asked_at: Timestamp,
+    /// The last transaction that it had taken in then; `None` when it said that it has no leader.
+    pub zxid: Option<Zxid>,
+}
+
 /// What one server answered about itself. What it did not answer is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberView {
@@ -106,6 +115,10 @@ pub struct MemberView {
     /// Recordings leave it out: only a hint depends on it, and the format has no room for another field.
     #[serde(skip)]
     pub sync_settings: Option<SyncSettings>,
+    /// How far it was with the ensemble's transactions; `None` where it did not say so. Recordings
+    /// have what follows from it: that the recorder's own member lags.
+    #[serde(skip)]
+    pub progress: Option<MemberProgress>,
 }
 
 impl MemberView {

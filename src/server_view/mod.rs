@@ -8,12 +8,14 @@
 //! member say so. What came in plain text beside a session over TLS proves nothing ([`Provenance`]).
 
 pub mod admin;
+mod anchor;
 mod answers;
 mod clock;
 mod config;
 mod connection;
 mod expiry_clock;
 pub mod four_letter;
+mod lag;
 mod listing;
 mod member;
 mod monitor;
@@ -26,13 +28,15 @@ mod view;
 mod watch_event_rates;
 mod watches;
 
+pub use anchor::Anchor;
 pub use answers::{Liveness, Watchers};
-pub use clock::{Anchor, ServerClock};
+pub use clock::ServerClock;
 pub use config::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 pub use connection::Connection;
 pub use expiry_clock::{ExpiryBounds, ExpiryClock};
+pub use lag::{Lag, LagEvidence, LagWatch, Standing};
 pub use listing::{Keyed, Listing};
-pub use member::{AskedBy, MemberView, ServerMode};
+pub use member::{AskedBy, MemberProgress, MemberView, ServerMode};
 pub use monitor::{Monitor, WatchEventTotals};
 pub use provenance::{Provenance, Transport};
 pub use session::{Expiry, ListedSession};

@@ -36,6 +36,7 @@ impl ChangeSource for Sources {
         tokio::select! {
             batch = self.observer.next() => batch,
             Some(view) = viewed(self.surveyor.as_mut()) => {
+                self.observer.compare_members(&view);
                 Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
             }
         }

@@ -44,6 +44,7 @@ pub(crate) async fn connect_and_gather(
         tokio::select! {
             _ = ended(states) => {}
             () = ending.until_library_ended() => {}
+            () = transport.leave_members() => {}
         }
         drop(transport);
     });

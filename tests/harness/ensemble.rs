@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::process::{Supervised, await_end_of, class_path, java};
+use super::quorum_links::QuorumLinks;
 use super::server::{JARS, ports_free_on};
 use super::wait::eventually_blocking;
 use super::words;
@@ -28,6 +29,9 @@ pub struct Ensemble {
     lines: Vec<String>,
     /// System properties of each member's JVM, as `NAME=VALUE`.
     properties: [Vec<String>; MEMBERS],
+    /// What stands between the members, where one of them can be cut off.
+    links: Option<QuorumLinks>,
+    has_links: bool,
 }
 
 #[derive(Debug)]
@@ -57,6 +61,12 @@ impl Ensemble {
         Self::set_up(lines, Default::default())
     }
 
+    /// As `start`; any member can be cut off from the others ([`Self::cut_off`]), and believes in its
+    /// leader for so many ticks of 0.2 s then. To be called within a runtime of several threads.
+    pub fn with_links(sync_limit: u32) -> Self {
+        Self::set_up_with(&[&format!("syncLimit={sync_limit}")], Default::default(), true)
+    }
+
     /// As `start`; a member that is alone serves reads.
     pub fn with_read_only_mode() -> Self {
         Self::set_up(&[], [(); MEMBERS].map(|()| vec!["readonlymode.enabled=true".to_owned()]))
@@ -68,14 +78,21 @@ impl Ensemble {
     }
 
     fn set_up(lines: &[&str], properties: [Vec<String>; MEMBERS]) -> Self {
+        Self::set_up_with(lines, properties, false)
+    }
+
+    fn set_up_with(lines: &[&str], properties: [Vec<String>; MEMBERS], has_links: bool) -> Self {
         let members = (1..=MEMBERS).map(|number| Member {
             host: Ipv4Addr::new(127, 0, 0, u8::try_from(number).expect("there are few")),
             folder: tempfile::Builder::new().prefix("lockscope-member-").tempdir().expect("a folder").keep(),
             process: None,
         });
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
-        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines, properties };
+        let (members, ports) = (members.collect(), free_ports());
+        let mut ensemble = Self { members, ports, lines, properties, links: None, has_links };
         for _ in 0..ATTEMPTS {
+            let hosts: Vec<Ipv4Addr> = ensemble.members.iter().map(|member| member.host).collect();
+            ensemble.links = ensemble.has_links.then(|| QuorumLinks::start(&hosts, ensemble.ports.quorum));
             (0..MEMBERS).for_each(|member| ensemble.launch(member));
             if (0..MEMBERS).all(|member| ensemble.serves(member)) {
                 return ensemble;
@@ -129,6 +146,20 @@ impl Ensemble {
     /// Goes on after `pause`.
     pub fn resume(&self, member: usize) {
         self.running(member).thaw();
+    }
+
+    /// Cuts a member off from the others, which its clients still reach.
+    pub fn cut_off(&self, member: usize) {
+        self.links().cut_off(member);
+    }
+
+    /// Goes on after `cut_off`.
+    pub fn heal(&self) {
+        self.links().heal();
+    }
+
+    fn links(&self) -> &QuorumLinks {
+        self.links.as_ref().expect("the ensemble was started with links")
     }
 
     /// Waits until there is a leader, and gives its number.
@@ -196,6 +227,8 @@ impl Ensemble {
         let Ports { client, quorum, election, admin } = self.ports;
         let (data, host) = (self.members[member].folder.join("data"), self.members[member].host);
         let servers = self.members.iter().enumerate().map(|(index, Member { host, .. })| {
+            let links = self.links.as_ref().filter(|_| index != member);
+            let quorum = links.map_or(quorum, |links| links.port(member, index));
             format!("server.{}={host}:{quorum}:{election};{host}:{client}", index + 1)
         });
         let mut lines = vec![

@@ -11,6 +11,7 @@ pub mod foreign;
 pub mod picture;
 pub mod process;
 pub mod prometheus;
+pub mod quorum_links;
 pub mod raw;
 pub mod recording;
 pub mod relay;

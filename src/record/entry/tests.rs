@@ -53,6 +53,10 @@ fn change() -> impl Strategy<Value = Change> {
         1 => path().prop_map(|path| Change::Appeared { path }),
         1 => (path(), stat()).prop_map(|(path, stat)| Change::Listed { path, stat }),
         1 => Just(Change::Connection(ConnectionState::Lost { reason: "the network is down".to_owned() })),
+        1 => Just(Change::Connection(ConnectionState::Lagging {
+            member: "zk2:2181".to_owned(),
+            reason: "zk2:2181 has lost its leader".to_owned(),
+        })),
         1 => Just(Change::Synced),
     ]
 }

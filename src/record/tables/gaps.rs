@@ -84,6 +84,7 @@ impl Gaps {
             ConnectionState::Lost { reason }
             | ConnectionState::Overloaded { reason }
             | ConnectionState::Refused { reason }
+            | ConnectionState::Lagging { reason, .. }
             | ConnectionState::Connecting { reason: Some(reason), .. } => reason.clone(),
             ConnectionState::Connecting { reason: None, .. } => "there is no connection".to_owned(),
             ConnectionState::Connected { .. } => "everything is read again".to_owned(),

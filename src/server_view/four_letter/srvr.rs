@@ -1,6 +1,7 @@
 //! The answer to `srvr`.
 
-use super::whole_lines;
+use super::{hex, whole_lines};
+use crate::znode::Zxid;
 
 /// What the answer to `srvr` says; `None` for what it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Srvr {
     pub mode: Option<String>,
     /// Connections, the one that asked included.
     pub connections: Option<u64>,
+    /// The last transaction that it has taken in.
+    pub zxid: Option<Zxid>,
 }
 
 /// Reads the answer to `srvr`: lines of a name, a colon and a value.
@@ -21,6 +24,7 @@ pub fn srvr(answer: &str) -> Srvr {
         match name {
             "Zookeeper version" => found.version = Some(text()),
             "Mode" => found.mode = Some(text()),
+            "Zxid" => found.zxid = hex(value.trim()).filter(|zxid| *zxid >= 0).map(Zxid),
             "Connections" => found.connections = value.trim().parse().ok(),
             _ => {}
         }
@@ -37,6 +41,7 @@ mod tests {
         let found = srvr(include_str!("../captures/leader-srvr.txt"));
         assert_eq!(found.mode.as_deref(), Some("leader"));
         assert!(found.version.expect("a version").starts_with("3.8.0"));
-        assert_eq!(srvr(include_str!("../captures/follower-srvr.txt")).mode.as_deref(), Some("follower"));
+        let follower = srvr(include_str!("../captures/follower-srvr.txt"));
+        assert_eq!((follower.mode.as_deref(), follower.zxid), (Some("follower"), Some(Zxid(0x1_0000_0023))));
     }
 }

@@ -68,7 +68,7 @@ impl Connection<'_> {
         match self.table.connection() {
             ConnectionState::Refused { reason } => bad(reason, None),
             _ if !self.observing => bad("The connection was closed: start lockscope again.", None),
-            ConnectionState::Overloaded { reason } => bad(reason, None),
+            ConnectionState::Overloaded { reason } | ConnectionState::Lagging { reason, .. } => bad(reason, None),
             ConnectionState::Lost { reason } => bad(reason, Some("reconnecting".to_owned())),
             ConnectionState::Connecting { attempt, reason: Some(reason), next_try } => {
                 let wait = next_try.filter(|at| *at > self.clock).map(|at| at.since(self.clock));

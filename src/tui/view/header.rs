@@ -32,6 +32,10 @@ const SHORT_CONTEXT: usize = 10;
 const LONG_CONTEXT: usize = 24;
 /// Columns of a recording's name at the least.
 const MIN_NAME: usize = 12;
+/// Columns of the name of a member that lags, at the least and at the most.
+const MEMBER: (usize, usize) = (10, 32);
+/// Columns of what is said of such a member, from the form that says most to the one that says least.
+const LAGGING: [usize; 3] = [49, 30, 17];
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
@@ -46,11 +50,14 @@ struct Form {
     clock: bool,
     /// Columns of the ensemble's name at the least.
     connect: usize,
+    /// Columns of what is said of a member that lags.
+    lagging: usize,
 }
 
 impl Form {
-    const BARE: Self = Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT };
-    const LEAST: Self = Self { past: false, clock: false, connect: 0, ..Self::BARE };
+    const BARE: Self =
+        Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT, lagging: LAGGING[0] };
+    const LEAST: Self = Self { past: false, clock: false, connect: 0, lagging: LAGGING[2], ..Self::BARE };
 
     /// From the one that says most to the one that says least. What is said of the connection, and whether the console may write, never
     /// gives way; the own session says least.
@@ -59,8 +66,17 @@ impl Form {
         let wide = [Self { session: LONG_SESSION, ..roomy }, Self { session: SESSION, ..roomy }, roomy];
         // How far back the past reaches says more than the session.
         let narrow = (columns >= WITH_SESSION && !has_past).then_some(Self { session: SESSION, ..Self::BARE });
-        let least =
-            [Self::BARE, Self { past: false, ..Self::BARE }, Self { connect: MIN_CONNECT, ..Self::LEAST }, Self::LEAST];
+        let without_clock = Self { past: false, clock: false, ..Self::BARE };
+        let nameless = Self { connect: 0, ..without_clock };
+        let least = [
+            Self::BARE,
+            Self { past: false, ..Self::BARE },
+            without_clock,
+            Self { lagging: LAGGING[1], ..without_clock },
+            nameless,
+            Self { lagging: LAGGING[1], ..nameless },
+            Self::LEAST,
+        ];
         wide.into_iter().filter(move |_| columns >= ROOMY).chain(narrow).chain(least)
     }
 }
@@ -116,7 +132,7 @@ impl Parts {
         Self {
             form,
             context: context(view, form.roomy),
-            state: state(view, form.roomy),
+            state: state(view, form),
             own,
             mode: match app.settings().write {
                 true => ("may write", theme.wait),
@@ -156,12 +172,13 @@ impl Parts {
 }
 
 /// The way to the ensemble.
-fn state(view: View<'_>, roomy: bool) -> (String, Style) {
+fn state(view: View<'_>, form: Form) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
     match app.link() {
-        _ if app.is_live() => live(view, roomy),
+        _ if app.is_live() => live(view, form.roomy),
         ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
+        ConnectionState::Lagging { member, .. } => (lagging(view, member, form.lagging), theme.bad),
         ConnectionState::Overloaded { .. } => (format!("{} too many events", signs.bad), theme.bad),
         ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
         ConnectionState::Connecting { reason: None, .. } if app.is_observing() => {
@@ -170,6 +187,18 @@ fn state(view: View<'_>, roomy: bool) -> (String, Style) {
         ConnectionState::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
     }
+}
+
+/// That the member lags which answers, in so many columns.
+fn lagging(view: View<'_>, member: &str, columns: usize) -> String {
+    let bad = view.theme.signs.bad;
+    for begin in ["live, but ", ""] {
+        let room = columns.saturating_sub(width(bad) + " ".len() + begin.len() + " lags".len());
+        if room >= MEMBER.0 {
+            return format!("{bad} {begin}{} lags", view.fit(&escaped(member), room.min(MEMBER.1), Keep::Start));
+        }
+    }
+    format!("{bad} lags")
 }
 
 /// The context in force, and that people depend on the ensemble: in words, for those who see no colours. Empty where neither is known.

@@ -122,6 +122,10 @@ fn link(change: ConnectionState) -> Event {
     at(second(4), vec![Change::Connection(change)])
 }
 
+/// What the observer says of a member that lags, where there is no other one.
+const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
+                    kept until it has caught up; name other members in --connect to go on with one of them";
+
 /// More events than can be taken in, and two samples of two locks.
 fn overloaded(size: (u16, u16)) -> App {
     let mut app = live(size);
@@ -194,6 +198,13 @@ fn trouble_with_the_connection_looks() {
         let mut app = app(size);
         let reason = Some("connection refused by zk1:2181; are the servers running?".to_owned());
         app.update(link(ConnectionState::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
+        app
+    });
+    show("lagging", |size| {
+        let mut app = live(size);
+        app.update(at(second(3), vec![Change::Heard { at: second(2) }]), second(3));
+        let (member, reason) = ("zk2.example.org:2181".to_owned(), LAGS.to_owned());
+        app.update(link(ConnectionState::Lagging { member, reason }), second(4));
         app
     });
     show("too-many-events", overloaded);

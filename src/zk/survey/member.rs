@@ -12,8 +12,8 @@ use super::own_session::OwnSession;
 use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
-    Anchor, AskedBy, ExpiryClock, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, SessionTiming,
-    Transport, WatchedPath,
+    Anchor, AskedBy, ExpiryClock, Keyed, Listing, Load, MemberProgress, MemberView, Provenance, ServerClock,
+    ServerMode, SessionTiming, Transport, WatchedPath,
 };
 use crate::time::now;
 use crate::zk::admin::AdminTls;
@@ -100,20 +100,21 @@ impl Member {
                     self.clock.place(connections, answered_at);
                 }
                 if let Some((sessions, _)) = &mut answers.sessions {
-                    self.clock.date(sessions, anchor);
+                    self.clock.date(sessions, anchor, answered_at);
                 }
                 let expiry_clock = self.expiry_clock(&answers, anchor, answered_at);
                 self.take(answers, asked_at, watchers);
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
             }
-            Err(problem) => {
+            Err(RoundFailure { sentence, leaderless, .. }) => {
                 self.wait = self.clients.failed();
-                self.clock = ServerClock::default();
+                self.clock.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {
-                    error: Some(problem),
+                    error: Some(sentence),
+                    progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
                     answered_at,
                     timing: SessionTiming { clock: None, settings },
                     ..unasked
@@ -139,6 +140,9 @@ impl Member {
         view.provenance = Provenance::of(answers.transport, self.session);
         view.mode = answers.server.mode.as_deref().and_then(ServerMode::named);
         view.version = answers.server.version;
+        let zxid = answers.server.zxid.filter(|_| view.mode != Some(ServerMode::ReadOnly));
+        let says = zxid.is_some() || view.mode == Some(ServerMode::ReadOnly);
+        view.progress = says.then_some(MemberProgress { asked_at: at, zxid });
         view.connections = listing(answers.connections, at);
         view.sessions = listing(answers.sessions, at);
         if let Some(TimedAnswer { found, took, problem }) = answers.figures {
@@ -162,9 +166,9 @@ impl Member {
         view.error = answers.problem.or_else(|| self.problems.iter().flatten().next().cloned());
     }
 
-    async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
+    async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
         match self.options.by {
-            ViewBy::FourLetter | ViewBy::Off => self.four_letter(wanted, load).await.map_err(|fault| fault.sentence),
+            ViewBy::FourLetter | ViewBy::Off => self.four_letter(wanted, load).await,
             ViewBy::Http => self.http(wanted, load).await,
             ViewBy::Auto => {
                 if self.answered_by == AskedBy::Http
@@ -178,17 +182,21 @@ impl Member {
     }
 
     /// By four-letter words; where they don't say everything, by AdminServer; where that doesn't answer, says that too.
-    async fn four_letter_else_http(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
+    async fn four_letter_else_http(
+        &mut self,
+        wanted: WantedAnswers,
+        load: &mut Load,
+    ) -> Result<RoundAnswers, RoundFailure> {
         let mut words = self.four_letter(wanted, load).await;
         if words.as_mut().is_ok_and(|answers| answers.problems().next().is_none()) {
-            return words.map_err(|fault| fault.sentence);
+            return words;
         }
         let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < ADMIN_SERVER_RETRY_INTERVAL);
         let http = match tried {
             Some((_, error)) => error.clone(),
             None => match self.http(wanted, load).await {
                 Ok(answers) => return Ok(answers),
-                Err(error) => error,
+                Err(failure) => failure.sentence,
             },
         };
         if tried.is_none() {
@@ -201,38 +209,38 @@ impl Member {
                     .for_each(|problem| *problem = format!("{problem}; AdminServer does not answer either: {http}"));
                 Ok(answers)
             }
-            Err(FourLetterFailure { sentence, away: true }) => Err(sentence),
-            Err(FourLetterFailure { sentence, away: false }) => {
-                Err(format!("{sentence}; AdminServer does not answer either: {http}"))
+            Err(failure) if failure.away => Err(failure),
+            Err(RoundFailure { sentence, .. }) => {
+                Err(RoundFailure::here(format!("{sentence}; AdminServer does not answer either: {http}")))
             }
         }
     }
 
-    async fn four_letter(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, FourLetterFailure> {
+    async fn four_letter(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
         let Some(address) = &self.address.four_letter else {
-            return Err(FourLetterFailure::here(self.address.why_no_four_letter()));
+            return Err(RoundFailure::here(self.address.why_no_four_letter()));
         };
         // Only the servers of a connect string that was given the files are spoken to over TLS.
         let tls = match self.options.connection.tls.as_ref().filter(|_| self.address.tls) {
-            Some(files) => {
-                Some(tls::connector(files).await.map_err(|error| FourLetterFailure::here(error.to_string()))?)
-            }
+            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
             None => None,
         };
         let answers =
             by_four_letter(tls.as_ref(), (address, self.address.named_by), self.options.limits, wanted, load).await;
         answers.map_err(|error| {
-            let away =
-                matches!(error, AskError::Refused { .. } | AskError::Silent { .. } | AskError::NotServing { .. });
-            FourLetterFailure { sentence: error.to_string(), away }
+            let leaderless = matches!(error, AskError::NotServing { .. });
+            let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
+            RoundFailure { sentence: error.to_string(), away, leaderless }
         })
     }
 
-    async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
-        let Some(host) = &self.address.admin_host else { return Err(self.address.why_no_http()) };
+    async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+        let Some(host) = &self.address.admin_host else {
+            return Err(RoundFailure::here(self.address.why_no_http()));
+        };
         let files = self.options.connection.tls.as_ref().filter(|_| self.options.admin.is_secure());
         let connector = match files {
-            Some(files) => Some(tls::connector(files).await.map_err(|error| error.to_string())?),
+            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
             None => None,
         };
         let has_certificate = files.is_some_and(|files| files.cert.is_some());
@@ -240,21 +248,23 @@ impl Member {
         let at = (&self.options.admin, tls.as_ref());
         by_http(at, (host, self.address.named_by), self.options.limits, wanted, load)
             .await
-            .map_err(|error| error.to_string())
+            .map_err(|error| RoundFailure::here(error.to_string()))
     }
 }
 
-/// Why four-letter words brought nothing.
+/// Why a round of questions brought nothing.
 #[derive(Debug)]
-struct FourLetterFailure {
+struct RoundFailure {
     sentence: String,
     /// Whether the server itself is away or busy, and not only its words.
     away: bool,
+    /// Whether it said that it serves no clients, for want of a leader.
+    leaderless: bool,
 }
 
-impl FourLetterFailure {
+impl RoundFailure {
     fn here(sentence: String) -> Self {
-        Self { sentence, away: false }
+        Self { sentence, away: false, leaderless: false }
     }
 }
 

@@ -31,7 +31,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
@@ -64,12 +64,16 @@ struct TransportShared {
     meter: FlowMeter,
     state: Mutex<TransportState>,
     report: watch::Sender<TransportReport>,
+    /// That somebody wants another member ([`TransportStatus::want_another_member`]).
+    leave: Arc<Notify>,
 }
 
 /// What is remembered from connection to connection.
 #[derive(Debug)]
 struct TransportState {
     round: Round,
+    /// The member that gave the last connection, by its place in the connect string.
+    serving: Option<usize>,
     /// The session that the servers gave, and the password to it, which the library does not know.
     session: Option<(i64, Vec<u8>)>,
     /// The clients that have had a session here.
@@ -82,7 +86,8 @@ impl Transport {
         let secret = Secret::of_this_process().await?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state = TransportState { round: Round::new(dialer.members().len()), session: None, clients: Vec::new() };
+        let round = Round::new(dialer.members().len());
+        let state = TransportState { round, serving: None, session: None, clients: Vec::new() };
         let shared = Arc::new(TransportShared {
             dialer,
             secret,
@@ -90,6 +95,7 @@ impl Transport {
             meter: FlowMeter::default(),
             state: Mutex::new(state),
             report: watch::Sender::new(TransportReport::default()),
+            leave: Arc::default(),
         });
         let (flow, seen) = watch::channel(flow);
         let end = CancellationToken::new();
@@ -140,7 +146,23 @@ impl Transport {
 
     /// What it knows about the servers.
     pub(crate) fn status(&self) -> TransportStatus {
-        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard())
+        let has_others = self.shared.dialer.members().len() > 1;
+        let leave = Arc::clone(&self.shared.leave);
+        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), leave, has_others)
+    }
+
+    /// Cuts the connection as often as another member is wanted. The client's next one tries all other
+    /// members before this one.
+    pub(super) async fn leave_members(&self) {
+        loop {
+            self.shared.leave.notified().await;
+            let mut state = self.shared.state();
+            let serving = state.serving;
+            state.round.begin(serving);
+            drop(state);
+            self.change(|flow| flow.cut = true);
+            self.change(|flow| flow.cut = false);
+        }
     }
 }
 

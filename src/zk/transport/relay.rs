@@ -47,6 +47,7 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
         return;
     }
     let Some(member) = find_member(&asked, shared).await else { return };
+    shared.serves(member.index);
     // Small frames shall not wait for each other.
     let _ = client.set_nodelay(true);
     let (mut from_client, to_client) = client.into_split();
@@ -131,6 +132,13 @@ impl TransportShared {
             report.library_ended |= failed;
             report.rounds += u64::from(over);
         });
+    }
+
+    /// A member has given a connection.
+    fn serves(&self, index: usize) {
+        self.state().serving = Some(index);
+        let member = self.dialer.members()[index].address();
+        self.report.send_modify(|report| report.member = Some(member));
     }
 
     /// A request was answered: the connection is good.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::flow::LastHeard;
 use crate::zk::fault::Unreachable;
@@ -19,6 +19,8 @@ pub(crate) struct TransportReport {
     pub(super) broken: Option<String>,
     /// Whether the library's own task has ended without a word.
     pub(super) library_ended: bool,
+    /// The member that gave the last connection, as the connect string names it.
+    pub(super) member: Option<String>,
 }
 
 /// A view of a transport's report.
@@ -26,11 +28,33 @@ pub(crate) struct TransportReport {
 pub(crate) struct TransportStatus {
     report: watch::Receiver<TransportReport>,
     heard: Arc<LastHeard>,
+    leave: Arc<Notify>,
+    has_others: bool,
 }
 
 impl TransportStatus {
-    pub(super) fn new(report: watch::Receiver<TransportReport>, heard: Arc<LastHeard>) -> Self {
-        Self { report, heard }
+    pub(super) fn new(
+        report: watch::Receiver<TransportReport>,
+        heard: Arc<LastHeard>,
+        leave: Arc<Notify>,
+        has_others: bool,
+    ) -> Self {
+        Self { report, heard, leave, has_others }
+    }
+
+    /// The member that gave the last connection, as the connect string names it.
+    pub(crate) fn member(&self) -> Option<String> {
+        self.report.borrow().member.clone()
+    }
+
+    /// Whether the connect string names more than one member.
+    pub(crate) fn has_other_members(&self) -> bool {
+        self.has_others
+    }
+
+    /// Ends the connection soon, so that the client makes another one: to any other member, if one takes it.
+    pub(crate) fn want_another_member(&self) {
+        self.leave.notify_one();
     }
 
     /// How long ago a byte from a server last passed, answers to heartbeats included; `None` when none has.
