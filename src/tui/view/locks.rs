@@ -19,7 +19,8 @@ use crate::tui::app::{LockColumn, Locks};
 use crate::tui::columns::Placed;
 use crate::tui::widget::table::Cell;
 
-/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder.
+/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder. Where fewer do, only that it is
+/// assumed is said: the name of somebody who may not hold at all would say more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
 
@@ -115,11 +116,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
-                let room =
-                    width.checked_sub(ASSUMED.len()).filter(|room| lock.is_assumed() && *room >= MIN_ASSUMED_HOLDER);
-                let text = room
-                    .map_or_else(|| who(view, &client, width), |room| format!("{}{ASSUMED}", who(view, &client, room)));
-                Cell::new(text, style)
+                if !lock.is_assumed() {
+                    return Cell::new(who(view, &client, width), style);
+                }
+                match width.checked_sub(ASSUMED.len()).filter(|room| *room >= MIN_ASSUMED_HOLDER) {
+                    Some(room) => Cell::new(format!("{}{ASSUMED}", who(view, &client, room)), style),
+                    None => Cell::new(format!("{} assumed", signs.holds), view.data(theme.wait)),
+                }
             }
         },
         LockColumn::Data => {
