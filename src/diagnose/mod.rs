@@ -33,6 +33,7 @@ mod round_memory;
 #[cfg(test)]
 mod sentences;
 mod session_locks;
+mod standstill;
 mod suspicion;
 #[cfg(test)]
 mod testing;
@@ -41,13 +42,14 @@ mod unaware;
 mod unwatched;
 mod waits;
 
-pub use code::Code;
+pub use code::{Code, MAX_TITLE_WIDTH};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};
 pub use pace::rest_between_looks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
+pub use standstill::Standstill;
 pub use thresholds::Thresholds;
 pub use unaware::Unaware;
 pub use waits::{Blocker, Cycle, Wait, Waits};

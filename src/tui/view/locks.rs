@@ -8,13 +8,14 @@
 use ratatui::style::Style;
 
 use super::View;
+use super::finding::in_a_word;
 use super::list::{ListTitle, ListView};
-use super::who::{client_style, countdown_of, who};
-use crate::diagnose::{Code, Severity};
+use super::who::{client_style, who};
+use crate::diagnose::Severity;
 use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
 use crate::text::human::{bounded, count, count_within, duration, plural, rate};
-use crate::text::{Keep, fit_bytes, width as columns_of};
+use crate::text::{Keep, fit_bytes};
 use crate::tui::app::{LockColumn, Locks};
 use crate::tui::columns::Placed;
 use crate::tui::widget::table::Cell;
@@ -171,17 +172,7 @@ pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
-    let name = match (worst.code, lock.row(0)) {
-        (Code::ExpiringHolder | Code::SilentHolder, Some(row)) => {
-            let facts = world.table_at(view.app.now()).facts(lock, &row);
-            let room = width.saturating_sub(2);
-            countdown_of(view, row.contender.session(), &facts, room).unwrap_or_else(|| worst.code.to_string())
-        }
-        _ => worst.code.to_string(),
-    };
-    // The sign stands before the row too.
-    let signed = format!("{} {name}", theme.signs.severity(worst.severity));
-    let text = if columns_of(&signed) <= width { signed } else { name };
+    let text = in_a_word(view, lock, worst, width);
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 

@@ -13,6 +13,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
+use super::finding::in_a_word;
 use super::list::{ListTitle, ListView};
 use super::who::{life, lifetime, who_is};
 use crate::queue::LockId;
@@ -147,9 +148,12 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             let count = format!("  {} {}", count(waiting), if waiting == 1 { "waits" } else { "wait" });
             let lock = path(view, row.lock, room.saturating_sub(30).max(12));
             let mut parts = plain(format!("{lock}{count}"));
-            let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
-            parts.extend(finding.map(|finding| {
-                (format!("  {} {}", signs.severity(finding.severity), finding.code), theme.severity(finding.severity))
+            let worst = row.lock.and_then(|lock| {
+                Some((view.app.world().table().lock(lock)?, view.app.world().diagnosis().worst(lock)?))
+            });
+            parts.extend(worst.map(|(lock, finding)| {
+                let left = room.saturating_sub(parts_width(&parts) + 2);
+                (format!("  {}", in_a_word(view, lock, finding, left)), theme.severity(finding.severity))
             }));
             parts
         }
@@ -161,6 +165,10 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
         WaitKind::More(number) => vec![(format!("and {} more", count(number)), theme.dim)],
         WaitKind::Cut => vec![("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim)],
     }
+}
+
+fn parts_width(parts: &[(String, Style)]) -> usize {
+    parts.iter().map(|(text, _)| width(text)).sum()
 }
 
 fn short(view: View<'_>, session: SessionId) -> String {
