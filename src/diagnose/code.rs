@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Traits {
     /// Its name in JSON and on the screen. An interface: it stays.
     pub id: &'static str,
+    /// What stands on the screen where there is no room for its name, in at most [`MAX_TITLE_WIDTH`] columns.
+    pub title: &'static str,
     pub evidence: Evidence,
     pub explains: Explains,
     pub found_after: FoundAfter,
@@ -88,6 +90,7 @@ codes! {
     /// Sessions that wait for each other in a cycle, across locks.
     Deadlock {
         id: "deadlock",
+        title: "deadlock",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
         found_after: FoundAfter::Lasted,
@@ -96,6 +99,7 @@ codes! {
     /// A node whose session no longer exists.
     Ghost {
         id: "ghost",
+        title: "ghost",
         evidence: Evidence::Servers,
         explains: Explains::Cause,
         found_after: FoundAfter::GhostTime,
@@ -104,6 +108,7 @@ codes! {
     /// A node that was deleted is there again: the member that is read shows what the others have not.
     MemberDisagrees {
         id: "member-disagrees",
+        title: "stale member",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
         found_after: FoundAfter::GhostTime,
@@ -112,6 +117,7 @@ codes! {
     /// Two nodes of one attempt: the first was made by a create whose reply was lost.
     Orphan {
         id: "orphan",
+        title: "orphan",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
         found_after: FoundAfter::TwoLooks,
@@ -120,6 +126,7 @@ codes! {
     /// A waiter whose session queues a second time and does not watch for the first.
     OrphanSuspected {
         id: "orphan-suspected",
+        title: "orphan?",
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::Settled,
@@ -128,6 +135,7 @@ codes! {
     /// A session waits for a lock that it holds itself.
     SelfBlocked {
         id: "self-blocked",
+        title: "self-blocked",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
         found_after: FoundAfter::Lasted,
@@ -136,6 +144,7 @@ codes! {
     /// A waiter that watches nothing.
     LostWakeUp {
         id: "lost-wake-up",
+        title: "lost-wake-up",
         evidence: Evidence::Servers,
         explains: Explains::Cause,
         found_after: FoundAfter::Settled,
@@ -144,6 +153,7 @@ codes! {
     /// A holder whose client is gone: it goes when its session expires.
     ExpiringHolder {
         id: "expiring-holder",
+        title: "expiring",
         evidence: Evidence::Servers,
         explains: Explains::Cause,
         found_after: FoundAfter::TwoLooks,
@@ -152,6 +162,7 @@ codes! {
     /// A holder whose client is connected and misses its heartbeats.
     SilentHolder {
         id: "silent-holder",
+        title: "silent",
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
@@ -160,6 +171,7 @@ codes! {
     /// A holder that sends heartbeats and nothing else.
     IdleHolder {
         id: "idle-holder",
+        title: "idle-holder",
         evidence: Evidence::Servers,
         explains: Explains::Cause,
         found_after: FoundAfter::StuckTime,
@@ -168,6 +180,7 @@ codes! {
     /// A lock that was not handed on for long, though others wait.
     Stuck {
         id: "stuck",
+        title: "stuck",
         evidence: Evidence::Znodes,
         explains: Explains::Symptom,
         found_after: FoundAfter::StuckTimeAtMost,
@@ -176,6 +189,7 @@ codes! {
     /// A lease that was not returned for long, though others wait.
     StuckLease {
         id: "stuck-lease",
+        title: "stuck-lease",
         evidence: Evidence::Znodes,
         explains: Explains::Symptom,
         found_after: FoundAfter::StuckTimeAtMost,
@@ -184,6 +198,7 @@ codes! {
     /// The numbers of the queue run out.
     SequenceOverflow {
         id: "sequence-overflow",
+        title: "overflow",
         evidence: Evidence::Znodes,
         explains: Explains::Beside,
         found_after: FoundAfter::FirstLook,
@@ -192,6 +207,7 @@ codes! {
     /// A contender that goes with no session.
     PersistentContender {
         id: "persistent-contender",
+        title: "persistent",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
         found_after: FoundAfter::FirstLook,
@@ -200,6 +216,7 @@ codes! {
     /// Nodes of another recipe in the lock parent.
     ForeignChild {
         id: "foreign-child",
+        title: "foreign node",
         evidence: Evidence::Znodes,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
@@ -208,6 +225,7 @@ codes! {
     /// A node of a session that ends, while a newer session of the same host goes on.
     AdoptedNode {
         id: "adopted-node",
+        title: "adopted-node",
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
@@ -216,6 +234,7 @@ codes! {
     /// The holder before this one lost the lock to the end of its session.
     HeadChangedByExpiry {
         id: "head-changed-by-expiry",
+        title: "expired head",
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::FirstLook,
@@ -224,6 +243,7 @@ codes! {
     /// Watches on nodes that are gone and never come back.
     LeakedWatch {
         id: "leaked-watch",
+        title: "leaked-watch",
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::Settled,
@@ -232,6 +252,7 @@ codes! {
     /// A lock parent that nobody uses.
     EmptyParent {
         id: "empty-parent",
+        title: "empty-parent",
         evidence: Evidence::Znodes,
         explains: Explains::Beside,
         found_after: FoundAfter::EmptyTime,
@@ -239,10 +260,18 @@ codes! {
     }
 }
 
+/// Columns that a title takes at the most. No column for findings is narrower.
+pub const MAX_TITLE_WIDTH: usize = 12;
+
 impl Code {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         self.traits().id
+    }
+
+    /// The name where there is no room for [`id`](Self::id): it says the same, and fits into [`MAX_TITLE_WIDTH`] columns.
+    pub fn title(self) -> &'static str {
+        self.traits().title
     }
 }
 
@@ -260,6 +289,15 @@ mod tests {
     fn names_in_json_are_those_of_the_codes() {
         for code in Code::ALL {
             assert_eq!(serde_json::to_value(code).expect("a name"), code.id());
+        }
+    }
+
+    #[test]
+    fn no_title_is_longer_than_the_narrowest_column_and_none_stands_for_two() {
+        for code in Code::ALL {
+            assert!((1..=MAX_TITLE_WIDTH).contains(&code.title().len()), "{code}: {}", code.title());
+            let same = Code::ALL.into_iter().filter(|other| other.title() == code.title());
+            assert_eq!(same.count(), 1, "{}", code.title());
         }
     }
 }

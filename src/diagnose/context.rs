@@ -81,12 +81,9 @@ impl<'a> LockContext<'a> {
         self.table_at.now()
     }
 
-    /// How many wait for this lock: who watches a single node waits for it.
+    /// How many wait for this lock.
     pub fn waiting(&self) -> usize {
-        match self.lock.kind() {
-            LockKind::SingleNode => self.table_at.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
-            _ => self.lock.waiting(),
-        }
+        self.table_at.waiting(self.lock)
     }
 
     /// Whether somebody waits who will not be granted the lock by itself, given that this contender never lets go. A registry's members
@@ -116,11 +113,6 @@ impl<'a> LockContext<'a> {
         let first =
             self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == ContenderState::Waits)?;
         Some(self.now().since(first.contender.contends_since(self.table_at.table().clock_ahead_ms())))
-    }
-
-    /// How long somebody has held at the least; zero for who does not hold.
-    pub fn held_at_least(&self, row: &ContenderRow<'_>) -> Duration {
-        held_at_least(self.table_at, row.contender)
     }
 }
 

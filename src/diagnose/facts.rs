@@ -131,7 +131,7 @@ impl<'a> TableAt<'a> {
     }
 
     /// Who a contender is, in a sentence; of who has no session and no name, how its node is called.
-    pub(super) fn who(&self, contender: &Contender) -> String {
+    pub fn who(&self, contender: &Contender) -> String {
         let client = self.identity(contender);
         let nobody = ClientIdentity { unread: client.unread, ..ClientIdentity::default() };
         if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }

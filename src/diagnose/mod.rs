@@ -33,6 +33,7 @@ mod round_memory;
 #[cfg(test)]
 mod sentences;
 mod session_locks;
+mod standstill;
 mod suspicion;
 #[cfg(test)]
 mod testing;
@@ -41,7 +42,7 @@ mod unaware;
 mod unwatched;
 mod waits;
 
-pub use code::Code;
+pub use code::{Code, MAX_TITLE_WIDTH};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use election::is_likely as is_likely_election;
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
@@ -49,6 +50,7 @@ pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};
 pub use pace::rest_between_looks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
+pub use standstill::Standstill;
 pub use thresholds::Thresholds;
 pub use unaware::Unaware;
 pub use waits::{Blocker, Cycle, Wait, Waits};

@@ -28,12 +28,14 @@ pub(super) struct Suspicion {
     pub proved: bool,
     /// When its client was last heard of, where only the word of a client that is awake counts.
     pub heard: Option<Timestamp>,
+    /// Whether it only lets a finding stand on that stands already: what is seen would not be enough to raise it.
+    pub keeps: bool,
 }
 
 impl Suspicion {
     /// What was gathered at that time, and must be seen in two views so far apart.
     pub fn new(finding: Finding, gathered: Timestamp, lasts: Duration) -> Self {
-        Self { finding, state: 0, gathered, lasts, proved: false, heard: None }
+        Self { finding, state: 0, gathered, lasts, proved: false, heard: None, keeps: false }
     }
 
     /// What one look proves.
@@ -64,6 +66,11 @@ impl Suspicion {
             self.finding.summary.push_str(IN_PLAIN_TEXT);
         }
         self
+    }
+
+    /// The same when what is seen lets the finding stand on, and is not enough to raise it.
+    pub fn keeping(self) -> Self {
+        Self { keeps: true, ..self }
     }
 
     fn key(&self) -> SuspicionKey {
@@ -135,6 +142,9 @@ impl SuspicionHistory {
     /// what was gathered counts as a second view only when all of it is newer than the first look.
     pub fn judge(&mut self, suspicion: Suspicion, now: Timestamp) -> Option<StandingFinding> {
         let round = self.round;
+        if suspicion.keeps && self.seen.get(&suspicion.key()).is_none_or(|seen| seen.raised.is_none()) {
+            return None;
+        }
         let fresh = SuspicionAge { first: now, last: suspicion.gathered, round, raised: None, shown: None };
         let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
         seen.round = round;

@@ -30,6 +30,8 @@ pub struct Client {
     pub address: String,
     pub established: Timestamp,
     pub cxid: i64,
+    /// What it asked last, as the server abbreviates it.
+    pub operation: &'static str,
     pub heard: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
     /// Whether it watches what its nodes wait for.
@@ -109,6 +111,7 @@ impl DiagnosisFixture {
                 address: format!("10.0.0.{}:4000", session % 250),
                 established: Timestamp(self.now.0 - 3_600_000),
                 cxid: 1,
+                operation: "PING",
                 heard: None,
                 expires_at: None,
                 sound: true,
@@ -133,7 +136,19 @@ impl DiagnosisFixture {
         self.create_at(&format!("{prefix}{number:010}"), session)
     }
 
+    /// The same; the client calls itself by a name in its node's data.
+    pub fn create_named(&mut self, prefix: &str, session: i64, name: &str) -> ZnodePath {
+        self.client(session);
+        let number = self.counter;
+        self.counter += 1;
+        self.create_with(&format!("{prefix}{number:010}"), session, name.as_bytes())
+    }
+
     pub fn create_at(&mut self, at: &str, session: i64) -> ZnodePath {
+        self.create_with(at, session, b"")
+    }
+
+    pub fn create_with(&mut self, at: &str, session: i64, data: &[u8]) -> ZnodePath {
         self.zxid += 1;
         let at = path(at);
         let stat = self.stat(session);
@@ -144,7 +159,7 @@ impl DiagnosisFixture {
         let change = if Classifier::is_hint(&at) {
             Change::Appeared { path: at.clone() }
         } else {
-            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } }
+            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(data) } }
         };
         self.nodes.insert(at.clone(), change.clone());
         self.apply(change);
@@ -316,7 +331,7 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
         client: client.address.clone(),
         timeout_ms: Some(30_000),
         established: Some(client.established),
-        last_operation: None,
+        last_operation: Some(client.operation.to_owned()),
         last_cxid: Some(client.cxid),
         last_zxid: None,
         last_response: None,
@@ -342,7 +357,7 @@ pub type Example = (Code, DiagnosisFixture);
 /// Clients that work: they ask something each second.
 pub fn work(world: &mut DiagnosisFixture, seconds: u32) {
     for _ in 0..seconds {
-        world.clients.iter_mut().for_each(|client| client.cxid += 1);
+        world.clients.iter_mut().for_each(|client| (client.cxid, client.operation) = (client.cxid + 1, "GETD"));
         world.pass(1);
     }
 }

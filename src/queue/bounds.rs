@@ -28,7 +28,7 @@ use super::hold::{Hold, HoldBounds, LastHandover, TransactionTimes};
 use super::parent::Listing;
 use super::{Contender, LockId, LockQueue, LockTable};
 use crate::recipe::{LockKind, Recipe};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{Sequence, Timestamp, ZnodePath};
 
 /// After these times, by the servers' clock, nothing of a lock was deleted before it was read; `None` where that is not proven.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,17 @@ impl LockTable {
         let at_least = proven.max(watched);
         let at_most = self.clock.server_at_most(now).since(created).max(at_least);
         Some(HoldBounds { at_least, at_most })
+    }
+
+    /// How long a holder had held when it was first seen; `None` for one that was seen to acquire, and where nobody can have held
+    /// before it. How the holder before it ended is not in the tree.
+    pub fn held_before_seen(&self, lock: &LockQueue, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
+        let found = contender.found_holding().filter(|_| !contender.returned)?;
+        let listing = self.parents.get(lock.path()).and_then(|parent| parent.listing);
+        let is_first = contender.sequence == Some(Sequence(0)) || listing.is_some_and(|listing| !listing.any_deleted);
+        let HoldBounds { at_least, at_most } = self.hold_bounds(contender, now).filter(|_| !is_first)?;
+        let watched = now.since(found.at);
+        Some(HoldBounds { at_least: at_least.saturating_sub(watched), at_most: at_most.saturating_sub(watched) })
     }
 
     /// Since when, by the servers' clock, it is proven that nobody was given this lock and no holder of it gave it back; `None` while nobody

@@ -1,5 +1,7 @@
 //! Which contender waits behind which, and what follows from that: who holds, and what a departure costs in watch events.
 
+use std::ops::Range;
+
 use super::order::{OrderKey, RankedKeys, run};
 use super::{Contender, LockQueue, WatchEvents};
 use crate::recipe::{LockKind, Recipe, RequestMode, WaitRule};
@@ -31,6 +33,32 @@ impl LockQueue {
             WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
             WaitRule::NearestWriter => self.nearest_writer(position, key),
         }
+    }
+
+    /// The names of the nodes that must go before it is the turn of the contender at this position, as far as it stands behind them
+    /// directly: at most `most` of them. Who asks to write [stands behind](Self::waits_for) the last reader, and needs all those who
+    /// read beside it to go.
+    pub fn blockers(&self, position: usize, most: usize) -> Vec<&str> {
+        if position < self.holding() || self.kind() != LockKind::ReadWrite {
+            return self.waits_for(position, most);
+        }
+        match self.readers_awaited_by_writer(position) {
+            readers if readers.is_empty() => self.waits_for(position, most),
+            readers => readers.take(most).filter_map(|at| self.contender_at(at)).map(|reader| &*reader.node).collect(),
+        }
+    }
+
+    /// The positions of the readers right before a writer, which it needs to go; none where it waits for a writer.
+    fn readers_awaited_by_writer(&self, position: usize) -> Range<usize> {
+        let none = position..position;
+        let Some(key) = self.order().get(position).filter(|key| !self.is_reader(*key)) else { return none };
+        // It waits for the write that these read under.
+        if position <= self.readers_under_own_write() + 1 && self.readers_under_own_write() > 0 {
+            return none;
+        }
+        let rank = self.readers().rank(key);
+        let readers = run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
+        position - readers..position
     }
 
     /// The position of the last writer before a reader.

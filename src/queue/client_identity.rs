@@ -127,10 +127,15 @@ impl ClientIdentity {
         shown
     }
 
+    /// The name, unless it is a machine's address, which all clients there may share.
+    pub(super) fn name_of_one_client(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| name.parse::<std::net::IpAddr>().is_err())
+    }
+
     /// The name, unless the address tells more: Curator writes its machine's address into its nodes, which all its clients there share.
     pub fn telling_name(&self) -> Option<&str> {
         let name = self.name.as_deref()?;
-        let is_address = name.parse::<std::net::IpAddr>().is_ok() || self.address.as_deref() == Some(name);
+        let is_address = self.name_of_one_client().is_none() || self.address.as_deref() == Some(name);
         (self.address.is_none() || !is_address).then_some(name)
     }
 }

@@ -19,6 +19,7 @@ mod consistency;
 mod contender;
 mod deleted;
 mod event;
+mod expired_client;
 mod forget;
 mod handover;
 mod happening;

@@ -98,6 +98,7 @@ impl LockTable {
         let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
         self.sessions.came(&contender);
         let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
+        lock.note_client_is_back(slot);
         self.touched.insert(id);
         let epoch = self.epoch;
         let known = path.parent_str().is_some_and(|parent| self.parents.contains_key(parent));

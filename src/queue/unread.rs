@@ -85,6 +85,7 @@ impl LockTable {
             }
             contender.read(node, epoch);
         });
+        lock.note_client_is_back(slot);
         if let Some(contender) = lock.contender(slot) {
             self.sessions.came(contender);
         }

@@ -81,7 +81,7 @@ impl<'a> ContenderFacts<'a> {
             data_encoding,
             data_length: read.map(|read| read.data_length),
             data_truncated,
-            waits_for: lock.waits_for(row.position, MAX_WAITS_FOR),
+            waits_for: lock.blockers(row.position, MAX_WAITS_FOR),
             watches: watching.id(),
             client: (&table_at.table().identity_of(contender)).into(),
             connection: contender.session().and_then(|session| table_at.table().last_connection(session)).into(),

@@ -169,7 +169,7 @@ fn the_pictures_show_a_recording() {
     terminal.press(")");
     terminal.shows_all(&["02:14:01", "stuck"]);
     terminal.press("\r");
-    terminal.shows_all(&["has held for", "● holds", "billing-worker-1"]);
+    terminal.shows_all(&["! stuck ", " wait", "● holds", "billing-worker-1"]);
     draw(&terminal, "replay.svg");
     terminal.press("]");
     terminal.shows("02:14:40");

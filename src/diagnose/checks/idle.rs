@@ -72,12 +72,20 @@ fn suspicion(
         return None;
     }
     let summary = format!(
-        "{} holds, and its client has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
+        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
+        headline(context, row)?,
         context.table_at.who(row.contender),
         human::duration(silent)
     );
     let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
+}
+
+/// The same that is said where it is only known that the lock is stuck.
+fn headline(context: &LockContext<'_>, idle: &ContenderRow<'_>) -> Option<String> {
+    let mut standstill = context.table_at.standstill(context.lock)?;
+    standstill.is_idle |= standstill.longest.position == idle.position;
+    Some(standstill.headline())
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! A lock, or a lease of a semaphore, that is not handed on for long though others wait.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::standstill::{Standstill, longest_holders};
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, election};
 use crate::queue::ContenderRow;
 use crate::recipe::LockKind;
-use crate::text::human;
 
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
@@ -25,15 +24,16 @@ impl Check for Stuck {
         if !waits_for_long(context) {
             return;
         }
-        let longest = longest_holders(context).max_by_key(|row| (context.held_at_least(row), Reverse(row.position)));
-        if let Some(row) = longest.filter(|row| context.held_at_least(row) >= stuck_after) {
+        let standstill = context.table_at.standstill(context.lock);
+        if let Some(standstill) = standstill.filter(|standstill| standstill.held.at_least >= stuck_after) {
+            let contender = standstill.longest.contender;
             // Who was seen to acquire is looked at once more: by then it may be known why it is stuck. Who holds an election does so by
             // design: what it did before it was watched is nothing to tell.
-            let (found_holding, elected) = (row.contender.acquired_at().is_none(), election::is_likely(context.lock));
+            let (found_holding, elected) = (contender.acquired_at().is_none(), election::is_likely(context.lock));
             let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
-            let suspicion = Suspicion::new(describe(context, &row), context.now(), lasts);
+            let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
             let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };
-            found.push(suspicion.of_state(row.contender.czxid.0));
+            found.push(suspicion.of_state(contender.czxid.0));
         }
     }
 }
@@ -45,36 +45,22 @@ fn waits_for_long(context: &LockContext<'_>) -> bool {
         && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
 }
 
-/// Holders that are no lease took the lock together, or nearly so.
-fn longest_holders<'a>(context: &LockContext<'a>) -> impl Iterator<Item = ContenderRow<'a>> {
-    let lock = context.lock;
-    let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
-    lock.rows(0..holders)
-}
-
 /// Whether a lock may be stuck, and was not looked at for long enough to say: the evidence allows either.
 pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
     let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
     let stuck_after = context.thresholds.stuck_after;
     waits_for_long(context)
         && !election::is_likely(context.lock)
-        && longest_holders(context).filter_map(bounds).any(|held| held.at_most >= stuck_after)
-        && !longest_holders(context).filter_map(bounds).any(|held| held.at_least >= stuck_after)
+        && longest_holders(context.lock).filter_map(bounds).any(|held| held.at_most >= stuck_after)
+        && !longest_holders(context.lock).filter_map(bounds).any(|held| held.at_least >= stuck_after)
 }
 
-fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
-    let (lock, waiting) = (context.lock, context.waiting());
+fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
+    let lock = context.lock;
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
-    let what = if code == Code::StuckLease { "has not returned its lease" } else { "has held" };
-    let wait = if waiting == 1 { "waits" } else { "wait" };
-    let bounds = context.table_at.table().hold_bounds(row.contender, context.now());
-    let held = match bounds {
-        Some(held) if held.is_exact() => human::duration(held.at_least),
-        held => format!("at least {}", human::duration(held.map(|held| held.at_least).unwrap_or_default())),
-    };
-    let summary = format!("{} {what} for {held}, and {waiting} {wait}", context.table_at.who(row.contender));
-    of_contender(code, severity, context, row.contender).because(summary, REMEDY)
+    let summary = format!("{}: {}", standstill.headline(), standstill.holders());
+    of_contender(code, severity, context, standstill.longest.contender).because(summary, REMEDY)
 }
 
 #[cfg(test)]
@@ -84,7 +70,22 @@ pub(super) mod tests {
 
     pub fn examples() -> Vec<Example> {
         let found = |world: DiagnosisFixture| (Code::Stuck, at_the_first_look(world));
-        vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::StuckLease, stuck_lease())]
+        let leases = [(1, None), (2, None), (2, Some("2")), (2, Some("3")), (6, None)];
+        let of_leases = leases.map(|(held, maximum)| (Code::StuckLease, stuck_leases(held, maximum)));
+        let of_locks =
+            vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::Stuck, readers())];
+        of_locks.into_iter().chain(of_leases).collect()
+    }
+
+    /// Three readers hold, and a writer waits.
+    fn readers() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        for session in 1..=3 {
+            world.create("/l/read-", session);
+        }
+        world.create("/l/write-", 4);
+        work(&mut world, 65);
+        world
     }
 
     fn stuck(waiters: i64) -> DiagnosisFixture {
@@ -105,11 +106,34 @@ pub(super) mod tests {
         world
     }
 
-    fn stuck_lease() -> DiagnosisFixture {
+    /// Some hold leases and one waits; kazoo stores how many there may be. Where that is not stored, the one that waits has made its own
+    /// lease already, as Curator's clients do.
+    fn stuck_leases(held: u32, maximum: Option<&str>) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
-        world.create_at("/s/leases", 0);
-        world.create(&format!("/s/leases/_c_{}-lease-", uuid(1)), 1);
-        world.create(&format!("/s/locks/_c_{}-lock-", uuid(2)), 2);
+        let waits = i64::from(held) + 1;
+        let node = |kind: &str, number: u32| format!("/s/{kind}s/_c_{}-{kind}-", uuid(number));
+        match maximum {
+            None => {
+                world.create_at("/s/leases", 0);
+                for number in 1..=held {
+                    world.create(&node("lease", number), i64::from(number));
+                    work(&mut world, 1);
+                }
+                world.create(&node("lock", held + 1), waits);
+                if held > 1 {
+                    world.create(&node("lease", held + 1), waits);
+                }
+            }
+            Some(maximum) => {
+                world.create_at("/s-__lock__", 0);
+                world.create_with("/s", 0, maximum.as_bytes());
+                for number in 1..=held {
+                    world.client(number.into());
+                    world.create_at(&format!("/s/{number:032x}"), number.into());
+                }
+                world.create(&format!("/s-__lock__/{:032x}__lock__", 9), waits);
+            }
+        }
         work(&mut world, 70);
         world
     }
@@ -132,7 +156,11 @@ pub(super) mod tests {
     fn a_lock_that_has_stood_for_long_is_stuck_at_the_first_look() {
         let world = at_the_first_look(stuck(1));
         let finding = world.found(Code::Stuck).expect("it stands");
-        assert!(finding.summary.ends_with("has held for at least 15m00s, and 1 waits"), "{}", finding.summary);
+        assert!(
+            finding.summary.starts_with("stuck at least 15m00s, 1 waits: session 0x1 holds"),
+            "{}",
+            finding.summary
+        );
     }
 
     #[test]

@@ -196,6 +196,14 @@ proptest! {
         for (at, row) in said.iter().enumerate() {
             let expected: Vec<String> = awaited(at).map(|other| said[other].node.clone()).into_iter().collect();
             prop_assert_eq!(&row.waits_for, &expected);
+            let readers = if writers[at] { writers[..at].iter().rev().take_while(|writer| !**writer).count() } else { 0 };
+            let holds = row.state == ContenderState::Holds;
+            let all: Vec<&str> = match readers {
+                0 => row.waits_for.iter().map(String::as_str).collect(),
+                _ if holds => Vec::new(),
+                readers => said[at - readers..at].iter().map(|reader| reader.node.as_str()).collect(),
+            };
+            prop_assert_eq!(lock.blockers(at, usize::MAX), all);
             prop_assert_eq!(row.state == ContenderState::Holds, naive_holds(&writers, at));
             let watchers = (0..said.len()).filter(|other| awaited(*other) == Some(at)).count();
             prop_assert_eq!(lock.cost_of_removal(at).chain, watchers as u64, "of {}", at);

@@ -26,6 +26,21 @@ fn readers_share_and_a_writer_waits_for_the_last_of_them() {
 }
 
 #[test]
+fn a_writer_is_blocked_by_all_readers_right_before_it_and_behind_a_writer_by_that_one() {
+    let mut fixture = TableFixture::new();
+    for (session, kind) in ["read-", "read-", "write-", "write-", "read-", "read-", "write-"].into_iter().enumerate() {
+        fixture.create(&format!("/rw/{kind}"), i64::try_from(session).expect("small"));
+    }
+    let lock = fixture.lock("/rw");
+    let blockers = |position, most| {
+        let numbers = lock.blockers(position, most).into_iter().map(|node| node[node.len() - 1..].to_owned());
+        numbers.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!((0..7).map(|at| blockers(at, 9)).collect::<Vec<_>>(), ["", "", "0 1", "2", "3", "3", "4 5"]);
+    assert_eq!(blockers(2, 1), "0");
+}
+
+#[test]
 fn when_a_writer_goes_all_readers_behind_it_acquire_at_once() {
     let mut fixture = TableFixture::new();
     let writer = fixture.create("/rw/write-", 1);

@@ -29,6 +29,7 @@ mod input_history;
 mod layout;
 mod list;
 mod lists;
+mod lock_pages;
 mod matches;
 mod mouse;
 mod moves;

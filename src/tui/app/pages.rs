@@ -4,12 +4,11 @@ use super::commands::command_groups;
 use super::screens::Content;
 use super::tour::LEFT_ALONE;
 use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
-use crate::diagnose::Severity;
 use crate::text::Charset;
 use crate::text::human::{count, plural, time_of_day};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
-    details, findings, help, history_entry, overlaps, servers, timeline_entry, unreadable,
+    help, history_entry, overlaps, servers, timeline_entry, unreadable,
 };
 
 /// Lines of the list that stay in sight above a plan, unless the terminal is low.
@@ -138,17 +137,14 @@ impl App {
         })
     }
 
-    /// Which of the pages below the list shows, where there is no room for two of them: what is wrong, unless the details are
+    /// Which of the pages below the list shows, where there is no room for two of them: what was found, unless the details are
     /// asked for. `None` when all show.
     pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
         let panes = self.screen().entry().panes;
         if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
             return None;
         }
-        let wrong = || {
-            let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
-            worst.is_some_and(|finding| finding.severity >= Severity::Warning)
-        };
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
         let shown = match self.navigation.pane {
             Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
             Pane::List => Pane::Details,
@@ -168,7 +164,7 @@ impl App {
         }
     }
 
-    fn charset(&self) -> Charset {
+    pub(super) fn charset(&self) -> Charset {
         Charset::new(self.settings.ascii)
     }
 
@@ -189,64 +185,10 @@ impl App {
         shown
     }
 
-    pub(super) fn details_page(&self, area: Area) -> Page {
-        let world = self.world();
-        let row = world.queue_rows().row(self.contender_cursor().rank());
-        let mut page = self.writer(Columns::FACTS, area);
-        let mut title = "Details".to_owned();
-        if let Some((lock, row)) = world.open_lock().zip(row) {
-            title = details::title(row.contender, self.charset());
-            let facts = world.table_at(self.now()).facts(lock, &row);
-            let (now, live, utc) = (self.now(), self.shows_truth(), self.settings.utc);
-            details::write(&mut page, details::Selected { table: world.table(), lock, row, facts, now, live, utc });
-        }
-        Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
-    }
-
-    pub(super) fn findings_page(&self, area: Area) -> Page {
-        let world = self.world();
-        let mut page = self.writer(Columns::SIGNS, area);
-        let mut number = 0;
-        if let Some(lock) = world.open_lock() {
-            let selected = world.queue_rows().row(self.contender_cursor().rank()).map(|row| &*row.contender.node);
-            let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
-            number = found.len();
-            if found.is_empty() {
-                let servers = self.settings.asks_servers.then(|| &**world.table().view());
-                findings::write_none(&mut page, self.shows_truth(), servers);
-            } else {
-                findings::write(&mut page, found, selected);
-            }
-        }
-        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
-        if number > 0 {
-            page.title.push((plural(number, "finding", "findings"), Tone::Text));
-        }
-        page.title.extend(self.as_of());
-        page
-    }
-
     /// When what is shown was true, unless it is true now.
-    fn as_of(&self) -> Option<(String, Tone)> {
+    pub(super) fn as_of(&self) -> Option<(String, Tone)> {
         let then = !self.shows_truth() && !self.knows_nothing();
         then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
-    }
-
-    /// What is wrong with the lock that is selected in Locks; `None` when nothing is.
-    pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
-        let world = self.world();
-        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
-        let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
-        let worst = found.iter().map(|finding| finding.severity).max()?;
-        if worst < Severity::Warning {
-            return None;
-        }
-        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
-        findings::write(&mut page, found, None);
-        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
-        page.title.push((lock.path().to_string(), Tone::Text));
-        page.title.extend(self.as_of());
-        Some(page)
     }
 
     pub(super) fn audit_entry_page(&self, area: Area) -> Page {

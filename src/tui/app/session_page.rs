@@ -97,7 +97,7 @@ fn event(entry: &TimelineEntry) -> SessionEvent {
             let held = happening.held_ms.filter(|_| happening.event != LockEvent::Enqueued);
             (happening.waited_ms, held, None)
         }
-        TimelineEntry::Finding { finding, .. } => (None, None, Some(format!("{}: {}", finding.code, finding.summary))),
+        TimelineEntry::Finding { finding, .. } => (None, None, Some(finding.sentence().into_owned())),
         TimelineEntry::Deletion { ending, .. } => (None, None, Some(ending.to_string())),
     };
     SessionEvent { at: entry.at(), event: entry.event(), lock, number, waited_ms, held_ms, why }

@@ -26,6 +26,16 @@ pub enum HistoryEntry {
     },
 }
 
+impl HistoryEntry {
+    /// When it ended, as far as that is known.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Stay(stay) => Some(stay.until),
+            Self::Finding { cleared_at, .. } => *cleared_at,
+        }
+    }
+}
+
 /// How a stay in the queue ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StayEnd {
@@ -138,6 +148,11 @@ impl Stay {
             Some(acquired) => Some((acquired, acquired)),
             None => Some((before(held.at_most), before(held.at_least))),
         }
+    }
+
+    /// What it asked for; `None` where nobody looked at it before it was gone.
+    pub fn mode(&self) -> Option<RequestMode> {
+        Some(self.known.as_ref()?.mode)
     }
 
     /// The beginning of its data; `None` where that is empty, no text or not known.

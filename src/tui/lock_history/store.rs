@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::entry::{HistoryEntry, Stay, StayEnd};
 use crate::diagnose::Finding;
 use crate::queue::{ContenderId, Happening, HoldBounds, LockEvent, LockId};
+use crate::recipe::RequestMode;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Entries that are kept of one lock.
@@ -59,6 +60,20 @@ impl LockHistories {
     /// How many entries of a lock were forgotten.
     pub fn forgotten(&self, lock: LockId) -> u64 {
         self.locks.get(&lock).map_or(0, |history| history.forgotten)
+    }
+
+    /// How many readers of a lock held it and were gone after that time, and whether nothing of that time is forgotten.
+    pub fn readers_gone_since(&self, lock: LockId, since: Timestamp) -> (usize, bool) {
+        let Some(history) = self.locks.get(&lock) else { return (0, true) };
+        let stays = history.entries.iter().rev().filter_map(|(_, entry)| match entry {
+            HistoryEntry::Stay(stay) => Some(stay),
+            HistoryEntry::Finding { .. } => None,
+        });
+        let since_then = stays.take_while(|stay| stay.until >= since);
+        let is_reader = |stay: &&Stay| stay.mode() == Some(RequestMode::Read) && stay.held.is_some();
+        let oldest = history.entries.front().map(|(_, entry)| entry);
+        let reaches_back = oldest.is_some_and(|entry| entry.ended_at().is_some_and(|at| at < since));
+        (since_then.filter(is_reader).count(), history.forgotten == 0 || reaches_back)
     }
 
     /// How many entries are kept of all locks.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::unseen::NOT_KNOWN;
 use super::{Tone, Writer};
 use crate::diagnose::{Facts, OwnerState, WatchTarget};
 use crate::queue::{
@@ -11,7 +12,7 @@ use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
 use crate::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
 use crate::text::{Charset, Keep, fit, width, wrap_bytes};
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::{Sequence, SessionId, Timestamp};
 
 /// Nodes that are named at most of those whom a contender waits for.
 const MAX_NAMED: usize = 4;
@@ -19,7 +20,7 @@ const MAX_NAMED: usize = 4;
 const TITLE_WIDTH: usize = 30;
 
 /// A contender, and what is known around it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Selected<'a> {
     pub table: &'a LockTable,
     pub lock: &'a LockQueue,
@@ -28,6 +29,10 @@ pub struct Selected<'a> {
     pub facts: Facts<'a>,
     /// Up to when ages are counted.
     pub now: Timestamp,
+    /// Whether somebody may have held before it, of whom nothing was seen.
+    pub unseen_before: bool,
+    /// Who got the lock while it waited.
+    pub passed: Option<String>,
     /// Whether all this is true now.
     pub live: bool,
     pub utc: bool,
@@ -42,7 +47,7 @@ pub fn title(contender: &Contender, charset: Charset) -> String {
 }
 
 /// Writes all that is known of a contender.
-pub fn write(page: &mut Writer, of: Selected<'_>) {
+pub fn write(page: &mut Writer, of: &Selected<'_>) {
     let path = of.lock.path_of(of.row.contender);
     page.line("path", path.as_str(), Keep::Ends, Tone::Text);
     page.fact("state", &of.state(), Tone::Text);
@@ -50,7 +55,13 @@ pub fn write(page: &mut Writer, of: Selected<'_>) {
     if let Some(client) = of.client() {
         page.fact("client", &client, Tone::Text);
     }
+    if of.unseen_before {
+        page.fact("before", NOT_KNOWN, Tone::Text);
+    }
     of.waits_for(page);
+    if let Some(passed) = &of.passed {
+        page.fact("meanwhile", passed, Tone::Careful);
+    }
     of.data(page);
     page.fact("release", &of.release(), Tone::Text);
     page.fact("created", &of.created(), Tone::Text);
@@ -157,7 +168,10 @@ impl Selected<'_> {
 
     /// What it watches, where the servers report it.
     fn watches(&self) -> &'static str {
+        let is_writer = self.row.mode == RequestMode::Write;
+        let waits_for_several = is_writer && self.lock.blockers(self.row.position, 2).len() > 1;
         match self.facts.watching {
+            WatchTarget::Predecessor if waits_for_several => ", and watches the last of them",
             WatchTarget::Predecessor => ", and watches it",
             WatchTarget::TwoBefore => ", and watches it and the node before it",
             WatchTarget::Parent => ", and watches the parent",
@@ -167,13 +181,17 @@ impl Selected<'_> {
     }
 
     fn waits_for(&self, page: &mut Writer) {
-        let mut nodes = self.lock.waits_for(self.row.position, MAX_NAMED + 1);
+        let mut nodes = self.lock.blockers(self.row.position, MAX_NAMED + 1);
         let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
         nodes.truncate(MAX_NAMED);
         let text = match (nodes.is_empty(), self.row.state) {
             (true, ContenderState::Holds) => "nobody".to_owned(),
             (true, _) => "nobody that is known".to_owned(),
-            (false, _) => format!("{}{more}{}", nodes.join(", "), self.watches()),
+            (false, _) if nodes.len() > 1 => {
+                let numbers: Vec<_> = nodes.iter().map(|node| short(node)).collect();
+                format!("{}{more}{}", numbers.join(", "), self.watches())
+            }
+            (false, _) => format!("{}{}", nodes.join(""), self.watches()),
         };
         let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
         page.line("waits for", &text, keep, careful(self.facts.watching == WatchTarget::Nothing));
@@ -232,6 +250,11 @@ impl Selected<'_> {
             page.harmless(std::mem::take(&mut label), text, Tone::Text);
         }
     }
+}
+
+/// A node's number, as the list has it, else its name.
+fn short(node: &str) -> String {
+    Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string())
 }
 
 /// The tone of something that may ask for attention.

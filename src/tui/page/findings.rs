@@ -7,13 +7,22 @@ use crate::server_view::ServerView;
 /// Writes the findings of a lock, those about the selected contender first and then the most severe.
 pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
     findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
+    let mut before = None;
     for finding in findings {
         let sign = match finding.severity {
             Severity::Critical => Sign::Bad,
             Severity::Warning => Sign::Warning,
             Severity::Info => Sign::Info,
         };
-        page.add(Some(sign), None, &format!("{}: {}", finding.code, finding.summary), Tone::Strong);
+        let (headline, details) = finding.headline();
+        // Several holders may be idle: it is one lock that is stuck.
+        if before.as_ref() != Some(&headline) {
+            page.add(Some(sign), None, &headline, Tone::Strong);
+        }
+        before = Some(headline);
+        if let Some(details) = details {
+            page.sentence(details, Tone::Text);
+        }
         page.sentence(&format!("what to do: {}", finding.remedy), Tone::Text);
     }
 }

@@ -29,7 +29,7 @@ pub fn write(page: &mut Writer, entry: &HistoryEntry, utc: bool) {
                 Severity::Warning => Sign::Warning,
                 Severity::Info => Sign::Info,
             };
-            page.add(Some(sign), Some("what"), &format!("{}: {}", finding.code, finding.summary), Tone::Strong);
+            page.add(Some(sign), Some("what"), &finding.sentence(), Tone::Strong);
             page.fact("remedy", &finding.remedy, Tone::Text);
             page.fact("when", &span_of(*raised_at, *cleared_at, utc), Tone::Text);
             if let Some(node) = &finding.node {

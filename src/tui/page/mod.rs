@@ -23,6 +23,7 @@ pub mod servers;
 pub mod session;
 pub mod timeline_entry;
 pub mod unreadable;
+pub mod unseen;
 
 use crate::text::{Charset, Keep, fit, wrap_words};
 

@@ -56,7 +56,7 @@ pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised
         Severity::Warning => Sign::Warning,
         Severity::Info => Sign::Info,
     };
-    page.add(Some(sign), Some("what"), &format!("{}: {}", finding.code, finding.summary), Tone::Strong);
+    page.add(Some(sign), Some("what"), &finding.sentence(), Tone::Strong);
     if raised {
         page.fact("remedy", &finding.remedy, Tone::Text);
     }

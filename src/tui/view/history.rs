@@ -14,6 +14,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::View;
+use super::finding::name_of;
 use super::list::{ListTitle, ListView};
 use crate::text::human::{bounded, count, duration, exact_time, plural};
 use crate::text::{Charset, Keep};
@@ -96,7 +97,8 @@ fn draw_finding(
         let cell = match column.key {
             HistoryColumn::Since => Cell::new(raised_at.map_or_else(String::new, |at| exact_time(at, utc)), theme.dim),
             HistoryColumn::What => {
-                Cell::new(view.fit(&format!("{sign} {}", finding.code), column.width.into(), Keep::Start), style)
+                let name = name_of(finding.code, sign, column.width.into());
+                Cell::new(view.fit(&name, column.width.into(), Keep::Start), style)
             }
             _ => return Cell::new("", theme.text),
         };

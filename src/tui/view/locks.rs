@@ -8,19 +8,21 @@
 use ratatui::style::Style;
 
 use super::View;
+use super::finding::in_a_word;
 use super::list::{ListTitle, ListView};
-use super::who::{client_style, countdown_of, who};
-use crate::diagnose::{Code, Severity};
+use super::who::{client_style, who};
+use crate::diagnose::Severity;
 use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
 use crate::text::human::{bounded, count, count_within, duration, plural, rate};
-use crate::text::{Keep, fit_bytes, width as columns_of};
+use crate::text::{Keep, fit_bytes};
 use crate::tui::app::{LockColumn, Locks};
 use crate::tui::columns::Placed;
 use crate::tui::widget::panel::Bottom;
 use crate::tui::widget::table::Cell;
 
-/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder.
+/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder. Where fewer do, only that it is
+/// assumed is said: the name of somebody who may not hold at all would say more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
 
@@ -115,11 +117,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
-                let room =
-                    width.checked_sub(ASSUMED.len()).filter(|room| lock.is_assumed() && *room >= MIN_ASSUMED_HOLDER);
-                let text = room
-                    .map_or_else(|| who(view, &client, width), |room| format!("{}{ASSUMED}", who(view, &client, room)));
-                Cell::new(text, style)
+                if !lock.is_assumed() {
+                    return Cell::new(who(view, &client, width), style);
+                }
+                match width.checked_sub(ASSUMED.len()).filter(|room| *room >= MIN_ASSUMED_HOLDER) {
+                    Some(room) => Cell::new(format!("{}{ASSUMED}", who(view, &client, room)), style),
+                    None => Cell::new(format!("{} assumed", signs.holds), view.data(theme.wait)),
+                }
             }
         },
         LockColumn::Data => {
@@ -168,17 +172,7 @@ pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
-    let name = match (worst.code, lock.row(0)) {
-        (Code::ExpiringHolder | Code::SilentHolder, Some(row)) => {
-            let facts = world.table_at(view.app.now()).facts(lock, &row);
-            let room = width.saturating_sub(2);
-            countdown_of(view, row.contender.session(), &facts, room).unwrap_or_else(|| worst.code.to_string())
-        }
-        _ => worst.code.to_string(),
-    };
-    // The sign stands before the row too.
-    let signed = format!("{} {name}", theme.signs.severity(worst.severity));
-    let text = if columns_of(&signed) <= width { signed } else { name };
+    let text = in_a_word(view, lock, worst, width);
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 

@@ -7,6 +7,7 @@ mod caption;
 mod clients;
 mod comparison;
 mod contend;
+mod finding;
 mod fleet_figures;
 mod footer;
 mod header;

@@ -17,7 +17,7 @@ use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, HoldBounds, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
 use crate::text::human::{bounded, count, count_within, date_and_time, duration, plural};
-use crate::text::{Keep, fit_bytes, session};
+use crate::text::{Keep, fit_bytes, session, width};
 use crate::tui::app::{Queue, QueueColumn, QueueRow};
 use crate::tui::columns::Placed;
 use crate::tui::widget::table::{Cell, row};
@@ -184,7 +184,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
             let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
             let room = if sign.is_some() { width.saturating_sub(2) } else { width };
-            let shown = view.fit(&waits_for(view, lock, row), room, Keep::Start);
+            let shown = view.fit(&waits_for(view, lock, row, room), room, Keep::Start);
             match sign {
                 Some((sign, _, style)) if facts.watching == WatchTarget::Nothing => {
                     Cell::new(format!("{shown} {sign}"), style)
@@ -247,17 +247,28 @@ pub(super) fn watches(
     })
 }
 
-/// An arrow to whom it waits for: a short one when that is the row above.
-pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>) -> String {
+/// An arrow to whom it waits for, in so many columns: a short one when that is the row above. As many are named as fit.
+pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>, columns: usize) -> String {
+    const MORE: &str = ", ...";
     let signs = &view.theme.signs;
-    let awaited = lock.waits_for(row.position, 2);
+    // Each takes three columns at the least.
+    let awaited = lock.blockers(row.position, columns / 3 + 1);
     let Some(first) = awaited.first() else { return String::new() };
     let above = row.position.checked_sub(1).and_then(|position| lock.row(position));
     let arrow = match above {
         Some(above) if *above.contender.node == **first => signs.next,
         _ => signs.far,
     };
-    let name = Sequence::split(first).map_or_else(|| (*first).to_owned(), |(_, sequence)| number(Some(sequence)));
-    let more = if awaited.len() > 1 { ", ..." } else { "" };
-    format!("{arrow} {name}{more}")
+    let name =
+        |node: &&str| Sequence::split(node).map_or_else(|| (*node).to_owned(), |(_, sequence)| number(Some(sequence)));
+    let mut shown = format!("{arrow} {}", name(first));
+    for (at, node) in awaited.iter().enumerate().skip(1) {
+        let with_it = format!("{shown}, {}", name(node));
+        let more = if at + 1 < awaited.len() { MORE.len() } else { 0 };
+        if width(&with_it) + more > columns {
+            return shown + MORE;
+        }
+        shown = with_it;
+    }
+    shown
 }

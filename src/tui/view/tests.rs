@@ -3,6 +3,7 @@
 mod comparison;
 mod contend;
 mod delete;
+mod findings;
 mod frames;
 mod header;
 mod picture;

@@ -142,7 +142,7 @@ impl Sentence {
         } else {
             (theme.signs.good, "cleared", theme.good)
         };
-        let text = format!("{}: {}", finding.code, finding.summary);
+        let text = finding.sentence().into_owned();
         let text_style = if raised { theme.text } else { theme.dim };
         Self { at, sign, word, style, lock: name_of(&finding.lock), text, text_style }
     }

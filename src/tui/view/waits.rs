@@ -13,6 +13,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
+use super::finding::in_a_word;
 use super::list::{ListTitle, ListView};
 use super::who::{life, lifetime, who};
 use crate::queue::{ClientIdentity, LockId};
@@ -150,9 +151,12 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             let count = format!("  {} {}", count(waiting), if waiting == 1 { "waits" } else { "wait" });
             let lock = path(view, row.lock, room.saturating_sub(30).max(12));
             let mut parts = plain(format!("{lock}{count}"));
-            let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
-            parts.extend(finding.map(|finding| {
-                (format!("  {} {}", signs.severity(finding.severity), finding.code), theme.severity(finding.severity))
+            let worst = row.lock.and_then(|lock| {
+                Some((view.app.world().table().lock(lock)?, view.app.world().diagnosis().worst(lock)?))
+            });
+            parts.extend(worst.map(|(lock, finding)| {
+                let left = room.saturating_sub(parts_width(&parts) + 2);
+                (format!("  {}", in_a_word(view, lock, finding, left)), theme.severity(finding.severity))
             }));
             let name = row.name.as_ref().map(|name| view.fit(name, HOLDER_WIDTH, Keep::End));
             parts.extend(name.map(|name| (format!("  held as {name}"), theme.text)));
@@ -185,6 +189,10 @@ fn named(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
 fn holder(view: View<'_>, lock: Option<LockId>, session: SessionId) -> ClientIdentity {
     let table = view.app.world().table();
     lock.map_or_else(|| table.identity(session), |lock| table.identity_of_holder(lock, session))
+}
+
+fn parts_width(parts: &[(String, Style)]) -> usize {
+    parts.iter().map(|(text, _)| width(text)).sum()
 }
 
 /// That a session is about to end, or has ended.

@@ -55,7 +55,7 @@ async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expire
 
 /// Curator's tech note 10: a paused process outlives its session, and does not know that another holds now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_holder_that_lost_its_lock_is_reported_as_long_as_its_successor_holds() {
+async fn a_paused_holder_that_lost_its_lock_is_reported_until_it_is_seen_to_know() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let (mut holder, mut waiter, _) = kazoo_holds_and_waits(&server, SURVEYED_TIMEOUT).await;
@@ -64,11 +64,20 @@ async fn a_paused_holder_that_lost_its_lock_is_reported_as_long_as_its_successor
     fixture.until_contenders(1).await;
     let found = fixture.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
     assert!(found.summary.contains("first") && found.remedy.contains("fencing tokens"), "{found:?}");
-    signal(&holder, "CONT");
-    assert!(holder.holds("first").await, "it believes so");
     fixture.during(waiter.held("second")).await;
     waiter.release("second").await;
+    fixture.until_contenders(0).await;
+    waiter.start("b", "third", "lock", "/lock").await;
+    fixture.until_contenders(1).await;
+    fixture.surveys(2).await;
+    assert!(fixture.standing(Code::HeadChangedByExpiry).is_some(), "it is still paused");
+    signal(&holder, "CONT");
+    assert!(holder.holds("first").await, "it believes so");
+    // With its new session it queues under its name.
+    holder.start("a", "first", "lock", "/lock").await;
+    fixture.until_contenders(2).await;
     fixture.clears(Code::HeadChangedByExpiry).await;
+    assert_eq!(fixture.raised.iter().filter(|found| found.code == Code::HeadChangedByExpiry).count(), 1);
     // That its client fell silent was reported before its session expired.
     let warned = fixture.raised.iter().filter(|found| found.severity >= Severity::Warning).map(|found| found.code);
     assert_eq!(warned.collect::<Vec<_>>(), [Code::SilentHolder]);

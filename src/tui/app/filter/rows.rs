@@ -41,6 +41,9 @@ impl Matching<'_> {
     }
 }
 
+/// Nodes for which a contender waits that a list may show.
+const MAX_SHOWN_BLOCKERS: usize = 5;
+
 impl Filter {
     /// Whether a lock passes: by its path, its name, its recipe, its holders, its findings and its figures.
     pub fn takes_lock(&self, lock: &LockQueue, at: TableAt<'_>, diagnosis: &Diagnosis, now: Timestamp) -> bool {
@@ -56,7 +59,14 @@ impl Filter {
             }
         }
         for finding in diagnosis.of(lock.id()) {
-            matching.text(finding.code.id()).text(finding.severity.id()).text(&finding.summary);
+            matching
+                .text(finding.code.id())
+                .text(finding.code.title())
+                .text(finding.severity.id())
+                .text(&finding.summary);
+        }
+        if lock.is_assumed() {
+            matching.text("assumed");
         }
         if lock.is_empty() {
             matching.text("free");
@@ -97,7 +107,7 @@ impl Filter {
             matching.text(facts.owner.id());
             if row.state == ContenderState::Waits {
                 matching.text(facts.watching.id());
-                for node in lock.waits_for(row.position, 2) {
+                for node in lock.blockers(row.position, MAX_SHOWN_BLOCKERS) {
                     matching.made(|| {
                         Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(at))| at.to_string())
                     });

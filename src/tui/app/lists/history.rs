@@ -108,7 +108,13 @@ fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
             matching.figure(|| exact_time(stay.until, true)).figure(|| exact_time(stay.until, false));
         }
         HistoryEntry::Finding { finding, .. } => {
-            matching.texts([finding.code.id(), finding.severity.id(), &finding.summary, &finding.remedy]);
+            matching.texts([
+                finding.code.id(),
+                finding.code.title(),
+                finding.severity.id(),
+                &finding.summary,
+                &finding.remedy,
+            ]);
             matching.texts(finding.node.as_deref());
             if let Some(client) = &finding.client {
                 matching.client(client);
@@ -131,7 +137,7 @@ pub enum HistoryColumn {
 
 const COLUMNS: &[Column<HistoryColumn>] = &[
     Column::text(HistoryColumn::Since, "SINCE", 14, 14, 2),
-    Column::text(HistoryColumn::What, "WHAT", 11, 20, 0),
+    Column::text(HistoryColumn::What, "WHAT", 14, 20, 0),
     Column::text(HistoryColumn::Who, "WHO", 15, 48, 0),
     Column::number(HistoryColumn::Waited, "WAITED", 6, 1),
     Column::number(HistoryColumn::Held, "HELD", 8, 0),
@@ -167,7 +173,7 @@ impl ListScreen<App> for History {
     fn copied(&self, _: &App, row: HistoryRow<'_>) -> Option<String> {
         match &*row.entry {
             HistoryEntry::Stay(stay) => Some(stay.session.map_or_else(|| stay.node.to_string(), |id| id.to_string())),
-            HistoryEntry::Finding { finding, .. } => Some(format!("{}: {}", finding.code, finding.summary)),
+            HistoryEntry::Finding { finding, .. } => Some(finding.sentence().into_owned()),
         }
     }
 

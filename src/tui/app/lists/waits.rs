@@ -28,7 +28,7 @@ impl ListScreen<App> for Waits {
         if let Some(lock) = row.lock.and_then(|lock| table.lock(lock)) {
             matching.lock(&lock.lock_name());
             if let Some(finding) = app.world().diagnosis().worst(lock.id()) {
-                matching.text(finding.code.id());
+                matching.text(finding.code.id()).text(finding.code.title()).text(&finding.summary);
             }
         }
         matching.text(match row.kind {

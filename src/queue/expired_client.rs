@@ -1,0 +1,23 @@
+//! Whether a client whose session expired while it held knows that it lost the lock.
+
+use super::{ClientIdentity, Contender, LockQueue, SessionExpired};
+
+impl LockQueue {
+    /// A contender was read. Where it is of the client whose session expired while it held, that client has a new session, so it knows
+    /// that it lost the lock: the expiry is forgotten.
+    pub(super) fn note_client_is_back(&mut self, slot: usize) {
+        if self.last_expiry().zip(self.contender(slot)).is_some_and(|(expired, came)| self.is_back(expired, came)) {
+            self.rare_mut().session_expired = None;
+        }
+    }
+
+    /// A client is known again by its name, unless others here bear the same.
+    fn is_back(&self, expired: &SessionExpired, came: &Contender) -> bool {
+        let name_of = |contender: &Contender| ClientIdentity::name_in(contender.data.bytes()).map(str::to_owned);
+        let Some(name) = expired.client.name_of_one_client() else { return false };
+        let bears_it = |contender: &Contender| name_of(contender).as_deref() == Some(name);
+        let is_other = |other: &Contender| other.session() != came.session();
+        let is_shared = || self.contenders.iter().any(|(_, other)| is_other(other) && bears_it(other));
+        came.session().is_some_and(|session| session != expired.session) && bears_it(came) && !is_shared()
+    }
+}
