@@ -21,7 +21,7 @@ const WORDS: [&str; 7] = ["elect", "leader", "master", "latch", "active", "contr
 
 /// Whether it is an election by its recipe, or seems to be one: Curator's `LeaderSelector` and kazoo's `Election` make the nodes of
 /// a mutex. Then the path often says so, and `LeaderSelector`'s nodes hold a participant's id where a mutex's hold an address.
-pub(super) fn is_likely(lock: &LockQueue) -> bool {
+pub fn is_likely(lock: &LockQueue) -> bool {
     if by_recipe(lock) {
         return true;
     }

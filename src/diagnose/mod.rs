@@ -43,6 +43,7 @@ mod waits;
 
 pub use code::Code;
 pub use diagnosis::{Diagnosis, FindingChanges};
+pub use election::is_likely as is_likely_election;
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};

@@ -40,8 +40,7 @@ fn a_time_before_the_recording_begins_is_refused_with_the_way_to_its_beginning()
     go_to(&mut replayed, "2024-05-01 02:13");
     assert_eq!(at(&replayed), second(210), "it stays where it is");
     let notice = replayed.app.notice().map(|notice| notice.text.clone()).expect("why");
-    let said =
-        "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
+    let said = "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
     assert_eq!(notice, said);
     go_to(&mut replayed, "start");
     assert_eq!(at(&replayed), second(0));

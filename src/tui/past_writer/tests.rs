@@ -102,8 +102,7 @@ fn a_time_before_the_past_begins_is_refused_with_the_way_to_its_beginning() {
     console.pass(70);
     console.press(":at 02:13\n");
     assert!(console.app.replay().is_none(), "the screen stays live");
-    let said =
-        "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
+    let said = "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
     assert_eq!(notice(&console.app), said);
     console.press(":at start\n");
     assert!(console.app.is_live(), "everything was read then");
