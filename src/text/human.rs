@@ -178,12 +178,12 @@ pub fn bounded(at_least: Duration, at_most: Duration, charset: Charset) -> Strin
     if at_least >= at_most {
         return duration(at_least);
     }
-    let (least, most) = match charset {
-        Charset::Unicode => ("≥", "≤"),
-        Charset::Ascii => (">=", "<="),
+    let most = match charset {
+        Charset::Unicode => "≤",
+        Charset::Ascii => "<=",
     };
     if at_least >= Duration::from_secs(60) || at_least >= at_most / 2 {
-        return format!("{least}{}", coarse(at_least));
+        return no_less(at_least, charset);
     }
     let up = at_most.as_millis().div_ceil(1000).min(u64::MAX.into());
     let up = Duration::from_secs(u64::try_from(up).unwrap_or(u64::MAX));
@@ -195,6 +195,15 @@ pub fn bounded(at_least: Duration, at_most: Duration, charset: Charset) -> Strin
         _ => up,
     };
     format!("{most}{}", coarse(up))
+}
+
+/// How long something has lasted at the least, rounded down: `≥13m`.
+pub fn no_less(at_least: Duration, charset: Charset) -> String {
+    let sign = match charset {
+        Charset::Unicode => "≥",
+        Charset::Ascii => ">=",
+    };
+    format!("{sign}{}", coarse(at_least))
 }
 
 /// As [`duration`], from ten minutes to an hour in whole minutes: a bound needs no more.

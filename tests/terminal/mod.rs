@@ -7,6 +7,7 @@ mod demo;
 mod endings;
 mod habits;
 mod hostile;
+mod lately;
 mod node_page;
 mod pictures;
 mod questions;

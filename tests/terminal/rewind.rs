@@ -44,3 +44,23 @@ async fn a_console_goes_back_to_who_held_and_returns_and_its_file_tells_the_same
     let history: serde_json::Value = serde_json::from_slice(&history.stdout).expect("JSON");
     assert_eq!(history["holds"].as_array().map(Vec::len), Some(3), "{history}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_time_before_the_console_came_is_refused_and_one_word_leads_to_the_start() {
+    let at = zk::own_root("start").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/billing".to_owned()]).await;
+    let wishes = [("/billing/lock-".to_owned(), b"first".to_vec())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let mut terminal = Terminal::lockscope(&["--connect", &at], 120, 35);
+    terminal.shows_all(&["● live", "1 contender", "past <1m"]);
+    terminal.press(":at -2h\r");
+    terminal.shows_all(&["the past begins at", "`:at start` goes there", "● live"]);
+    terminal.press(":at start\r");
+    terminal.shows_all(&["REWOUND", "0 events since", "first"]);
+    terminal.hides("cut off");
+    zk::delete_all(&client, ["/billing/lock-0000000000".to_owned()]).await;
+    terminal.shows_all(&["REWOUND", "1 event since"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}

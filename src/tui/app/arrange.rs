@@ -5,8 +5,6 @@ use super::{App, Area, Layout, Screen};
 use crate::queue::LockId;
 use crate::tui::page::Page;
 
-/// Lines of the box below Locks while no finding is shown there: three sparklines.
-const WATCH_EVENTS_HEIGHT: u16 = 5;
 /// The least lines of a text below a list.
 const MIN_TEXT_HEIGHT: u16 = 6;
 
@@ -18,6 +16,9 @@ impl App {
     /// Gives everything its place.
     pub(super) fn arrange(&mut self) {
         let mut wishes = self.wishes();
+        if self.screen() == Screen::Locks {
+            wishes.side = self.below_locks_wish(Layout::left_below_rows(self.size.1, &wishes));
+        }
         let lock = self.world().open_lock().map(crate::queue::LockQueue::id);
         let of = (self.screen(), self.size, lock, self.only_pane(self.size.0));
         if let Some((before, height)) = self.navigation.side
@@ -44,10 +45,6 @@ impl App {
     }
 
     fn side_wish(&self) -> (u16, u16) {
-        if self.screen() == Screen::Locks {
-            let finding = self.selected_lock_page(self.size.0).map_or(0, |page| page.height());
-            return (WATCH_EVENTS_HEIGHT, WATCH_EVENTS_HEIGHT.max(finding));
-        }
         let panes = self.screen().entry().panes;
         if panes.is_empty() {
             return (0, 0);

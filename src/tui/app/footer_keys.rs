@@ -118,6 +118,8 @@ impl App {
             Command::Pause if self.paused().is_some() => "go on",
             Command::NextPane if self.screen() == Screen::Contend => "side",
             Command::Start if self.screen() == Screen::Contend => "start",
+            Command::Picture if self.screen() == Screen::Locks && !self.shows_graph() => "graph",
+            Command::Picture if self.screen() == Screen::Locks => "lately",
             Command::Picture if self.shows_picture() || self.shows_queue_picture() => "list",
             Command::StopOrGo if self.slow_motion().is_stopped() => "go on",
             Command::NextPane => match self.next_pane() {

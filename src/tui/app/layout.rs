@@ -112,6 +112,12 @@ impl Layout {
         })
     }
 
+    /// Lines that the rows of a list leave, in a terminal of that height.
+    pub fn left_below_rows(height: u16, wishes: &Wishes) -> u16 {
+        let rows = u16::try_from(wishes.rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
+        height.saturating_sub(3 + wishes.banner.min(MAX_BANNER_HEIGHT) + wishes.caption).saturating_sub(rows)
+    }
+
     /// The first line of the list's rows, and how many rows show: without the border and the line of titles.
     pub fn rows(&self) -> (u16, usize) {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))

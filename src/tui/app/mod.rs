@@ -9,7 +9,9 @@
 
 mod actions;
 mod arrange;
+mod attention;
 mod audit;
+mod below_locks;
 mod choices;
 mod command_line;
 mod commands;
@@ -26,6 +28,7 @@ mod export;
 mod filter;
 mod footer_keys;
 mod input_history;
+mod lately;
 mod layout;
 mod list;
 mod lists;
@@ -33,6 +36,7 @@ mod lock_pages;
 mod matches;
 mod mouse;
 mod moves;
+mod navigation;
 mod node_page;
 mod notice;
 mod own_keys;
@@ -55,6 +59,7 @@ mod ticks;
 mod timeline_entry;
 mod tour;
 mod travel;
+mod vanished;
 mod waits;
 mod way_back;
 mod world;
@@ -80,9 +85,9 @@ pub use footer_keys::Hint;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{Directed, FixedOrder, ListOrder, ListScreen, Sorting};
 pub use lists::{
-    AuditColumn, AuditEntries, ClientColumn, Clients, History, HistoryColumn, HistoryId, HistoryRow, LockColumn, Locks,
-    PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions, TimelineColumn,
-    TimelineList, Waits,
+    AuditColumn, AuditEntries, ClientColumn, Clients, History, HistoryColumn, HistoryId, HistoryRow, LockColumn,
+    LockRow, Locks, PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions,
+    TimelineColumn, TimelineList, Waits,
 };
 pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
@@ -101,19 +106,18 @@ pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
 pub use travel::{Arrival, Arrived, Outline, RaisedFinding, Travel};
+pub use vanished::{LockRows, VanishedLock};
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use self::input_history::InputHistory;
-use self::search::Search;
-use self::way_back::WayBack;
+use self::navigation::Navigation;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, LockName};
 use crate::recipe::OwnRecipe;
 pub use crate::tui::key::{Key, Mouse};
 pub use crate::tui::keymap::Bindings;
-use crate::tui::page::Scroll;
 pub use crate::tui::screen::{Pane, Screen};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -167,23 +171,6 @@ pub struct Paused {
     pub missed: u64,
     world: World,
     fleets: Fleets,
-}
-
-/// Where on the screens the user is.
-#[derive(Debug)]
-struct Navigation {
-    screen: Screen,
-    way_back: WayBack,
-    /// The lock whose queue was opened last.
-    open: Option<LockName>,
-    /// The node whose page was opened last.
-    node: Option<OpenNode>,
-    pane: Pane,
-    /// How far the text page that has the keys is scrolled.
-    scroll: Scroll,
-    search: Search,
-    /// How high the box below the list was, and what that holds for.
-    side: Option<(arrange::SideOf, u16)>,
 }
 
 /// The fleets, and which of them has the keys.
@@ -253,7 +240,6 @@ pub struct App {
 impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
-        let (screen, pane, scroll) = (Screen::Locks, Pane::List, Scroll::default());
         let mut app = Self {
             live: World::new(&settings.named, &settings.recipes, settings.thresholds),
             settings,
@@ -264,16 +250,7 @@ impl App {
             recording: None,
             replay: None,
             paused: None,
-            navigation: Navigation {
-                screen,
-                way_back: WayBack::default(),
-                open: None,
-                node: None,
-                pane,
-                scroll,
-                search: Search::default(),
-                side: None,
-            },
+            navigation: Navigation::default(),
             cursors: Cursors::default(),
             history_filter: Filter::none(),
             test_clients: TestClients::default(),

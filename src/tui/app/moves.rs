@@ -167,6 +167,18 @@ impl App {
         self.go_from(left, Screen::Queue);
     }
 
+    /// Opens the history of a lock that is gone.
+    pub(super) fn open_vanished(&mut self, id: LockId) {
+        let Some(name) = self.world().vanished().get(id).map(|gone| gone.name.clone()) else { return };
+        let left = self.place();
+        self.cursors.contenders = Cursor::first();
+        self.deletions.tags.clear();
+        self.each_world(|world| world.open(Some(id)));
+        self.navigation.open = Some(name);
+        self.cursors.history = Cursor::last();
+        self.go_from(left, Screen::History);
+    }
+
     pub(super) fn go_to_queue(&mut self) {
         match self.navigation.screen {
             Screen::Locks => self.open_selected(),

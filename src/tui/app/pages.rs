@@ -53,7 +53,7 @@ impl App {
             return vec![self.scrolled_page(write(self, layout.main), layout.main, Focus::Alone)];
         }
         if self.screen() == Screen::Locks {
-            let page = self.selected_lock_page(layout.side.width).filter(|_| layout.side.height > 0);
+            let page = self.below_locks_page(layout.side).filter(|_| layout.side.height > 0);
             return page.into_iter().map(|page| self.scrolled_page(page, layout.side, Focus::Elsewhere)).collect();
         }
         let shown = entry.panes.iter().zip(self.pane_areas(&layout)).filter(|(_, area)| area.height > 0);

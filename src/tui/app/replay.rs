@@ -215,7 +215,8 @@ impl App {
     pub fn events_since(&self) -> (usize, bool) {
         let (timeline, at) = (self.live.timeline(), self.now());
         let before = timeline.partition_point(|entry| entry.at() <= at);
-        (timeline.len() - before, before == 0 && !timeline.is_empty())
+        let is_from_before = self.live.lately().begun().is_none_or(|begun| at < begun);
+        (timeline.len() - before, before == 0 && (is_from_before || timeline.first() > 0))
     }
 
     /// Shows a recording in place of an ensemble, as of the moment that is given.

@@ -58,6 +58,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
             Command::Export,
             Command::Delete,
             Command::Start,
+            Command::Picture,
             Command::Go(Screen::Session),
             Command::Go(Screen::Node),
         ],

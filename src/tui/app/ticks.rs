@@ -50,6 +50,15 @@ impl App {
         }
     }
 
+    /// Whether Locks says for how long a lock has been free or gone.
+    pub(super) fn shows_ages_of_free_locks(&self) -> bool {
+        let world = self.world();
+        let rows = self.layout().map_or(0, |layout| layout.rows().1);
+        let top = self.cursors.locks.top();
+        let ids = world.locks().window(top..top + rows).filter_map(|id| world.table().lock(id));
+        world.vanished().shown() > 0 || ids.into_iter().any(|lock| lock.is_empty() && world.free_since(lock).is_some())
+    }
+
     /// Whether the sparklines of Locks show watch events, which move on with time.
     pub(super) fn shows_recent_watch_events(&self) -> bool {
         let seconds = self.live.table().totals().history.seconds(self.now);

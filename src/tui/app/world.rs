@@ -1,6 +1,7 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
 mod findings;
+mod vanished;
 
 use std::sync::Arc;
 
@@ -8,10 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::TimelineEntry;
 use super::filter::Filter;
+use super::lately::Lately;
 use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
 use super::session_detail::SessionDetail;
 use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
+use super::vanished::VanishedLocks;
 use super::waits::WaitRows;
 use crate::admin::Ending;
 use crate::diagnose::{Diagnosis, TableAt, Thresholds};
@@ -40,6 +43,8 @@ pub struct World {
     diagnosis: Diagnosis,
     watch_event_rates: WatchEventRates,
     locks: SortedLocks,
+    vanished: VanishedLocks,
+    lately: Lately,
     matches: QueueMatches,
     timeline_matches: TimelineMatches,
     sessions: SessionRows,
@@ -67,6 +72,8 @@ impl World {
             diagnosis: Diagnosis::new(thresholds),
             watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
+            vanished: VanishedLocks::default(),
+            lately: Lately::default(),
             matches: QueueMatches::default(),
             timeline_matches: TimelineMatches::default(),
             sessions: SessionRows::default(),
@@ -88,6 +95,10 @@ impl World {
         let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], &[], thresholds) };
         let view = Arc::clone(world.table.view());
         world.watch_event_rates.take(&view);
+        world.lately.surveyed(&view, view.at);
+        if world.table.is_live() {
+            world.lately.begin(world.table.last_true().unwrap_or_default());
+        }
         world.troubled = world.count_troubled();
         world
     }
@@ -118,7 +129,7 @@ impl World {
     pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
         let (sorting, filter) = (other.locks.sorting(), other.locks.filter().clone());
         self.locks.sort(sorting, &self.table, &self.diagnosis, now);
-        self.locks.set_filter(filter, &self.table, &self.diagnosis, now);
+        self.filter_locks(&filter, now);
         self.sessions = other.sessions.clone();
         self.session_detail = other.session_detail.clone();
         self.waits = other.waits.clone();
@@ -143,6 +154,11 @@ impl World {
     /// The lock whose queue was opened last, also when it is gone.
     pub fn opened(&self) -> Option<LockId> {
         self.matches.lock()
+    }
+
+    /// What happened lately.
+    pub fn lately(&self) -> &Lately {
+        &self.lately
     }
 
     pub fn diagnosis(&self) -> &Diagnosis {
@@ -192,6 +208,7 @@ impl World {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
                 self.watch_event_rates.take(view);
+                self.lately.surveyed(view, at);
                 surveyed = true;
             }
             synced |= matches!(change, Change::Synced);
@@ -204,15 +221,19 @@ impl World {
             };
             for happening in happenings {
                 self.histories.take(&happening, &before, unseen);
+                self.note_vanished(&happening);
+                self.lately.take(&happening);
                 self.push(TimelineEntry::Happening(happening));
             }
             if is_first {
+                self.lately.begin(at);
                 self.tell_found_locks(at);
             }
             self.matches.follow(&moved, &self.table, at);
         }
         if let Some(now) = newest {
             self.now = self.now.max(now);
+            self.forget_vanished();
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, &self.diagnosis, now);
             if surveyed {
@@ -271,6 +292,7 @@ impl World {
 
     pub fn tick(&mut self, now: Timestamp) {
         self.now = now;
+        self.forget_vanished();
         if self.matches.filter().may_be_of_figures() {
             self.matches.follow(&Changed::Everything, &self.table, now);
         }

@@ -57,6 +57,19 @@ impl LockHistories {
         self.locks.get(&lock).into_iter().flat_map(|history| &history.entries)
     }
 
+    /// Whether something is known of a lock.
+    pub fn has(&self, lock: LockId) -> bool {
+        self.locks.get(&lock).is_some_and(|history| !history.entries.is_empty())
+    }
+
+    /// Who held a lock last and is gone.
+    pub fn last_hold(&self, lock: LockId) -> Option<&Stay> {
+        self.of(lock).rev().find_map(|(_, entry)| match entry {
+            HistoryEntry::Stay(stay) if stay.held.is_some() && stay.end != StayEnd::Open => Some(stay),
+            _ => None,
+        })
+    }
+
     /// How many entries of a lock were forgotten.
     pub fn forgotten(&self, lock: LockId) -> u64 {
         self.locks.get(&lock).map_or(0, |history| history.forgotten)

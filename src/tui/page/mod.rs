@@ -17,6 +17,7 @@ pub mod details;
 pub mod findings;
 pub mod help;
 pub mod history_entry;
+pub mod lately;
 pub mod node;
 pub mod overlaps;
 pub mod servers;

@@ -36,6 +36,7 @@ impl ListView for AuditEntries {
             all,
             after_filter,
             right: (!audit.is_empty()).then(|| view.following(self.cursor(app).follows_last())),
+            uncounted: 0,
             bottom: app.audit_path().map(|path| view.bottom(&path.to_string_lossy(), theme.dim, Keep::End)),
         }
     }

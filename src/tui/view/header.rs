@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::View;
 use crate::queue::ConnectionState;
 use crate::report::Ensemble;
-use crate::text::human::{date_and_time, plural, time_of_day};
+use crate::text::human::{count, date_and_time, plural, time_of_day};
 use crate::text::{Keep, session, width};
 use crate::tui::app::{Recording, Replay, ReplayedFile};
 use crate::tui::page::Sign;
@@ -241,7 +241,10 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     } else {
         let (since, or_more) = view.app.events_since();
         let least = if or_more { "at least " } else { "" };
-        let since = format!("{least}{} since", plural(since, "event", "events"));
+        let since = match roomy || !or_more {
+            true => format!("{least}{} since", plural(since, "event", "events")),
+            false => format!("{least}{} since", count(since)),
+        };
         let of = if roomy { format!("{since}; F goes back to live") } else { format!("{since}; F: live") };
         (" REWOUND ", of)
     };

@@ -29,6 +29,8 @@ pub struct ListTitle {
     pub before_filter: Vec<(String, Style)>,
     /// How many rows there are, whether they pass the filter or not.
     pub all: usize,
+    /// How many of the rows that show are not counted.
+    pub uncounted: usize,
     /// Parts that stand behind the filter.
     pub after_filter: Vec<(String, Style)>,
     /// At the right end of the upper border.
@@ -148,6 +150,7 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
     let title = list.title(view);
     let mut left = vec![(title.name, theme.strong)];
     left.extend(title.before_filter);
+    let shown = shown.saturating_sub(title.uncounted);
     if !app.filter().is_empty() {
         let text = view.fit(app.filter().text(), 24, Keep::Start);
         left.push((format!("filter: {text} ({shown} of {})", title.all), theme.wait));

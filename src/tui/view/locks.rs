@@ -14,9 +14,9 @@ use super::who::{client_style, who};
 use crate::diagnose::Severity;
 use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
-use crate::text::human::{bounded, count, count_within, duration, plural, rate};
-use crate::text::{Keep, fit_bytes};
-use crate::tui::app::{LockColumn, Locks};
+use crate::text::human::{bounded, count, count_within, duration, no_less, plural, rate};
+use crate::text::{Keep, fit_bytes, width as columns_of};
+use crate::tui::app::{LockColumn, LockRow, Locks, VanishedLock};
 use crate::tui::columns::Placed;
 use crate::tui::widget::panel::Bottom;
 use crate::tui::widget::table::Cell;
@@ -25,6 +25,10 @@ use crate::tui::widget::table::Cell;
 /// assumed is said: the name of somebody who may not hold at all would say more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
+
+/// Before the last holder of a lock that is gone, where so many columns stay for that.
+const LAST: &str = ", last ";
+const MIN_LAST: usize = 8;
 
 impl ListView for Locks {
     fn title(&self, view: View<'_>) -> ListTitle {
@@ -52,7 +56,12 @@ impl ListView for Locks {
             let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
             Bottom { end: " (u: all)", ..view.bottom(&text, theme.wait, Keep::Start) }
         });
-        ListTitle { name: "Locks".to_owned(), all: table.lock_count(), after_filter, bottom, ..ListTitle::default() }
+        let uncounted = view.app.world().vanished().shown();
+        if uncounted > 0 {
+            after_filter.push((format!("{} gone", count(uncounted)), theme.dim));
+        }
+        let (name, all) = ("Locks".to_owned(), table.lock_count());
+        ListTitle { name, all, uncounted, after_filter, bottom, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
@@ -68,12 +77,16 @@ impl ListView for Locks {
         vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
     }
 
-    fn cell(&self, view: View<'_>, lock: &&LockQueue, column: Placed<LockColumn>) -> Cell {
-        cell(view, lock, column)
+    fn cell(&self, view: View<'_>, row: &LockRow<'_>, column: Placed<LockColumn>) -> Cell {
+        match row {
+            LockRow::Lock(lock) => cell(view, lock, column),
+            LockRow::Vanished(gone) => vanished(view, gone, column),
+        }
     }
 
     /// The worst finding's sign: it stays in sight whatever columns give way.
-    fn mark(&self, view: View<'_>, lock: &&LockQueue) -> Option<(&'static str, Style)> {
+    fn mark(&self, view: View<'_>, row: &LockRow<'_>) -> Option<(&'static str, Style)> {
+        let LockRow::Lock(lock) = row else { return None };
         let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
         let style = view.data(view.theme.severity(worst));
         (worst >= Severity::Warning).then_some((view.theme.signs.severity(worst), style))
@@ -113,7 +126,8 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         }
         LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
         LockColumn::Holder => match lock.first_holder() {
-            None => Cell::new(if lock.is_empty() { "free" } else { "-" }, theme.dim),
+            None if lock.is_empty() => Cell::new(view.fit(&free(view, lock), width, Keep::Start), theme.dim),
+            None => Cell::new("-", theme.dim),
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
@@ -147,6 +161,41 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Chain => figure(lock.rates(now).chain),
         LockColumn::Finding => finding(view, lock, width),
     }
+}
+
+/// That nobody holds a lock, and for how long, as far as that is known.
+fn free(view: View<'_>, lock: &LockQueue) -> String {
+    match view.app.world().free_since(lock) {
+        Some((since, true)) => {
+            format!("free {}", no_less(view.app.now().since(since), view.theme.signs.charset))
+        }
+        Some((since, false)) => format!("free {}", duration(view.app.now().since(since))),
+        None => "free".to_owned(),
+    }
+}
+
+/// A lock that is gone: since when, and who held it last.
+fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> Cell {
+    let (theme, width) = (view.theme, usize::from(column.width));
+    let text = match column.key {
+        LockColumn::Lock => {
+            let name = &gone.name;
+            let shown =
+                name.name.as_ref().map_or_else(|| name.path.to_string(), |own| format!("{} [{own}]", name.path));
+            view.fit(&shown, width, Keep::End)
+        }
+        LockColumn::Holder => {
+            let since = format!("gone {}", duration(view.app.now().since(gone.at)));
+            let last = view.app.world().histories().last_hold(gone.name.id);
+            let room = width.saturating_sub(columns_of(&since) + LAST.len());
+            match last.filter(|_| room >= MIN_LAST) {
+                Some(last) => format!("{since}{LAST}{}", who(view, &last.client, room)),
+                None => view.fit(&since, width, Keep::Start),
+            }
+        }
+        _ => String::new(),
+    };
+    Cell::new(text, theme.dim)
 }
 
 /// What is sampled while there are too many events, with a mark: how many contend, and how many leave in a second.

@@ -1,5 +1,6 @@
 //! Every screen as it looks in small and in large terminals, and what must hold at any size.
 
+mod below_locks;
 mod comparison;
 mod contend;
 mod delete;

@@ -93,10 +93,10 @@ impl App {
 
     pub(in crate::tui::app) fn turn_picture(&mut self) {
         let motion = &mut self.test_clients.slow_motion;
-        if self.navigation.screen == Screen::Queue {
-            motion.shows_queue_picture = !motion.shows_queue_picture;
-        } else {
-            motion.shows_picture = !motion.shows_picture;
+        match self.navigation.screen {
+            Screen::Locks => self.turn_graph(),
+            Screen::Queue => motion.shows_queue_picture = !motion.shows_queue_picture,
+            _ => motion.shows_picture = !motion.shows_picture,
         }
     }
 

@@ -85,6 +85,9 @@ impl App {
         let left = self.place();
         if self.screen() == Screen::Locks {
             self.open_selected();
+            if self.screen() == Screen::History {
+                return;
+            }
         }
         if self.opened().is_none() {
             return self.show_failure("Select a lock in Locks first.".to_owned());

@@ -2,11 +2,28 @@
 
 use crate::queue::{LockId, LockQueue};
 use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
-use crate::tui::app::{App, Filter, LockOrder, Rows, Screen};
+use crate::tui::app::{App, Filter, LockOrder, Rows, Screen, VanishedLock};
 use crate::tui::columns::Column;
 use crate::znode::{SessionId, ZnodePath};
 
 pub struct Locks;
+
+/// A row of the list.
+#[derive(Clone, Copy, Debug)]
+pub enum LockRow<'a> {
+    Lock(&'a LockQueue),
+    /// A lock that is gone.
+    Vanished(&'a VanishedLock),
+}
+
+impl LockRow<'_> {
+    fn path(&self) -> &ZnodePath {
+        match self {
+            Self::Lock(lock) => lock.path(),
+            Self::Vanished(gone) => &gone.name.path,
+        }
+    }
+}
 
 impl ListOrder for LockOrder {
     const ALL: &'static [Self] = &[
@@ -72,7 +89,7 @@ const COLUMNS: &[Column<LockColumn>] = &[
 
 impl ListScreen<App> for Locks {
     type Id = LockId;
-    type Row<'a> = &'a LockQueue;
+    type Row<'a> = LockRow<'a>;
     type Order = LockOrder;
     type Column = LockColumn;
 
@@ -101,21 +118,25 @@ impl ListScreen<App> for Locks {
     }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<LockId> + 'a {
-        app.world().locks()
+        app.world().lock_rows()
     }
 
-    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a LockQueue> {
-        app.world().table().lock(app.world().locks().id(rank)?)
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<LockRow<'a>> {
+        let (world, id) = (app.world(), app.world().lock_rows().id(rank)?);
+        let gone = || world.vanished().get(id).map(LockRow::Vanished);
+        world.table().lock(id).map(LockRow::Lock).or_else(gone)
     }
 
     cursor_in!(locks: LockId);
 
-    fn copied(&self, _: &App, lock: &LockQueue) -> Option<String> {
-        Some(lock.path().to_string())
+    fn copied(&self, _: &App, row: LockRow<'_>) -> Option<String> {
+        Some(row.path().to_string())
     }
 
+    /// Of a lock that is gone there is only the history.
     fn open(&self, app: &mut App) {
-        match self.cursor(app).selected(app.world().locks()) {
+        match self.cursor(app).selected(&app.world().lock_rows()) {
+            Some(id) if app.world().table().lock(id).is_none() => app.open_vanished(id),
             Some(id) => app.open_lock(id),
             None => app.show_failure("There is no lock to open.".to_owned()),
         }
@@ -139,9 +160,7 @@ impl ListScreen<App> for Locks {
 
     fn set_filter(&self, app: &mut App, filter: Filter) {
         let now = app.now();
-        app.each_world(|world| {
-            world.arrange(|locks, table, diagnosis| locks.set_filter(filter.clone(), table, diagnosis, now));
-        });
+        app.each_world(|world| world.filter_locks(&filter, now));
     }
 
     fn order(&self, app: &App) -> Option<Sorting<LockOrder>> {
@@ -167,6 +186,7 @@ impl ListScreen<App> for Locks {
     }
 
     fn changes_with_time(&self, app: &App) -> bool {
-        app.live.table().contender_count() > 0 || app.shows_recent_watch_events()
+        let table = app.live.table();
+        table.contender_count() > 0 || app.shows_recent_watch_events() || app.shows_ages_of_free_locks()
     }
 }

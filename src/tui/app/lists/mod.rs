@@ -26,7 +26,7 @@ mod waits;
 pub use audit::{AuditColumn, AuditEntries};
 pub use clients::{ClientColumn, Clients};
 pub use history::{History, HistoryColumn, HistoryId, HistoryRow};
-pub use locks::{LockColumn, Locks};
+pub use locks::{LockColumn, LockRow, Locks};
 pub use queue::{Queue, QueueColumn, QueueRow};
 pub use session_places::{PlaceColumn, SessionPlaceRow, SessionPlaces};
 pub use sessions::{SessionColumn, Sessions};

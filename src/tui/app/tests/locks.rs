@@ -2,8 +2,8 @@
 
 use super::{SIZE, later, lock_paths, selected_lock};
 use crate::queue::Change;
-use crate::tui::app::{Effect, Event, Key, ListOrder, LockOrder, Mouse, Screen};
-use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
+use crate::tui::app::{App, Effect, Event, Key, ListOrder, LockOrder, Mouse, Rows, Screen};
+use crate::tui::testing::{NOW, at, connected, curator, gone, listed, live, path, press, seen};
 
 #[test]
 fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_columns() {
@@ -152,4 +152,52 @@ fn a_press_of_the_mouse_selects_and_another_opens() {
     assert_eq!(app.contender_cursor().rank(), 3);
     let below = Mouse::Press(0, 500);
     assert!(!app.update(Event::Mouse(below), NOW).redraw);
+}
+
+/// The parent of a lock is gone, with its contenders.
+fn removed(lock: &str) -> Change {
+    Change::Deleted { path: path(lock), zxid: None }
+}
+
+#[test]
+fn a_lock_that_vanished_stays_below_the_others_while_its_history_is_known_and_is_counted_nowhere() {
+    let mut app = live(SIZE);
+    let locks = lock_paths(&app);
+    app.update(at(later(1), vec![seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90")]), later(1));
+    press(&mut app, ":sort lock\n");
+    app.update(at(later(9), vec![removed("/jobs/lock/lock-0000000001"), removed("/jobs/lock")]), later(9));
+    assert_eq!(lock_paths(&app).len(), locks.len(), "it is no lock");
+    let rows = app.world().lock_rows();
+    assert_eq!(rows.len(), locks.len() + 1);
+    let gone = rows.id(locks.len()).and_then(|id| app.world().vanished().get(id)).expect("it stands last");
+    assert_eq!((gone.name.path.as_str(), gone.at), ("/jobs/lock", later(9)));
+    press(&mut app, "G\n");
+    assert_eq!(app.screen(), Screen::History, "of it there is only the history");
+    press(&mut app, "\u{1b}");
+    let update = press(&mut app, "e");
+    let Some(Effect::Export { text, .. }) = update.effects.first() else { panic!("{update:?}") };
+    assert!(!text.contains("/jobs/lock"), "what is exported are locks");
+    app.update(at(later(12), vec![seen("/jobs/lock/lock-0000000002", 91, later(12), b"worker-91")]), later(12));
+    assert_eq!(app.world().lock_rows().len(), locks.len() + 1, "it is there again, once");
+    assert_eq!(app.world().vanished().shown(), 0);
+    app.update(at(later(13), vec![removed("/jobs/lock/lock-0000000002"), removed("/jobs/lock")]), later(13));
+    app.update(Event::Tick, later(13 + 30 * 60));
+    assert_eq!(app.world().lock_rows().len(), locks.len(), "it is forgotten after half an hour");
+}
+
+#[test]
+fn a_free_lock_says_since_when_as_far_as_that_is_known() {
+    let mut app = live(SIZE);
+    let free = |app: &App, lock: &str| {
+        let id = app.world().table().find(&path(lock), None).expect("it is there");
+        app.world().free_since(app.world().table().lock(id).expect("it is there"))
+    };
+    app.update(at(later(1), vec![seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90")]), later(1));
+    app.update(at(later(9), vec![removed("/jobs/lock/lock-0000000001")]), later(9));
+    assert_eq!(free(&app, "/jobs/lock"), Some((later(9), false)));
+    app.update(at(later(10), vec![seen("/jobs/lock/lock-0000000002", 91, later(10), b"worker-91")]), later(10));
+    app.update(at(later(11), vec![super::lost()]), later(11));
+    let again = [vec![connected(), Change::Syncing, listed("/jobs/lock", 3)], crate::tui::testing::ensemble()].concat();
+    app.update(at(later(30), again), later(30));
+    assert_eq!(free(&app, "/jobs/lock"), Some((later(30), true)), "at least since then: it was released unseen");
 }

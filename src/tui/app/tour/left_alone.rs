@@ -18,6 +18,7 @@ impl App {
 
     /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key does what it does at any time.
     pub(in crate::tui::app) fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
+        self.navigation.attention.attend(self.wall);
         let resumed = self.attend_tour();
         let mut update = act(self);
         update.redraw |= !resumed.is_empty();

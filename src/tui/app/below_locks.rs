@@ -1,0 +1,110 @@
+//! The box below Locks: what is wrong with the selected lock, else what happened lately, else the graph of watch events.
+
+use super::lately::{Lately, News, Span};
+use super::{App, Area, Screen};
+use crate::queue::LockName;
+use crate::tui::keymap::Command;
+use crate::tui::page::lately::{self, ShownLately, ShownLeader, ShownNews, ShownSpan};
+use crate::tui::page::{BORDER, Columns, Page, Tone};
+
+/// Lines of the box with the graph: three sparklines.
+const GRAPH_HEIGHT: u16 = 5;
+
+impl App {
+    /// Whether the box below Locks shows the graph of watch events: it was asked for, or a tour shows it in place of what happened lately.
+    fn prefers_graph(&self) -> bool {
+        self.navigation.shows_graph || self.tour().is_some()
+    }
+
+    /// Shows the graph of watch events below Locks, or what stands there without it.
+    pub(super) fn turn_graph(&mut self) {
+        self.navigation.shows_graph = !self.navigation.shows_graph;
+        // Each of them is as high as it needs to be.
+        self.navigation.side = None;
+    }
+
+    /// Whether the graph was asked for: then it stands in place of what is wrong too.
+    pub fn shows_graph(&self) -> bool {
+        self.screen() == Screen::Locks && self.navigation.shows_graph
+    }
+
+    /// The text below Locks in a box of that size; `None` where the graph stands there.
+    pub(super) fn below_locks_page(&self, area: Area) -> Option<Page> {
+        if self.navigation.shows_graph {
+            return None;
+        }
+        let found = self.selected_lock_page(area.width);
+        found.or_else(|| (!self.prefers_graph()).then(|| self.lately_page(area)).flatten())
+    }
+
+    /// Lines of that box: at the least, and to show all of it, where the rows leave so many.
+    pub(super) fn below_locks_wish(&self, left: u16) -> (u16, u16) {
+        let width = self.size.0;
+        let wrong = self.selected_lock_page(width).filter(|_| !self.navigation.shows_graph);
+        let (least, wanted) = match self.below_locks_page(Area { width, height: u16::MAX, ..Area::default() }) {
+            None => (GRAPH_HEIGHT, GRAPH_HEIGHT),
+            Some(page) if wrong.is_some() => (GRAPH_HEIGHT, page.height()),
+            // What happened lately takes no row from the list beyond a line of each kind.
+            Some(page) => {
+                let kinds = self.lately_page(Area { width, height: BORDER, ..Area::default() });
+                let least = kinds.map_or(GRAPH_HEIGHT, |page| page.height());
+                (least, page.height().min(left).max(least))
+            }
+        };
+        (least, wanted.max(GRAPH_HEIGHT))
+    }
+
+    /// What happened lately; `None` before everything was read.
+    fn lately_page(&self, area: Area) -> Option<Page> {
+        let (lately, now) = (self.world().lately(), self.now());
+        let minutes = lately.minutes(now)?;
+        let shown = ShownLately {
+            waits: lately.waits(now).into_iter().map(|span| self.shown_span(span)).collect(),
+            holds: lately.holds(now).into_iter().map(|span| self.shown_span(span)).collect(),
+            leader: lately.leader().map(|leader| ShownLeader {
+                address: &leader.address,
+                since: leader.since.as_ref().map(|(at, before)| (*at, &**before)),
+                changes: leader.changes(now),
+            }),
+            news: self.replay().is_none().then(|| self.shown_news(lately)),
+            utc: self.settings.utc,
+        };
+        let mut page = self.writer(Columns::FACTS, area);
+        lately::write(&mut page, &shown, usize::from(area.height.saturating_sub(BORDER)));
+        let title = if minutes == 1 { "Last minute".to_owned() } else { format!("Last {minutes} minutes") };
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) };
+        let key = self.key_label(Command::Picture);
+        page.title.extend((!key.is_empty()).then(|| (format!("{key}: graph of watch events"), Tone::Dim)));
+        Some(page)
+    }
+
+    fn shown_span<'a>(&self, span: &'a Span) -> ShownSpan<'a> {
+        ShownSpan {
+            lasted: (span.at_least(self.now()), span.at_most(self.now())),
+            lock: name_of(&span.lock),
+            client: &span.client,
+            ended: span.ended,
+        }
+    }
+
+    fn shown_news(&self, lately: &Lately) -> ShownNews {
+        let since = self.navigation.attention.looked_until(self.wall);
+        let from = since.max(lately.begun());
+        let mut shown = ShownNews { since, ..ShownNews::default() };
+        for news in from.into_iter().flat_map(|from| lately.news(from).rev()) {
+            match news {
+                News::Lock(lock) => shown.locks.push(name_of(lock)),
+                News::LockGone(lock) => shown.gone.push(name_of(lock)),
+                News::Finding(finding) => shown.findings.push(format!("{} {}", finding.code, name_of(&finding.lock))),
+            }
+        }
+        shown
+    }
+}
+
+fn name_of(lock: &LockName) -> String {
+    match &lock.name {
+        Some(name) => format!("{} [{name}]", lock.path),
+        None => lock.path.to_string(),
+    }
+}
