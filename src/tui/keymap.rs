@@ -174,7 +174,7 @@ pub const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Who wakes whom",
         commands: &[
-            entry(Command::Picture, "picture", &[Key::Char('w')], "As a picture, or the list; in Locks a graph")
+            entry(Command::Picture, "picture", &[Key::Char('w')], "As a picture or list; in Locks a graph")
                 .hint("picture"),
             entry(Command::Slower, "slower", &[Key::Char(',')], "Test clients go slower: step by step").hint("slower"),
             entry(Command::Faster, "faster", &[Key::Char('.')], "Test clients go faster, up to full speed")

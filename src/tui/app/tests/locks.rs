@@ -3,7 +3,7 @@
 use super::{SIZE, later, lock_paths, selected_lock};
 use crate::queue::Change;
 use crate::tui::app::{App, Effect, Event, Key, ListOrder, LockOrder, Mouse, Rows, Screen};
-use crate::tui::testing::{NOW, at, connected, curator, gone, listed, live, path, press, seen};
+use crate::tui::testing::{NOW, at, curator, gone, listed, live, path, press, seen};
 
 #[test]
 fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_columns() {
@@ -192,12 +192,14 @@ fn a_free_lock_says_since_when_as_far_as_that_is_known() {
         let id = app.world().table().find(&path(lock), None).expect("it is there");
         app.world().free_since(app.world().table().lock(id).expect("it is there"))
     };
-    app.update(at(later(1), vec![seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90")]), later(1));
+    let first = seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90");
+    app.update(at(later(1), vec![listed("/jobs/lock", 2), first]), later(1));
     app.update(at(later(9), vec![removed("/jobs/lock/lock-0000000001")]), later(9));
     assert_eq!(free(&app, "/jobs/lock"), Some((later(9), false)));
     app.update(at(later(10), vec![seen("/jobs/lock/lock-0000000002", 91, later(10), b"worker-91")]), later(10));
     app.update(at(later(11), vec![super::lost()]), later(11));
-    let again = [vec![connected(), Change::Syncing, listed("/jobs/lock", 3)], crate::tui::testing::ensemble()].concat();
+    let mut again = crate::tui::testing::ensemble();
+    again.insert(2, listed("/jobs/lock", 3));
     app.update(at(later(30), again), later(30));
     assert_eq!(free(&app, "/jobs/lock"), Some((later(30), true)), "at least since then: it was released unseen");
 }
