@@ -191,7 +191,7 @@ impl OpenPast {
             return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
         };
         let known = match self.past.segment_at(start)? {
-            Some(info) => self.read(info)?.ok().and_then(|segment| segment.first_known()),
+            Some(info) => self.read(info)?.ok().and_then(ReadSegment::first_known),
             None => None,
         };
         self.world_near(known.unwrap_or(start), true, utc)

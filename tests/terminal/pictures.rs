@@ -81,8 +81,8 @@ async fn the_pictures_show_the_locks_of_real_libraries() {
 
     let mut terminal = Terminal::lockscope(&["--connect", &connect, "--root", "/app", "--utc"], 118, 30);
     terminal.shows_all(&["● live", "/app/locks/billing", "Curator r/w", "WriteLock", "kazoo lock"]);
-    // The last lock has no finding, so that the watch events show below it.
-    terminal.press("G");
+    // The last lock has no finding.
+    terminal.press("Gw");
     words::figure(&server.words("mntr"), "zk_watch_count").expect("the server counts its watches");
     crate::harness::wait::eventually("a minute's beginning of watch events", async || {
         let seen = terminal.text();

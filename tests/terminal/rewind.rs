@@ -52,7 +52,7 @@ async fn a_time_before_the_console_came_is_refused_and_one_word_leads_to_the_sta
     zk::make(&client, ["/billing".to_owned()]).await;
     let wishes = [("/billing/lock-".to_owned(), b"first".to_vec())];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    let mut terminal = Terminal::lockscope(&["--connect", &at], 120, 35);
+    let mut terminal = Terminal::lockscope(&["--connect", &at], 160, 35);
     terminal.shows_all(&["● live", "1 contender", "past <1m"]);
     terminal.press(":at -2h\r");
     terminal.shows_all(&["the past begins at", "`:at start` goes there", "● live"]);

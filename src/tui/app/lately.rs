@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnose::{Finding, is_likely_election};
-use crate::queue::{ClientIdentity, Contender, Happening, LockEvent, LockName, LockQueue, LockTable};
+use crate::queue::{ClientIdentity, Contender, Happening, HoldBounds, LockEvent, LockName, LockQueue, LockTable};
 use crate::server_view::{ServerMode, ServerView};
 use crate::znode::Timestamp;
 
@@ -43,13 +43,13 @@ impl Span {
         self.ended.unwrap_or(now).since(self.since.1)
     }
 
-    fn ended(happening: &Happening, lock: &LockName, lasted_ms: u64) -> Self {
-        let since = before(happening.at, Duration::from_millis(lasted_ms));
+    fn ended(happening: &Happening, lock: &LockName, lasted: HoldBounds) -> Self {
+        let since = (before(happening.at, lasted.at_most), before(happening.at, lasted.at_least));
         Self {
             lock: lock.clone(),
             client: happening.client.clone(),
             node: happening.node.clone(),
-            since: (since, since),
+            since,
             ended: Some(happening.at),
         }
     }
@@ -144,7 +144,8 @@ impl Lately {
         Some((seconds / 60 + 1).min(MINUTES))
     }
 
-    pub fn take(&mut self, happening: &Happening) {
+    /// Takes in what happened; `held` is how long the one held that is gone, as far as that is known.
+    pub fn take(&mut self, happening: &Happening, held: Option<HoldBounds>) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
             LockEvent::LockFound => self.tell(happening.at, News::Lock(lock.clone())),
@@ -154,13 +155,17 @@ impl Lately {
         for longest in [&mut self.waiting, &mut self.holding] {
             longest.0.retain(|(_, span)| span.lock.id != lock.id || span.node != happening.node);
         }
-        if happening.waited_ms.is_none() && happening.held_ms.is_none() {
+        let exactly = |ms: u64| HoldBounds { at_least: Duration::from_millis(ms), at_most: Duration::from_millis(ms) };
+        let ends_hold = matches!(happening.event, LockEvent::Released | LockEvent::Expired);
+        let held = happening.held_ms.map(exactly).or(held.filter(|_| ends_hold));
+        let waited = happening.waited_ms.map(exactly);
+        if waited.is_none() && held.is_none() {
             return;
         }
         let minute = self.minute(happening.at);
-        for (longest, lasted) in [(&mut minute.waits, happening.waited_ms), (&mut minute.holds, happening.held_ms)] {
-            if let Some(ms) = lasted {
-                longest.add(Duration::from_millis(ms), lock, || Span::ended(happening, lock, ms));
+        for (longest, lasted) in [(&mut minute.waits, waited), (&mut minute.holds, held)] {
+            if let Some(lasted) = lasted {
+                longest.add(lasted.at_most, lock, || Span::ended(happening, lock, lasted));
             }
         }
     }
@@ -296,7 +301,7 @@ mod tests {
         } else {
             happening.held_ms = Some(ms);
         }
-        lately.take(&happening);
+        lately.take(&happening, None);
     }
 
     fn shown(spans: &[&Span], now: Timestamp) -> Vec<(u64, u64)> {

@@ -97,8 +97,12 @@ impl App {
         }
         let table = self.followed().table();
         let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
-        let (observing, is_past) = (self.is_observing(), self.replay().is_some());
-        let of = banner::Connection { table, observing, is_default, is_past, clock, utc };
+        let attempt = match (self.is_observing(), self.replay()) {
+            (false, _) => banner::Attempt::Ended,
+            (true, Some(_)) => banner::Attempt::Past,
+            (true, None) => banner::Attempt::GoesOn,
+        };
+        let of = banner::Connection { table, attempt, is_default, clock, utc };
         banner::lines(of, self.size.0, self.charset())
     }
 

@@ -222,7 +222,8 @@ impl World {
             for happening in happenings {
                 self.histories.take(&happening, &before, unseen);
                 self.note_vanished(&happening);
-                self.lately.take(&happening);
+                let stay = happening.contender.as_ref().and_then(|contender| before.get(contender));
+                self.lately.take(&happening, stay.and_then(|stay| stay.held));
                 self.push(TimelineEntry::Happening(happening));
             }
             if is_first {

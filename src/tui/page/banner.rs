@@ -12,16 +12,22 @@ const MAX_LINES: usize = 3;
 /// What to do where nobody named the servers, and there are none at the default address.
 const NAME_SERVERS: &str = "Name one with --connect or ZOOKEEPER_CONNECT; `lockscope demo` needs none.";
 
+/// Whether anybody works on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    GoesOn,
+    Ended,
+    /// What is shown is a moment of the past.
+    Past,
+}
+
 /// What the banner is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection<'a> {
     pub table: &'a LockTable,
-    /// Whether anybody still works on the connection.
-    pub observing: bool,
+    pub attempt: Attempt,
     /// Whether nobody named the servers.
     pub is_default: bool,
-    /// Whether it is about a moment of the past.
-    pub is_past: bool,
     pub clock: Timestamp,
     pub utc: bool,
 }
@@ -67,7 +73,7 @@ impl Connection<'_> {
         let bad = |reason: &str, next| (Sign::Bad, Tone::Bad, reason.to_owned(), next);
         match self.table.connection() {
             ConnectionState::Refused { reason } => bad(reason, None),
-            _ if !self.observing => bad("The connection was closed: start lockscope again.", None),
+            _ if self.attempt == Attempt::Ended => bad("The connection was closed: start lockscope again.", None),
             ConnectionState::Overloaded { reason } | ConnectionState::Lagging { reason, .. } => bad(reason, None),
             ConnectionState::Lost { reason } => bad(reason, Some("reconnecting".to_owned())),
             ConnectionState::Connecting { attempt, reason: Some(reason), next_try } => {
@@ -76,7 +82,8 @@ impl Connection<'_> {
                 bad(reason, Some(format!("try {attempt}{}", wait.unwrap_or_default())))
             }
             ConnectionState::Connecting { reason: None, .. } => {
-                let doing = if self.is_past { "Nothing was read yet at that time" } else { "Connecting" };
+                let doing =
+                    if self.attempt == Attempt::Past { "Nothing was read yet at that time" } else { "Connecting" };
                 (Sign::Busy, Tone::Careful, doing.to_owned(), None)
             }
             ConnectionState::Connected { .. } => {
@@ -105,7 +112,7 @@ mod tests {
         let next_try = Some(Timestamp(clock.0 + 4_000));
         let state = ConnectionState::Connecting { attempt: 3, reason: Some(refused.to_owned()), next_try };
         table.apply(Change::Connection(state), clock);
-        let of = Connection { table: &table, observing: true, is_default, is_past: false, clock, utc: true };
+        let of = Connection { table: &table, attempt: Attempt::GoesOn, is_default, clock, utc: true };
         let text = |line: Line| line.text + &line.rest.map(|(rest, _)| rest).unwrap_or_default();
         lines(of, 80, Charset::Unicode).into_iter().map(text).collect()
     }

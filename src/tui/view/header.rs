@@ -134,10 +134,7 @@ impl Parts {
             context: context(view, form.roomy),
             state: state(view, form),
             own,
-            mode: match app.settings().write {
-                true => ("may write", theme.wait),
-                false => ("read-only", theme.dim),
-            },
+            mode: if app.settings().write { ("may write", theme.wait) } else { ("read-only", theme.dim) },
             past: if form.past { past(view) } else { String::new() },
             clock: clock.unwrap_or_default(),
             gap: if form.roomy { "   " } else { "  " },
@@ -241,9 +238,10 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     } else {
         let (since, or_more) = view.app.events_since();
         let least = if or_more { "at least " } else { "" };
-        let since = match roomy || !or_more {
-            true => format!("{least}{} since", plural(since, "event", "events")),
-            false => format!("{least}{} since", count(since)),
+        let since = if roomy || !or_more {
+            format!("{least}{} since", plural(since, "event", "events"))
+        } else {
+            format!("{least}{} since", count(since))
         };
         let of = if roomy { format!("{since}; F goes back to live") } else { format!("{since}; F: live") };
         (" REWOUND ", of)

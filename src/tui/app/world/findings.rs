@@ -90,7 +90,9 @@ impl World {
     pub(super) fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
         let FindingChanges { raised, cleared } = found;
         self.lately.look(&self.table, now);
-        raised.iter().for_each(|finding| self.lately.take_finding(finding, now));
+        for finding in &raised {
+            self.lately.take_finding(finding, now);
+        }
         let standing = self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding));
         let moved: Vec<LockId> = standing.map(|finding| finding.lock.id).collect();
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);

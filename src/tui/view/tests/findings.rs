@@ -148,7 +148,7 @@ fn head_expired(size: (u16, u16)) -> App {
         let Change::Surveyed { view } = told(now, &Clients { connected, ..Clients::default() }) else { continue };
         let mut view = ServerView::clone(&view);
         view.members[0].sessions = Some(Listing::new(vec![listed.clone()], true, now));
-        view.members[0].timing = timing.clone();
+        view.members[0].timing = timing;
         app.update(at(now, vec![Change::Surveyed { view: Arc::new(view) }]), now);
     }
     app.update(at(second(6), vec![gone("/locks/billing", 4711, holder)]), second(6));
