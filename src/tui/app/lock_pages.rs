@@ -1,7 +1,6 @@
 //! The text pages about one lock: a contender's details, and what was found.
 
 use super::{App, Area};
-use crate::diagnose::TableAt;
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
 use crate::text::human::{duration, plural};
@@ -78,7 +77,7 @@ impl App {
     /// What the tree does not tell of the time before a holder was first seen. Cut off from the servers there is more that is not
     /// known, and the screen says that.
     fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
-        unseen::sentence(self.world().table(), lock, holder, self.now()).filter(|_| self.shows_truth())
+        unseen::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
     }
 
     /// That a writer waits for very long, since many read before it.
@@ -88,7 +87,7 @@ impl App {
         let table = self.world().table();
         let waited = self.now().since(row.contender.contends_since(table.clock_ahead_ms()));
         let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
-        let who = TableAt::new(table, self.now()).who(row.contender);
+        let who = self.world().table_at(self.now()).who(row.contender);
         is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
     }
 

@@ -7,23 +7,20 @@ use crate::server_view::ServerView;
 /// Writes the findings of a lock, those about the selected contender first and then the most severe.
 pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
     findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
-    let mut before = None;
-    for finding in findings {
-        let sign = match finding.severity {
+    // Several holders may be idle: it is one lock that stands still.
+    let is_same = |one: &&Finding, next: &&Finding| one.is_standstill() && one.headline().0 == next.headline().0;
+    for same in findings.chunk_by(is_same) {
+        let Some(first) = same.first() else { continue };
+        let sign = match first.severity {
             Severity::Critical => Sign::Bad,
             Severity::Warning => Sign::Warning,
             Severity::Info => Sign::Info,
         };
-        let (headline, details) = finding.headline();
-        // Several holders may be idle: it is one lock that is stuck.
-        if before.as_ref() != Some(&headline) {
-            page.add(Some(sign), None, &headline, Tone::Strong);
-        }
-        before = Some(headline);
-        if let Some(details) = details {
+        page.add(Some(sign), None, &first.headline().0, Tone::Strong);
+        for details in same.iter().filter_map(|finding| finding.headline().1) {
             page.sentence(details, Tone::Text);
         }
-        page.sentence(&format!("what to do: {}", finding.remedy), Tone::Text);
+        page.sentence(&format!("what to do: {}", first.remedy), Tone::Text);
     }
 }
 

@@ -205,7 +205,7 @@ fn how_the_holder_before_the_first_look_ended_is_said_to_be_unknown_where_there_
     let said = "whether the holder before it released or expired cannot be seen afterwards";
     assert!(words_of(&found).contains(&format!("before {said}")), "{found}");
     let stuck = stands_still_after_a_release(size);
-    let said = format!("This client got the lock 13m42s before it was first seen here: {said}.");
+    let said = format!("got the lock 13m42s before it was first seen here: {said}.");
     assert!(words_of(&stuck).contains(&said), "{stuck}");
     let mut handed_on = live(size);
     handed_on.update(at(second(1), vec![gone_from_orders()]), second(1));
