@@ -122,6 +122,11 @@ async fn nothing_of_the_ensemble_before_stays_on_the_screen() {
 
     let mut fresh = Terminal::lockscope(&["--config", config, "--context", "test"], 80, 24);
     fresh.shows_all(&["● live", "/billing"]);
+    // What happened lately is not the same: they began at different times.
+    for console in [&mut terminal, &mut fresh] {
+        console.press("w");
+        console.shows("Watch events, all locks");
+    }
     show_the_same(&terminal, &fresh);
     let mixed = moments(&terminal.sent(), 80, 24).find(|seen| seen.contains("/billing") && seen.contains("/orders"));
     assert_eq!(mixed, None, "both ensembles at once");

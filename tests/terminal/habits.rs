@@ -84,7 +84,9 @@ async fn thirty_habits_of_k9s_lazygit_and_less_work_or_say_what_to_press() {
     zk::create_all(&client, CreateMode::EphemeralSequential, name("/billing")).await;
     let mut terminal = Terminal::lockscope(&["--connect", &at], 100, 30);
     terminal.shows_all(&["● live", "2 locks, 3 contenders"]);
-    terminal.press("g");
+    // What happened lately names locks that a filter hides.
+    terminal.press("gw");
+    terminal.shows("Watch events, all locks");
     assert_eq!(HABITS.len(), 30);
     for Habit { program, before: (keys_before, shows_before), keys, shows, hides } in HABITS {
         println!("{program}");

@@ -108,7 +108,9 @@ async fn a_server_that_does_not_answer_is_named_with_what_to_change_there() {
 
     let at = server.connect_string();
     let mut terminal = Terminal::lockscope(&["--connect", &at, "--server-view", "off"], 80, 24);
-    terminal.shows_all(&["● live", "not asked"]);
+    terminal.shows("● live");
+    terminal.press("w");
+    terminal.shows("not asked");
     terminal.press("v");
     terminal.shows("nothing is claimed");
     terminal.press("q");
