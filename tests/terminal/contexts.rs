@@ -90,12 +90,13 @@ async fn held_locks(connect: &str, locks: &[&str]) -> zookeeper_client::Client {
     client
 }
 
-/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of the server's events.
+/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of the server's events. What is
+/// bold is left out: to the emulator a cell that is bold and dim is whichever came last.
 fn comparable(terminal: &Terminal) -> Vec<Appearance> {
     let (clock, trace) = (72..80, 21 * 80..22 * 80);
     let is_comparable = |place: &usize| !clock.contains(place) && !trace.contains(place);
     let cells = terminal.cells().into_iter().enumerate();
-    cells.filter(|(place, _)| is_comparable(place)).map(|(_, cell)| cell).collect()
+    cells.filter(|(place, _)| is_comparable(place)).map(|(_, cell)| cell.without_weight()).collect()
 }
 
 /// Waits until two terminals show the same, in every cell. Ages are counted on meanwhile.
