@@ -47,7 +47,8 @@ async fn one_opens_a_queue_looks_at_a_contender_and_comes_back() {
 async fn what_happens_on_the_server_shows_by_itself() {
     let (client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
-    terminal.shows_all(&["● live", "4 contenders"]);
+    // Whether the session goes on is known from the servers.
+    terminal.shows_all(&["● live 1/1", "4 contenders"]);
     zk::delete_all(&client, ["/orders/lock-0000000000".to_owned()]).await;
     terminal.shows("3 contenders");
     terminal.press("6");
@@ -110,9 +111,9 @@ const WALK: [(&str, &str); 11] = [
     ("4", "Waits ─"),
     ("5", "Contend ─"),
     ("6", "Timeline ─"),
-    ("7", "Audit ─"),
+    ("7", "Nothing was changed yet"),
     ("?", "Help ─"),
-    ("\x1b", "Audit ─"),
+    ("\x1b", "Nothing was changed yet"),
     ("v", "Servers ─"),
     ("1", "Locks ─"),
     ("i", "History"),
@@ -150,9 +151,11 @@ fn is_as_drawn_anew(terminal: &mut Terminal, columns: u16, key: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_screen_keeps_a_cell_of_another_at_any_size() {
-    let (_client, at) = two_locks().await;
+    let (folder, (_client, at)) = (tempfile::tempdir().expect("a folder"), two_locks().await);
     for (columns, rows) in [(60, 18), (80, 24), (100, 20), (120, 35), (160, 45)] {
-        let mut terminal = console(&at, columns, rows);
+        let audit = folder.path().join("audit.jsonl");
+        let audit = audit.to_str().expect("a plain path");
+        let mut terminal = Terminal::lockscope(&["--connect", &at, "--audit-log", audit], columns, rows);
         terminal.shows_all(&["● live", "4 contenders"]);
         // Ages stand still.
         terminal.press("p");
