@@ -22,7 +22,7 @@ pub struct SessionLocks {
     /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
     /// the tree (single node).
     pub awaits: Vec<(LockId, Option<ZnodePath>)>,
-    /// What its nodes call their clients, but for addresses, in order, at most [`MAX_NAMES`]: several clients may share a session.
+    /// What its nodes call their clients, but for addresses, in order, at most `MAX_NAMES`: several clients may share a session.
     pub names: Vec<Arc<str>>,
 }
 

@@ -74,7 +74,7 @@ struct Ahead {
 /// Compares the member that a session is connected to with the others, view by view.
 ///
 /// On a busy ensemble the members never show the same transaction at the same time. A member lags
-/// only when it is asked [`MAX_LAG`] after another member's answer and lacks what that answer showed.
+/// only when it is asked `MAX_LAG` after another member's answer and lacks what that answer showed.
 #[derive(Clone, Debug, Default)]
 pub struct LagWatch {
     ahead: Option<Ahead>,

@@ -33,7 +33,7 @@
 //! servers list that session later, it becomes `gone`. The time between two runs of the recorder is such a gap.
 //!
 //! A node that went while its session lived is `gone`: ZooKeeper does not say who deleted it. It becomes `deleted` where the audit log
-//! says so, and `released` or `left` where what the servers list [proves](unsettled) that its client did it.
+//! says so, and `released` or `left` where what the servers list proves that its client did it.
 //!
 //! A contender that stands for less than two flushes is one insert; one that stands longer is written as `open` and updated when it acquires
 //! or ends. So `recording.until_at` is one flush behind.
