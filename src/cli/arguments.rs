@@ -95,16 +95,19 @@ pub(super) enum CliCommand {
     Snapshot(SnapshotOptions),
     /// Print what happens to the locks, line by line
     ///
-    /// First prints a line for each lock that it finds, then one for each change: enqueued, acquired, gone (released by its client, or
-    /// deleted by another: ZooKeeper does not say which; in JSON released or left), expired. It carries on when the connection is lost, and says so, until it is interrupted or --for has passed. Nodes
-    /// that cannot be read are named on stderr; it exits with 2 when a whole root cannot be read.
+    /// First prints a line for each lock that it finds, then one for each change: enqueued,
+    /// acquired, gone (released by its client, or deleted by another: ZooKeeper does not say which;
+    /// in JSON released or left), expired. It carries on when the connection is lost, and says so,
+    /// until it is interrupted or --for has passed. Nodes that cannot be read are named on stderr;
+    /// it exits with 2 when a whole root cannot be read.
     Watch(WatchOptions),
     /// Print which locks are stuck and why, for monitoring
     ///
     /// Reads the locks and asks the servers for a few seconds, because most findings must last for a while before they
     /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
-    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read. With --nagios it prints one
-    /// line and performance data, and exits as monitoring wants it.
+    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be
+    /// read. With --nagios it prints one line and performance data, and exits as monitoring wants
+    /// it.
     Check(CheckOptions),
     /// Write down what happens to the locks, for those who come after the fact, and serve metrics
     ///
@@ -150,7 +153,9 @@ pub(super) enum CliCommand {
     /// Print who held and waited in a recording, when, for how long, and how it ended
     ///
     /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks locks and
-    /// clients. An end is called gone where the client released it, or another deleted it: ZooKeeper does not say which. Where something was not seen, it says between which times it happened, and when and why nothing was seen.
+    /// clients. An end is called gone where the client released it, or another deleted it:
+    /// ZooKeeper does not say which. Where something was not seen, it says between which times it
+    /// happened, and when and why nothing was seen.
     History(HistoryOptions),
     /// Write an incident of a recording as one page to hand over, or as a trace
     ///

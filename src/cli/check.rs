@@ -35,7 +35,8 @@ const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
 /// What `lockscope check` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct CheckOptions {
-    /// Exit with 1 when a finding is at least this severe; with --nagios, less severe ones leave it OK
+    /// Exit with 1 when a finding is at least this severe; with --nagios, less severe ones leave it
+    /// OK
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub fail_on: Severity,
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
@@ -73,8 +74,8 @@ struct Looked {
     duration: Duration,
 }
 
-/// Prints what was found, and for people also what could not be seen. When a root cannot be read, the findings below the others are
-/// printed, and the command fails.
+/// Prints what was found, and for people also what could not be seen. When a root cannot be read,
+/// the findings below the others are printed, and the command fails.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &CheckOptions,
@@ -94,7 +95,8 @@ pub(super) async fn run(
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
 }
 
-/// Prints one line for Nagios. Whatever prevents a judgement is in that line too, and nothing fails.
+/// Prints one line for Nagios. Whatever prevents a judgement is in that line too, and nothing
+/// fails.
 pub(super) async fn run_for_nagios(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
@@ -117,7 +119,7 @@ pub(super) fn is_plugin(words: &[OsString]) -> bool {
 
 /// Prints that nobody can tell how the locks are, and why.
 pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
-    // Who is gone gets the exit code.
+    // A reader that has gone still gets the exit code.
     let _ = writeln!(out, "{}", StatusLine::unknown(why));
     Verdict::Monitored(ServiceStatus::Unknown)
 }
@@ -151,8 +153,8 @@ fn look_at_past(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) 
     Ok(Looked { ensemble, table, diagnosis, at, duration: at.since(since) })
 }
 
-/// Looks for so long from the moment when everything was read. Fails when nothing is known in the end: a table that is not live has no
-/// findings.
+/// Looks for so long from the moment when everything was read. Fails when nothing is known in the
+/// end: a table that is not live has no findings.
 async fn look_live(settings: &ResolvedOptions, look_for: Duration) -> anyhow::Result<Looked> {
     let mut live = LiveTable::start(settings)?;
     live.survey(settings, true, look_for / VIEWS)?;

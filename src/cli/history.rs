@@ -45,13 +45,15 @@ pub(super) struct HistoryOptions {
     /// Only those that waited for this long or longer, or may have
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub min_wait: Option<Duration>,
-    /// List those first that held or waited longest, or in the order of time [default: worst in a table, time in json]
+    /// List those first that held or waited longest, or in the order of time [default: worst in a
+    /// table, time in json]
     #[arg(long, value_name = "ORDER")]
     pub sort: Option<ListOrder>,
     /// Rank locks and clients: by the time that was waited or held, or by how often it was acquired
     #[arg(long, value_name = "BY")]
     pub top: Option<TopBy>,
-    /// List at most so many contenders: the first of that order, or with --sort time those that came last [default: 100 in a table, 10000 in json]
+    /// List at most so many contenders: the first of that order, or with --sort time those that
+    /// came last [default: 100 in a table, 10000 in json]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// How to print [default: table on a terminal, json elsewhere]

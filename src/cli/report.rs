@@ -22,7 +22,7 @@ pub(super) struct ReportCommand {
     /// Where to write: a page that ends in .html, or trace events for Perfetto that end in .json
     #[arg(short, long, value_name = "FILE", value_parser = report_file())]
     pub output: ReportFile,
-    /// Who may read the file: addresses and data of clients stand in it
+    /// Users that may read the file, which holds clients' addresses and data
     #[arg(long, value_name = "WHO", default_value = "owner")]
     pub readable_by: Readers,
     #[command(flatten)]

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Traits {
     /// Its name in JSON and on the screen. An interface: it stays.
     pub id: &'static str,
-    /// What stands on the screen where there is no room for its name, in at most [`MAX_TITLE_WIDTH`] columns.
+    /// What stands on the screen where there is no room for its name, in at most
+    /// [`MAX_TITLE_WIDTH`] columns.
     pub title: &'static str,
     pub evidence: Evidence,
     pub explains: Explains,
@@ -269,7 +270,8 @@ impl Code {
         self.traits().id
     }
 
-    /// The name where there is no room for [`id`](Self::id): it says the same, and fits into [`MAX_TITLE_WIDTH`] columns.
+    /// The name where there is no room for [`id`](Self::id): it says the same, and fits into
+    /// [`MAX_TITLE_WIDTH`] columns.
     pub fn title(self) -> &'static str {
         self.traits().title
     }

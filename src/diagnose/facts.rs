@@ -137,7 +137,7 @@ impl<'a> TableAt<'a> {
         if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }
     }
 
-    /// Who has this node in the queue of a lock, in a sentence.
+    /// The client with this node in the queue of a lock, in a sentence.
     pub(super) fn who_at(&self, lock: LockId, node: &str, session: SessionId) -> String {
         self.table.identity_at(lock, node, session).in_sentence(self.now)
     }

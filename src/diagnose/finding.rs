@@ -58,12 +58,14 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether it says that a lock stands still. Such findings of one lock have one headline, whatever is known of the cause.
+    /// Whether it says that a lock stands still. Such findings of one lock have one headline,
+    /// whatever is known of the cause.
     pub fn is_standstill(&self) -> bool {
         matches!(self.code, Code::Stuck | Code::StuckLease | Code::IdleHolder)
     }
 
-    /// What it is, and the details of that, where there are any: `stuck 13m42s, 2 wait`, and who holds.
+    /// What it is, and the details of that, where there are any: `stuck 13m42s, 2 wait`, and who
+    /// holds.
     pub fn headline(&self) -> (Cow<'_, str>, Option<&str>) {
         match self.summary.split_once(": ").filter(|(headline, _)| self.is_headline(headline)) {
             Some((headline, details)) => (headline.into(), Some(details)),

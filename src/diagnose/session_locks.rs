@@ -22,7 +22,8 @@ pub struct SessionLocks {
     /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
     /// the tree (single node).
     pub awaits: Vec<(LockId, Option<ZnodePath>)>,
-    /// What its nodes call their clients, but for addresses, in order, at most `MAX_NAMES`: several clients may share a session.
+    /// What its nodes call their clients, but for addresses, in order, at most `MAX_NAMES`: several
+    /// clients may share a session.
     pub names: Vec<Arc<str>>,
 }
 
@@ -58,7 +59,7 @@ const MAX_NODES_FOR_STYLE: usize = 4;
 const MAX_NAMES: usize = 4;
 
 impl SessionLocks {
-    /// Who it is, with all the names that its nodes have.
+    /// The client, with all the names that its nodes have.
     pub fn identity(&self, table: &LockTable) -> ClientIdentity {
         let known = table.identity(self.session);
         if self.names.is_empty() {

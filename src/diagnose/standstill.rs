@@ -1,5 +1,6 @@
-//! A lock that stands still: one headline for it, whatever is known of the cause. A console that was just started knows from the nodes
-//! that nothing was handed on; one that has looked for a while knows besides that the holder's client only sends heartbeats.
+//! A lock that stands still: one headline for it, whatever is known of the cause. A console that
+//! was just started knows from the nodes that nothing was handed on; one that has looked for a
+//! while knows besides that the holder's client only sends heartbeats.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -20,7 +21,7 @@ const MAX_NAMED: usize = 4;
 pub struct Standstill<'a> {
     table_at: TableAt<'a>,
     lock: &'a LockQueue,
-    /// Who has held longest.
+    /// The contender that has held longest.
     pub(super) longest: ContenderRow<'a>,
     /// How long that is.
     pub held: HoldBounds,
@@ -31,7 +32,7 @@ pub struct Standstill<'a> {
 }
 
 impl<'a> TableAt<'a> {
-    /// Who has held a lock longest, and for how long; `None` while nobody holds it.
+    /// The contender that has held a lock longest, and for how long; `None` while the lock is free.
     pub fn standstill(self, lock: &'a LockQueue) -> Option<Standstill<'a>> {
         let longest = longest_holders(lock).max_by_key(|row| (bounds(self, row).at_least, Reverse(row.position)))?;
         let connection = longest.contender.session().and_then(|session| self.view().connection_of(session));
@@ -46,7 +47,7 @@ impl<'a> TableAt<'a> {
         })
     }
 
-    /// How many wait for a lock: who watches a single node waits for it.
+    /// How many wait for a lock. The waiters of a single node are the sessions that watch it.
     pub fn waiting(&self, lock: &LockQueue) -> usize {
         match lock.kind() {
             LockKind::SingleNode => self.waiters(lock).map_or(0, |watchers| watchers.sessions.len()),
@@ -55,7 +56,7 @@ impl<'a> TableAt<'a> {
     }
 }
 
-/// How long somebody has held; nothing is claimed of a node that was deleted and is shown again.
+/// How long a contender has held; unbounded for a node that was deleted and is shown again.
 fn bounds(table_at: TableAt<'_>, row: &ContenderRow<'_>) -> HoldBounds {
     let nothing = HoldBounds { at_least: Duration::ZERO, at_most: Duration::MAX };
     table_at.table().hold_bounds(row.contender, table_at.now()).unwrap_or(nothing)
@@ -67,14 +68,16 @@ fn length_of(held: HoldBounds) -> String {
     format!("{least}{}", duration(held.at_least))
 }
 
-/// Holders that are no lease took the lock together, or nearly so: one of them stands for all.
+/// The holders to compare. Readers took the lock together, or nearly so: the first stands for all.
+/// Leases differ.
 pub(super) fn longest_holders(lock: &LockQueue) -> impl Iterator<Item = ContenderRow<'_>> {
     let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
     lock.rows(0..holders)
 }
 
 impl Standstill<'_> {
-    /// `stuck 13m42s, 2 wait; its client is connected and idle`. No colon stands in it: what follows one is about the cause.
+    /// `stuck 13m42s, 2 wait; its client is connected and idle`. No colon stands in it: what
+    /// follows one is about the cause.
     pub(super) fn headline(&self) -> String {
         let leases = self.leases().map(|leases| format!(", {leases}")).unwrap_or_default();
         let wait = if self.waiting == 1 { "waits" } else { "wait" };
@@ -99,8 +102,8 @@ impl Standstill<'_> {
         }
     }
 
-    /// Whether it is proven that no lease is free. Where the number of leases is not stored, the first in line has made its own lease
-    /// already, and goes on only when one of the others goes.
+    /// Whether it is proven that no lease is free. Where the number of leases is not stored, the
+    /// first in line has made its own lease already, and goes on only when one of the others goes.
     fn all_are_held(&self) -> bool {
         let first = self.lock.row(self.lock.holding());
         self.lock.maximum().is_some() || first.is_some_and(|first| first.contender.role == Role::Lease)
@@ -127,7 +130,7 @@ impl Standstill<'_> {
         Some(format!("{whose} {what}"))
     }
 
-    /// Who holds, each lease with its time.
+    /// The holders, each lease with its time.
     pub(super) fn holders(&self) -> String {
         let who = |contender: &Contender| self.table_at.who(contender);
         let others = self.lock.holding() - 1;

@@ -28,7 +28,8 @@ pub(super) struct Suspicion {
     pub proved: bool,
     /// When its client was last heard of, where only the word of a client that is awake counts.
     pub heard: Option<Timestamp>,
-    /// Whether it only lets a finding stand on that stands already: what is seen would not be enough to raise it.
+    /// Whether it only lets a finding stand that stands already: the evidence is too weak to raise
+    /// one.
     pub keeps: bool,
 }
 
@@ -68,7 +69,7 @@ impl Suspicion {
         self
     }
 
-    /// The same when what is seen lets the finding stand on, and is not enough to raise it.
+    /// The same suspicion, which lets a finding stand that stands already, and raises none.
     pub fn keeping(self) -> Self {
         Self { keeps: true, ..self }
     }

@@ -17,7 +17,7 @@ pub fn can_replace(path: &Path) -> Result<(), FileError> {
     Temporary::beside(path, USUAL_MODE).map(drop)
 }
 
-/// Who may read a file, besides root. Its owner may write it too.
+/// The users that may read a file, besides root. Its owner may write it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
     /// Its owner.

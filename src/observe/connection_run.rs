@@ -152,8 +152,8 @@ impl<'a> ConnectionRun<'a> {
         }
     }
 
-    /// The member that answers lags: another one is tried, or it is waited until this one has caught
-    /// up. What comes from it meanwhile is thrown away.
+    /// The member that answers lags: tries another one, or waits until this one has caught up.
+    /// Drops whatever the member sends in the meantime.
     async fn leave_or_wait(&mut self, lag: Lag) -> Result<(), ConnectionEnd> {
         self.drop_reads();
         let leaves = self.member.leaves(&lag);
@@ -266,8 +266,9 @@ impl<'a> ConnectionRun<'a> {
         self.armed.clear();
     }
 
-    /// More happens than can be taken in: what is under way is dropped, and everything is read again, after a pause when that comes
-    /// again and again. The recursive watches stay, and their events are thrown away meanwhile.
+    /// More happens than can be taken in: what is under way is dropped, and everything is read
+    /// again, after a pause when that comes again and again. The recursive watches stay, and their
+    /// events are thrown away meanwhile.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         self.drop_reads();
         let pause = self.overloads.next_pause(self.began.elapsed());

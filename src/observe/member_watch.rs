@@ -63,8 +63,8 @@ impl<'a> MemberWatch<'a> {
         self.lag.look(&view, &member, self.session, self.since)
     }
 
-    /// Leaves the member for another one, if there is any; `false` where it is waited for this one. A
-    /// member to which the session came back, since no other took it, is not left again.
+    /// Leaves the member for another one. Returns `false` where the connect string names no other,
+    /// and where the session came back to this member because no other one took it.
     pub(super) fn leaves(&mut self, lag: &Lag) -> bool {
         let leaves = self.servers.has_other_members() && self.left.as_ref() != Some(&lag.member);
         if leaves {

@@ -4,8 +4,8 @@
 //! What is read and reported is decided in `follow`, which knows no client, and which reads go into one request, and when, in
 //! `schedule`. `run` keeps a session open, `connection_run` feeds the follower as long as one connection of it lasts, `wire` puts
 //! reads into requests, and `outbox` holds what the consumer has not taken yet. What is done when more happens than can be taken in
-//! stands in `overload`, and which lock parents are read meanwhile in `sample`. `member_watch` notices that the member of the ensemble that
-//! answers lags behind the others.
+//! stands in `overload`, and which lock parents are read meanwhile in `sample`. `member_watch`
+//! notices that the member of the ensemble that answers lags behind the others.
 //!
 //! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one read for each node
 //! that may have children and one for each contender, up to 60 operations in a request, whose replies are not to weigh more than
@@ -169,8 +169,8 @@ impl Observer {
 
     /// What the members say about themselves. The observer compares the member that it is connected
     /// to with the others. Where that one lags
-    /// ([`ConnectionState::Lagging`](crate::queue::ConnectionState::Lagging)), it goes on with another
-    /// member of the connect string, or waits until that one has caught up.
+    /// ([`ConnectionState::Lagging`](crate::queue::ConnectionState::Lagging)), it goes on with
+    /// another member of the connect string, or waits until that one has caught up.
     pub fn compare_members(&self, view: &Arc<ServerView>) {
         self.views.send_replace(Arc::clone(view));
     }

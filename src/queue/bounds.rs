@@ -62,8 +62,8 @@ impl LockTable {
         Some(HoldBounds { at_least, at_most })
     }
 
-    /// How long a holder had held when it was first seen; `None` for one that was seen to acquire, and where nobody can have held
-    /// before it. How the holder before it ended is not in the tree.
+    /// How long a holder had held when it was first seen; `None` for one that was seen to acquire,
+    /// and where nobody can have held before it. How the holder before it ended is not in the tree.
     pub fn held_before_seen(&self, lock: &LockQueue, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
         let found = contender.found_holding().filter(|_| !contender.returned)?;
         let listing = self.parents.get(lock.path()).and_then(|parent| parent.listing);

@@ -35,9 +35,9 @@ impl LockQueue {
         }
     }
 
-    /// The names of the nodes that must go before it is the turn of the contender at this position, as far as it stands behind them
-    /// directly: at most `most` of them. Who asks to write [stands behind](Self::waits_for) the last reader, and needs all those who
-    /// read beside it to go.
+    /// The names of the nodes right before the contender at this position that must go before its
+    /// turn, at most `most` of them. A writer [stands behind](Self::waits_for) the last reader, and
+    /// waits for all readers beside that one, too.
     pub fn blockers(&self, position: usize, most: usize) -> Vec<&str> {
         if position < self.holding() || self.kind() != LockKind::ReadWrite {
             return self.waits_for(position, most);
@@ -48,7 +48,8 @@ impl LockQueue {
         }
     }
 
-    /// The positions of the readers right before a writer, which it needs to go; none where it waits for a writer.
+    /// The positions of the readers right before a writer, which it needs to go; none where it
+    /// waits for a writer.
     fn readers_awaited_by_writer(&self, position: usize) -> Range<usize> {
         let none = position..position;
         let Some(key) = self.order().get(position).filter(|key| !self.is_reader(*key)) else { return none };

@@ -42,9 +42,9 @@ pub enum ConnectionState {
         /// Why, and what to do.
         reason: String,
     },
-    /// There is a connection, and the member of the ensemble that it leads to lags: what it shows is
-    /// old. Everything is read again from another member, or from this one when it has caught up.
-    /// That begins with the next [`Connected`](Self::Connected).
+    /// There is a connection, and the member of the ensemble that it leads to lags: what it shows
+    /// is old. Everything is read again from another member, or from this one when it has caught
+    /// up. That begins with the next [`Connected`](Self::Connected).
     Lagging {
         /// The member, as `--connect` names it.
         member: String,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of a node that went while its session lived: released by its client, or deleted by another.
+/// What is said of a node that went while its session lived: released by its client, or deleted by
+/// another.
 pub const GONE: &str = "gone";
 
 /// What a change means for a lock.
@@ -14,8 +15,8 @@ pub enum LockEvent {
     /// A contender became a holder.
     Acquired,
     /// A holder's node is gone, and nothing proves that its session had expired. Whether it can have is in
-    /// [`Happening::may_have_expired`](super::Happening::may_have_expired). ZooKeeper does not say who deleted the node: the holder
-    /// released it, or somebody else deleted it.
+    /// [`Happening::may_have_expired`](super::Happening::may_have_expired). ZooKeeper does not say
+    /// who deleted the node: the holder released it, or somebody else deleted it.
     Released,
     /// A waiter's node is gone before its turn; the same holds.
     Left,
@@ -36,7 +37,8 @@ pub enum LockEvent {
 }
 
 impl LockEvent {
-    /// The name on the screen and in lines for people: as in JSON, but for what JSON names for what is usual.
+    /// The name on the screen and in lines for people. It is `gone` where JSON says `released` or
+    /// `left`: nothing proves that the client itself deleted the node.
     pub fn title(self) -> &'static str {
         match self {
             Self::Released | Self::Left => GONE,

@@ -3,8 +3,8 @@
 use super::{ClientIdentity, Contender, LockQueue, SessionExpired};
 
 impl LockQueue {
-    /// A contender was read. Where it is of the client whose session expired while it held, that client has a new session, so it knows
-    /// that it lost the lock: the expiry is forgotten.
+    /// A contender was read. Where it is of the client whose session expired while it held, that
+    /// client has a new session, so it knows that it lost the lock: the expiry is forgotten.
     pub(super) fn note_client_is_back(&mut self, slot: usize) {
         if self.last_expiry().zip(self.contender(slot)).is_some_and(|(expired, came)| self.is_back(expired, came)) {
             self.rare_mut().session_expired = None;

@@ -30,7 +30,8 @@ pub struct Happening {
     /// Whether nobody can tell that its session had not expired: of who released or left, that the servers were last asked too long
     /// before. See [`LockEvent::Released`].
     pub may_have_expired: bool,
-    /// The transaction that deleted its node, where the server says so, as it does from 3.9 on; of who released or left.
+    /// The transaction that deleted its node, where the server says so, as it does from 3.9 on; of
+    /// who released or left.
     pub deleted_by: Option<Zxid>,
     /// Contenders in the queue afterwards.
     pub queue: usize,

@@ -51,7 +51,8 @@ impl LockTable {
         ClientIdentity { name: own.name.or(session.name.clone()), unread: own.unread, ..session }
     }
 
-    /// Who has this node in the queue of a lock; where there is no such node, who its session is.
+    /// The client with this node in the queue of a lock; the session's client where there is no
+    /// such node.
     pub fn identity_at(&self, lock: LockId, node: &str, session: SessionId) -> ClientIdentity {
         let contender = self.lock(lock).and_then(|queue| self.standing_at(queue, node));
         let contender = contender.filter(|contender| contender.session() == Some(session));
@@ -63,7 +64,7 @@ impl LockTable {
         self.lock(lock).is_some_and(|queue| self.standing_at(queue, node).is_some())
     }
 
-    /// Who a session is that holds a lock, as its node there names it.
+    /// The client of a session that holds a lock, as its node there names it.
     pub fn identity_of_holder(&self, lock: LockId, session: SessionId) -> ClientIdentity {
         let held = self.lock(lock).and_then(|lock| {
             let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS));
@@ -72,7 +73,8 @@ impl LockTable {
         held.map_or_else(|| self.identity(session), |row| self.identity_of(row.contender))
     }
 
-    /// The contender with this node. Of a semaphore the holders stand below another parent than the waiters.
+    /// The contender with this node. A semaphore's holders stand below another parent than its
+    /// waiters.
     fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
         let paths = [queue.queue_path().child(node), queue.lease_parent().child(node), queue.path().clone()];
         let found = paths.iter().filter_map(|path| self.position(path)).find(|(id, _)| *id == queue.id())?;

@@ -25,7 +25,8 @@ pub struct HappeningLine<'a> {
     held_ms: Option<u64>,
     /// Of `released` and `left`: whether nobody can tell that its session had not expired. `null` for other events.
     may_have_expired: Option<bool>,
-    /// Of `released`, `left` and `expired`: what is known of the end. `gone`: released, or left, or deleted by another.
+    /// How a contender ended, for `released`, `left` and `expired`; `gone` means released, left, or
+    /// deleted by another.
     end: Option<&'static str>,
     /// Contenders in the queue afterwards.
     queue: Option<usize>,

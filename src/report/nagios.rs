@@ -1,7 +1,9 @@
-//! What `lockscope check --nagios` prints: one line as Nagios and its relatives take it from a plugin.
+//! What `lockscope check --nagios` prints: one line as Nagios and its relatives take it from a
+//! plugin.
 //!
-//! `LOCKSCOPE STATUS - text | performance data`, as the guidelines of the Monitoring Plugins have it. A `|` begins the performance
-//! data, so none may stand in the text: one that comes from a path or a node is shown as an escape, like a control character.
+//! `LOCKSCOPE STATUS - text | performance data`, as the guidelines of the Monitoring Plugins have
+//! it. A `|` begins the performance data, so none may stand in the text: one that comes from a path
+//! or a node is shown as an escape, like a control character.
 
 use std::fmt;
 use std::time::Duration;
@@ -66,7 +68,8 @@ impl StatusLine {
         Self { status: ServiceStatus::Unknown, text: why.to_owned(), performance: String::new() }
     }
 
-    /// What was found in a table at a moment. A finding that is less severe than `fail_on` is counted and leaves the status as it is.
+    /// What was found in a table at a moment. A finding that is less severe than `fail_on` is
+    /// counted and leaves the status as it is.
     pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, fail_on: Severity) -> Self {
         let worst = diagnosis.findings().next();
         let is_complete = table.unreadable().is_empty();
@@ -192,7 +195,8 @@ fn performance(table: &LockTable, counts: &FindingCounts, at: Timestamp) -> Stri
     )
 }
 
-/// How long somebody has waited at most. Who stands by in an election waits for years and is content.
+/// The longest wait. A candidate that stands by in an election waits for years, and counts as no
+/// waiter.
 fn longest_wait(table: &LockTable, at: Timestamp) -> Duration {
     let queues = table.locks().filter(|lock| lock.kind() != LockKind::SingleNode && !is_likely_election(lock));
     let since = |contender: &Contender| contender.contends_since(table.clock_ahead_ms());

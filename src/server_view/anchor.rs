@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::Expiry;
 use crate::znode::{SessionId, Timestamp};
 
-/// A session of our own whose last request was answered at a known time: it relates a server's clock to ours.
+/// A session of our own whose last request was answered at a known time: it relates a server's
+/// clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// Our session.
@@ -20,12 +21,13 @@ pub struct Anchor {
     pub heard: Timestamp,
 }
 
-/// The expiry with which a server listed our session last, and what was asked and answered when it first listed it so.
+/// The expiry with which a server listed our session last, and what was asked and answered when it
+/// first listed it so.
 ///
 /// A leader learns of our requests from the member that our session is connected to. A member that
-/// is cut off from the leader goes on to answer us, while the leader lists our session with the same
-/// expiry again and again. Related to our newest request, all other sessions would seem to expire a
-/// second later with each second.
+/// is cut off from the leader goes on to answer us, while the leader lists our session with the
+/// same expiry again and again. Related to our newest request, all other sessions would seem to
+/// expire a second later with each second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListedAnchor(Option<FirstListed>);
 
@@ -35,15 +37,17 @@ pub(super) struct FirstListed {
     listed: Expiry,
     /// Our newest request then.
     pub(super) anchor: Anchor,
-    /// When the server had answered with that list, by our clock: the request that it counted was sent before.
+    /// When the server had answered with that list, by our clock: the request that it counted was
+    /// sent before.
     pub(super) at: Timestamp,
     /// Whether it had listed another expiry before: then it hears of our requests.
     hears_us: bool,
 }
 
 impl FirstListed {
-    /// The request that the server counted was not sent before this, if a server knows of a request after that time at the
-    /// latest. Until the listed expiry moves, it may be the one with which our session began.
+    /// The request that the server counted was not sent before this, if a server knows of a request
+    /// after that time at the latest. Until the listed expiry moves, it may be the one with which
+    /// our session began.
     pub(super) fn earliest(&self, knows_after_ms: i64) -> i64 {
         let asked = self.anchor.asked.0.saturating_sub(knows_after_ms);
         if self.hears_us { asked } else { asked.min(self.anchor.connecting_since.0) }

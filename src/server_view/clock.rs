@@ -288,8 +288,9 @@ mod tests {
         }
     }
 
-    /// A round in which our session, and another that expires ten seconds later, are listed by a leader.
-    /// It counted our requests until `counted`. Gives when the other expires: the best guess, and the bounds.
+    /// A round in which our session, and another that expires ten seconds later, are listed by a
+    /// leader. It counted our requests until `counted`. Gives when the other expires: the best
+    /// guess, and the bounds.
     fn round_of_a_cut_off_session(clock: &mut ServerClock, asked: i64, counted: i64) -> (i64, ExpiryBounds) {
         let date = |millis: i64| Expiry::Date { millis: millis.div_euclid(1_000) * 1_000, utc: false };
         let timeout = Duration::from_secs(30);

@@ -10,7 +10,8 @@ use super::{MemberProgress, MemberView, ServerView};
 use crate::znode::{SessionId, Timestamp, Zxid};
 
 /// How long a member may be without a transaction that another member has shown. The members are
-/// asked once a second, each at a time of its own. A transaction takes a moment from one to the next.
+/// asked once a second, each at a time of its own. A transaction takes a moment from one to the
+/// next.
 const MAX_LAG: Duration = Duration::from_secs(1);
 
 /// The part of a zxid that counts the transactions of one leader. A new leader shows 0 there, and
@@ -124,7 +125,7 @@ fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
         let zxid = zxid.filter(|zxid| zxid.0 & COUNTER != 0)?;
         Some(Ahead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
     });
-    // Of those that are equally far, the one that showed it first.
+    // The one that showed it first, among equals.
     shown.max_by_key(|ahead| (ahead.zxid, Reverse(ahead.answered_at)))
 }
 
@@ -171,7 +172,8 @@ mod tests {
     fn members_of_a_busy_ensemble_race_and_do_not_lag() {
         let mut watch = LagWatch::default();
         for round in 1..100 {
-            // 1,000 transactions a second, of which this member has those that are older than 0.9 s.
+            // 1,000 transactions a second, of which this member has those that are older than 0.9
+            // s.
             let (own, other) = (round * 1_000, round * 1_000 + 700);
             assert!(!look(&mut watch, (own - 900, own), (other - 1_000, other - 1_000)), "{round}");
             assert!(!look(&mut watch, (own - 900, own), (other, other)), "{round}");

@@ -225,7 +225,8 @@ where
         self
     }
 
-    /// The same with an event that comes before every key, also before one that was pressed while the program started.
+    /// The same with an event that comes before every key, also before one that was pressed while
+    /// the program started.
     #[must_use]
     pub fn with_first(self, first: Option<Event>) -> Self {
         Self { first, ..self }

@@ -61,8 +61,9 @@ impl Ensemble {
         Self::set_up(lines, Default::default())
     }
 
-    /// As `start`; any member can be cut off from the others ([`Self::cut_off`]), and believes in its
-    /// leader for so many ticks of 0.2 s then. To be called within a runtime of several threads.
+    /// As `start`; any member can be cut off from the others ([`Self::cut_off`]), and believes in
+    /// its leader for so many ticks of 0.2 s then. To be called within a runtime of several
+    /// threads.
     pub fn with_links(sync_limit: u32) -> Self {
         Self::set_up_with(&[&format!("syncLimit={sync_limit}")], Default::default(), true)
     }

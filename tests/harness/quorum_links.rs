@@ -1,5 +1,5 @@
-//! The connections between the members of an ensemble, each through a relay: a member can be cut off
-//! from the others while clients still reach it.
+//! The connections between the members of an ensemble, each through a relay: a member can be cut
+//! off from the others while clients still reach it.
 
 use std::net::Ipv4Addr;
 
@@ -21,7 +21,8 @@ pub struct QuorumLinks {
 }
 
 impl QuorumLinks {
-    /// Relays between members at these addresses, who listen for each other on that port, in the current runtime.
+    /// Relays between members at these addresses, who listen for each other on that port, in the
+    /// current runtime.
     pub fn start(hosts: &[Ipv4Addr], quorum: u16) -> Self {
         let (cut_off, _) = watch::channel(None);
         let (mut relays, mut ports) = (JoinSet::new(), Vec::new());

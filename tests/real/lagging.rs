@@ -1,4 +1,5 @@
-//! A member that is cut off from the others still answers its clients, and shows them the ensemble as it was.
+//! A member that is cut off from the others still answers its clients, and shows them the ensemble
+//! as it was.
 
 use std::time::Duration;
 

@@ -90,8 +90,9 @@ async fn held_locks(connect: &str, locks: &[&str]) -> zookeeper_client::Client {
     client
 }
 
-/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of the server's events. What is
-/// bold is left out: to the emulator a cell that is bold and dim is whichever came last.
+/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of
+/// the server's events. What is bold is left out: to the emulator a cell that is bold and dim is
+/// whichever came last.
 fn comparable(terminal: &Terminal) -> Vec<Appearance> {
     let (clock, trace) = (72..80, 21 * 80..22 * 80);
     let is_comparable = |place: &usize| !clock.contains(place) && !trace.contains(place);

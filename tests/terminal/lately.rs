@@ -1,4 +1,5 @@
-//! What stands on Locks while nothing is wrong, on a real ensemble: locks that are free and gone, and what happened lately.
+//! What stands on Locks while nothing is wrong, on a real ensemble: locks that are free and gone,
+//! and what happened lately.
 
 use zookeeper_client::CreateMode;
 

@@ -119,8 +119,8 @@ const WALK: [(&str, &str); 11] = [
     ("i", "History"),
 ];
 
-/// Each cell of the screen but those of the header, whose clock goes on while the screen is paused; `None`
-/// in the middle of a frame.
+/// Each cell of the screen but those of the header, whose clock goes on while the screen is paused;
+/// `None` in the middle of a frame.
 ///
 /// What is bold is left out: to the emulator a cell that is bold and dim is whichever came last.
 fn cells_of_a_whole_frame(terminal: &Terminal, columns: u16) -> Option<Vec<Appearance>> {

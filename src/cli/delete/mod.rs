@@ -80,7 +80,8 @@ fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
     Ok(Audit::open(path)?)
 }
 
-/// A session that finds no such node. Whatever else it finds, it cannot go on without a terminal to ask on.
+/// A session that finds no such node. Whatever else it finds, it cannot go on without a terminal to
+/// ask on.
 async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Client> {
     let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
     if let Ok(None) = examine::stat(&client, &options.path, settings).await {

@@ -69,7 +69,8 @@ fn state(cycle: &Cycle) -> i64 {
     hasher.finish().cast_signed()
 }
 
-/// Each waits for the lock that the next holds. Who calls itself otherwise where it waits is named there too.
+/// Each waits for the lock that the next one holds. A client with another name where it waits is
+/// named there, too.
 fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let before = cycle.iter().zip(locks).cycle().skip(locks.len().saturating_sub(1));
     let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);

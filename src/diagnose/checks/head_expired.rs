@@ -10,12 +10,13 @@ use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{Contender, SessionExpired};
 use crate::recipe::{LockKind, RequestMode};
 
-/// How long a client is said to be unaware, at most. No server says whether a process that has no session any more still runs: after
-/// this it is taken for gone.
+/// How long a client is said to be unaware, at most. No server knows whether a process without a
+/// session still runs: after this time it counts as gone.
 const MAX_UNAWARE: Duration = Duration::from_secs(600);
 
-/// Nothing in the tree is wrong: a paused process believes for a while that it still holds. That goes on when its successor has released
-/// the lock, until the process notices: then it [has a new session](crate::queue::LockQueue::last_expiry), and queues anew.
+/// Nothing in the tree is wrong: a paused process believes for a while that it still holds. That
+/// goes on when its successor has released the lock, until the process notices: then it [has a new
+/// session](crate::queue::LockQueue::last_expiry), and queues anew.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct HeadChangedByExpiry;
 
@@ -27,12 +28,13 @@ impl Check for HeadChangedByExpiry {
         }
         let successor = successor(context, expiry);
         let suspicion = Suspicion::proved(describe(context, expiry, successor), context.now()).of_state(expiry.at.0);
-        // While nobody else holds there is nobody to be in its way.
+        // While the lock is free, the former holder is in nobody's way.
         found.push(if successor.is_some() { suspicion } else { suspicion.keeping() });
     }
 }
 
-/// Who holds in place of the client whose session expired. Of who is not read yet neither the session nor the fencing token is known.
+/// The holder after the client whose session expired; `None` while it is not read: its session and
+/// its fencing token are unknown until then.
 fn successor<'a>(context: &LockContext<'a>, expiry: &SessionExpired) -> Option<&'a Contender> {
     let holder = context.lock.row(0).filter(|_| context.lock.holding() > 0)?;
     let contender = holder.contender;

@@ -106,8 +106,8 @@ pub(super) mod tests {
         world
     }
 
-    /// Some hold leases and one waits; kazoo stores how many there may be. Where that is not stored, the one that waits has made its own
-    /// lease already, as Curator's clients do.
+    /// Some hold leases and one waits; kazoo stores how many there may be. Where that is not
+    /// stored, the one that waits has made its own lease already, as Curator's clients do.
     fn stuck_leases(held: u32, maximum: Option<&str>) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let waits = i64::from(held) + 1;

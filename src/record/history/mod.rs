@@ -44,7 +44,8 @@ pub enum ListOrder {
     /// In the order in which they were first seen: the last ones.
     #[default]
     Time,
-    /// By how long they held or waited, whichever is longer, as far as is certain: the longest, first of all.
+    /// By how long they held or waited, whichever is longer, as far as is certain: the longest,
+    /// first of all.
     Worst,
 }
 

@@ -128,8 +128,8 @@ impl From<KnownClient> for RankedClient {
     }
 }
 
-/// The clients that were found. One that connects anew has another session and another port: clients of one host that call
-/// themselves the same are one. Of those that have no name nobody can tell.
+/// The clients that were found. One that connects anew has another session and another port:
+/// clients of one host with one name are one client. Clients without a name stay apart.
 fn known_clients(connection: &Connection, found: &Found) -> rusqlite::Result<Vec<KnownClient>> {
     let mut statement = connection.prepare("SELECT address, name FROM client WHERE id = ?1")?;
     let mut ids: Vec<i64> = found.clients.keys().copied().collect();

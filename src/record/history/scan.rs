@@ -114,7 +114,8 @@ pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<
             found.take(row, &filter)?;
         }
     }
-    // The worst are put into their order when they are listed, and each keeps its number beside its weight.
+    // The worst are put into their order when they are listed, and each keeps its number beside its
+    // weight.
     if found.weights.is_none() {
         found.ids.sort_unstable();
     }
@@ -203,7 +204,8 @@ impl Found {
         }
     }
 
-    /// The numbers of the rows that are listed: of those that came last the oldest first, or the worst first.
+    /// The numbers of the rows that are listed: of those that came last the oldest first, or the
+    /// worst first.
     pub fn listed(&self, limit: usize) -> Vec<i64> {
         let Some(weights) = &self.weights else {
             return self.ids[self.ids.len().saturating_sub(limit)..].to_vec();

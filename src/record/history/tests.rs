@@ -200,7 +200,8 @@ fn the_worst_are_those_that_held_or_waited_longest() {
     connection.execute("UPDATE contender SET ended_before = ended_before + 90000 WHERE id = 501", []).unwrap();
     let worst = HistoryQuery { order: ListOrder::Worst, limit: 3, ..query() };
     let history = read(&mut connection, &worst);
-    // Those with a hold of 100 ms come in their order; of number 501 it is not certain that it held for long.
+    // Those with a hold of 100 ms come in their order; of number 501 it is not certain that it held
+    // for long.
     assert_eq!((ids(&history), history.hold_count), (vec![500, 99, 199], 1_000));
     let mut out = Vec::new();
     lines(&mut out, &history, true).unwrap();

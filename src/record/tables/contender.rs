@@ -40,7 +40,8 @@ impl TimeBounds {
 pub enum ContenderEnd {
     /// It still stands.
     Open,
-    /// Its node went while its session lived: its client released it or gave up, or another deleted it.
+    /// Its node went while its session lived: its client released it or gave up, or another deleted
+    /// it.
     Gone,
     /// Its client is proven to have released it.
     Released,
@@ -50,8 +51,8 @@ pub enum ContenderEnd {
     Expired,
     /// It was deleted by hand, as the audit log says.
     Deleted,
-    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to go and nobody can tell whether its
-    /// session had expired.
+    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to
+    /// go and nobody can tell whether its session had expired.
     Unknown,
 }
 
@@ -73,8 +74,8 @@ impl ContenderEnd {
         }
     }
 
-    /// What it is called where nothing proves whose deletion ended it. So it is in recordings before [version
-    /// 2](super::TABLES_VERSION), which call each one released or left.
+    /// What it is called where nothing proves whose deletion ended it. So it is in recordings
+    /// before [version 2](super::TABLES_VERSION), which call each one released or left.
     #[must_use]
     pub fn unproven(self) -> Self {
         match self {

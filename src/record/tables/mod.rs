@@ -30,10 +30,12 @@
 //! node, by the same transaction) goes on. One that is gone ended between the gap's beginning and its end, with the ending `unknown`,
 //! unless the servers said that its session expired, or the audit log that it was deleted. A waiter that went within a gap may have held
 //! in between. One whose end was seen is `unknown` too, with equal bounds, while nobody can tell whether its session had expired; when the
-//! servers list that session later, it becomes `gone`. The time between two runs of the recorder is such a gap.
+//! servers list that session later, it becomes `gone`. The time between two runs of the recorder is
+//! such a gap.
 //!
-//! A node that went while its session lived is `gone`: ZooKeeper does not say who deleted it. It becomes `deleted` where the audit log
-//! says so, and `released` or `left` where what the servers list proves that its client did it.
+//! A node that went while its session lived is `gone`: ZooKeeper does not say who deleted it. It
+//! becomes `deleted` where the audit log says so, and `released` or `left` where what the servers
+//! list proves that its client did it.
 //!
 //! A contender that stands for less than two flushes is one insert; one that stands longer is written as `open` and updated when it acquires
 //! or ends. So `recording.until_at` is one flush behind.

@@ -2,7 +2,8 @@
 
 /// The version of the tables: columns are added, never renamed; a change of meaning raises it. It stands in `recording.tables_version`.
 ///
-/// From 2 on `released` and `left` are proven; before, whatever went while its session lived was called so.
+/// From 2 on `released` and `left` are proven; before, whatever went while its session lived was
+/// called so.
 pub const TABLES_VERSION: i64 = 2;
 
 /// Makes the tables, their indexes and their views, where they are missing.

@@ -1,12 +1,14 @@
-//! Ends of which more is known later: the servers say that the session lives, or that its client deleted the node itself.
+//! Ends of which more is known later: the servers say that the session lives, or that its client
+//! deleted the node itself.
 //!
 //! # What proves a release
 //!
-//! ZooKeeper does not say who deletes a node. A server lists the last request of each connection, and the transaction up to which
-//! it had answered by then. Where that request is a deletion, and that transaction is the one that deleted the node, it was the
-//! client's own: a server answers a request that changes something with the transaction of this very change. Servers before 3.9 do
-//! not say which transaction deleted a node, and a client that has asked something else since cannot be told from others: there
-//! the end stays `gone`.
+//! ZooKeeper does not say who deletes a node. A server lists the last request of each connection,
+//! and the transaction up to which it had answered by then. Where that request is a deletion, and
+//! that transaction is the one that deleted the node, it was the client's own: a server answers a
+//! request that changes something with the transaction of this very change. Servers before 3.9 do
+//! not say which transaction deleted a node, and a client that has asked something else since
+//! cannot be told from others: there the end stays `gone`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -106,7 +108,8 @@ impl UnsettledEnds {
         });
     }
 
-    /// A client whose last request was that deletion made it. What a server says after the next request is of another one.
+    /// A client whose last request was that deletion made it. What a server says after the next
+    /// request is of another one.
     fn settle_own(&mut self, view: &ServerView) {
         let settled = &mut self.settled;
         self.deleted.retain(|deleted| {

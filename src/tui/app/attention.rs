@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::znode::Timestamp;
 
-/// Whoever presses no key for so long looks elsewhere.
+/// Without a key for this long, nobody is taken to look.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
 /// When keys were pressed.

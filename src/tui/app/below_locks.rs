@@ -1,4 +1,5 @@
-//! The box below Locks: what is wrong with the selected lock, else what happened lately, else the graph of watch events.
+//! The box below Locks: what is wrong with the selected lock, else what happened lately, else the
+//! graph of watch events.
 
 use super::lately::{Lately, News, Span};
 use super::{App, Area, Screen};
@@ -11,7 +12,8 @@ use crate::tui::page::{BORDER, Columns, Page, Tone};
 const GRAPH_HEIGHT: u16 = 5;
 
 impl App {
-    /// Whether the box below Locks shows the graph of watch events: it was asked for, or a tour shows it in place of what happened lately.
+    /// Whether the box below Locks shows the graph of watch events: it was asked for, or a tour
+    /// shows it in place of what happened lately.
     fn prefers_graph(&self) -> bool {
         self.navigation.shows_graph || self.tour().is_some()
     }

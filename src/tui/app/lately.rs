@@ -1,5 +1,5 @@
-//! What happened lately, for whoever looks while nothing is wrong: the longest waits and holds, changes of the ensemble's leader, and
-//! what is new.
+//! What happened lately, for whoever looks while nothing is wrong: the longest waits and holds,
+//! changes of the ensemble's leader, and what is new.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::queue::{ClientIdentity, Contender, Happening, HoldBounds, LockEvent, 
 use crate::server_view::{ServerMode, ServerView};
 use crate::znode::Timestamp;
 
-/// Of how many minutes the longest waits and holds are kept, the current one among them.
+/// Minutes for which the longest waits and holds are kept, the current one among them.
 pub const MINUTES: i64 = 10;
 /// How many of the longest are kept, each of another lock.
 pub const LONGEST: usize = 3;
-/// What is shorter is not worth a line.
+/// Shorter waits and holds get no line.
 const MIN_SPAN: Duration = Duration::from_millis(100);
 /// News that are kept, at most: the last ones.
 const MAX_NEWS: usize = 200;
@@ -24,7 +24,7 @@ const MAX_NEWS: usize = 200;
 pub struct Span {
     pub lock: LockName,
     pub client: ClientIdentity,
-    /// By which node of the lock.
+    /// Its node in the lock.
     node: Option<Arc<str>>,
     /// When it began at the earliest, and at the latest.
     since: (Timestamp, Timestamp),
@@ -91,7 +91,7 @@ struct Minute {
     holds: Longest,
 }
 
-/// Who leads the ensemble.
+/// The ensemble's leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
     pub address: String,
@@ -110,7 +110,7 @@ impl Leader {
 
 const WINDOW: Duration = Duration::from_secs(60 * MINUTES.unsigned_abs());
 
-/// Something that was not there before.
+/// Something new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     Lock(LockName),
@@ -118,12 +118,12 @@ pub enum News {
     Finding(Arc<Finding>),
 }
 
-/// What happened lately. It is as old as the last look for findings, but for what ended.
+/// What happened lately. What still lasts is as old as the last look for findings.
 #[derive(Clone, Debug, Default)]
 pub struct Lately {
     /// When everything was read the first time.
     begun: Option<Timestamp>,
-    /// The last one comes last.
+    /// Oldest first.
     minutes: VecDeque<Minute>,
     waiting: Longest,
     holding: Longest,
@@ -138,13 +138,14 @@ impl Lately {
         self.news.clear();
     }
 
-    /// Of how many minutes something is known, at most [`MINUTES`]; `None` before everything was read.
+    /// Minutes of which something is known, at most [`MINUTES`]; `None` before everything was read.
     pub fn minutes(&self, now: Timestamp) -> Option<i64> {
         let seconds = i64::try_from(now.since(self.begun?).as_secs()).unwrap_or(i64::MAX);
         Some((seconds / 60 + 1).min(MINUTES))
     }
 
-    /// Takes in what happened; `held` is how long the one held that is gone, as far as that is known.
+    /// Takes in what happened; `held` is how long the one held that is gone, as far as that is
+    /// known.
     pub fn take(&mut self, happening: &Happening, held: Option<HoldBounds>) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
@@ -182,7 +183,7 @@ impl Lately {
             None => {
                 self.leader = Some(Leader { address: found.clone(), since: None, changes: VecDeque::new() });
             }
-            // Whoever has just lost its followers may say for a moment that it leads.
+            // A leader that has just lost its followers may still say for a moment that it leads.
             Some(known) if known.address == *found || leading.any(|other| other.address == known.address) => {}
             Some(known) => {
                 let before = std::mem::replace(&mut known.address, found.clone());
@@ -193,10 +194,11 @@ impl Lately {
         }
     }
 
-    /// Looks who waits and holds longest. A hold counts while somebody waits for it. Linear in the number of locks.
+    /// Looks who waits and holds longest. A hold counts while somebody waits for it. Linear in the
+    /// number of locks.
     pub fn look(&mut self, table: &LockTable, now: Timestamp) {
         (self.waiting, self.holding) = (Longest::default(), Longest::default());
-        // Whoever stands by in an election waits for as long as all is well.
+        // A candidate that stands by in an election waits while all is well.
         for lock in table.locks().filter(|lock| lock.waiting() > 0 && !is_likely_election(lock)) {
             let name = lock.lock_name();
             if let Some(waiter) = lock.first_waiter() {
@@ -220,7 +222,7 @@ impl Lately {
         self.longest(&self.holding, |minute| &minute.holds, now)
     }
 
-    /// Who leads the ensemble, as far as a server said so.
+    /// The ensemble's leader; `None` before a server said that it leads.
     pub fn leader(&self) -> Option<&Leader> {
         self.leader.as_ref()
     }

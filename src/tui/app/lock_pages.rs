@@ -74,8 +74,8 @@ impl App {
         Some(page)
     }
 
-    /// What the tree does not tell of the time before a holder was first seen. Cut off from the servers there is more that is not
-    /// known, and the screen says that.
+    /// What the tree does not tell of the time before a holder was first seen. Cut off from the
+    /// servers there is more that is not known, and the screen says that.
     fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
         unseen::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
     }

@@ -141,8 +141,8 @@ impl App {
         })
     }
 
-    /// Which of the pages below the list shows, where there is no room for two of them: what was found, unless the details are
-    /// asked for. `None` when all show.
+    /// Which of the pages below the list shows, where there is no room for two of them: what was
+    /// found, unless the details are asked for. `None` when all show.
     pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
         let panes = self.screen().entry().panes;
         if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {

@@ -210,8 +210,9 @@ impl App {
         self.replay.as_deref()
     }
 
-    /// How many events came since the moment of the past that is shown, as the timeline of what is live has them, and whether there may be
-    /// more: it keeps the last ones only, and knows none from before the console began.
+    /// How many events came since the moment of the past that is shown, as the timeline of what is
+    /// live has them, and whether there may be more: it keeps the last ones only, and knows none
+    /// from before the console began.
     pub fn events_since(&self) -> (usize, bool) {
         let (timeline, at) = (self.live.timeline(), self.now());
         let before = timeline.partition_point(|entry| entry.at() <= at);

@@ -1,4 +1,4 @@
-//! Locks that vanished: they stay below the others for a while, for whoever looked at them. They count as no locks.
+//! Locks that vanished. They stay below the others for a while, and count as no locks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -45,12 +45,12 @@ impl VanishedLocks {
         self.retain(|gone| (&gone.name.path, &gone.name.name) != (&name.path, &name.name));
     }
 
-    /// Forgets those that are gone for long, and those of which nothing is known any more.
+    /// Forgets those that vanished long ago, and those without a history.
     pub fn forget(&mut self, now: Timestamp, is_known: impl Fn(LockId) -> bool) {
         self.retain(|gone| now.since(gone.at) < KEPT_FOR && is_known(gone.name.id));
     }
 
-    /// Shows those that pass.
+    /// Shows only those that pass a filter.
     pub fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;
         self.show();
@@ -61,7 +61,7 @@ impl VanishedLocks {
         self.kept.iter().find(|gone| gone.name.id == id)
     }
 
-    /// How many show.
+    /// How many pass the filter.
     pub fn shown(&self) -> usize {
         self.shown.len()
     }

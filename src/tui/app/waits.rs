@@ -147,7 +147,7 @@ impl Rows<WaitId> for WaitRows {
     }
 }
 
-/// Who waits, by which node; without one where the waiters are not in the tree (single node).
+/// A session that waits, and its node; `None` where waiters have no nodes (single node).
 type Waiter = (SessionId, Option<Arc<str>>);
 
 struct WaitRowsBuilder<'a> {
@@ -233,7 +233,8 @@ impl<'a> WaitRowsBuilder<'a> {
         self.table_at.table().identity_of_holder(lock, session).telling_name().map(Arc::from)
     }
 
-    /// The locks that a session holds, and who waits for them; `named` is how the row above names it.
+    /// The locks that a session holds, and who waits for them; `named` is how the row above names
+    /// it.
     fn locks(&mut self, session: SessionId, named: Option<&Arc<str>>, follows: &mut Vec<bool>) {
         if follows.len() >= MAX_DEPTH || self.is_full() {
             return;

@@ -55,7 +55,7 @@ pub struct World {
     was_cut_off: bool,
     /// When findings were looked for the last time.
     examined_at: Timestamp,
-    /// Whether one of them is about somebody who went since.
+    /// Whether one of them is about a contender that has gone since.
     accuses_gone: bool,
     /// The time of the last change or second.
     now: Timestamp,

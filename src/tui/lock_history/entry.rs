@@ -41,7 +41,8 @@ impl HistoryEntry {
 pub enum StayEnd {
     /// It holds still.
     Open,
-    /// The holder's node is gone, and nothing proves that its session had expired: its client released it, or another deleted it.
+    /// The holder's node is gone, and nothing proves that its session had expired: its client
+    /// released it, or another deleted it.
     HolderGone,
     /// Its session expired.
     Expired,

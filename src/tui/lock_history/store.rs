@@ -62,7 +62,7 @@ impl LockHistories {
         self.locks.get(&lock).is_some_and(|history| !history.entries.is_empty())
     }
 
-    /// Who held a lock last and is gone.
+    /// The last hold of a lock that has ended.
     pub fn last_hold(&self, lock: LockId) -> Option<&Stay> {
         self.of(lock).rev().find_map(|(_, entry)| match entry {
             HistoryEntry::Stay(stay) if stay.held.is_some() && stay.end != StayEnd::Open => Some(stay),
@@ -75,7 +75,8 @@ impl LockHistories {
         self.locks.get(&lock).map_or(0, |history| history.forgotten)
     }
 
-    /// How many readers of a lock held it and were gone after that time, and whether nothing of that time is forgotten.
+    /// How many readers of a lock held it and were gone after that time, and whether nothing of
+    /// that time is forgotten.
     pub fn readers_gone_since(&self, lock: LockId, since: Timestamp) -> (usize, bool) {
         let Some(history) = self.locks.get(&lock) else { return (0, true) };
         let stays = history.entries.iter().rev().filter_map(|(_, entry)| match entry {

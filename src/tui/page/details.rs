@@ -31,7 +31,7 @@ pub struct Selected<'a> {
     pub now: Timestamp,
     /// Whether somebody may have held before it, of whom nothing was seen.
     pub unseen_before: bool,
-    /// Who got the lock while it waited.
+    /// The clients that got the lock while it waited.
     pub passed: Option<String>,
     /// Whether all this is true now.
     pub live: bool,

@@ -1,5 +1,5 @@
-//! The box below Locks while nothing is wrong with the selected one: the longest waits and holds of the last minutes, the ensemble's
-//! leader, and what is new.
+//! The box below Locks while nothing is wrong with the selected one: the longest waits and holds of
+//! the last minutes, the ensemble's leader, and what is new.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct ShownSpan<'a> {
     pub ended: Option<Timestamp>,
 }
 
-/// Who leads the ensemble.
+/// The ensemble's leader.
 #[derive(Clone, Debug)]
 pub struct ShownLeader<'a> {
     pub address: &'a str,

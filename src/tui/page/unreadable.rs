@@ -30,7 +30,8 @@ pub fn write<'a>(page: &mut Writer, places: impl ExactSizeIterator<Item = (&'a Z
     }
 }
 
-/// A place and the answer in one line, or where there is no room for that in as many as they need: nothing else shows them whole.
+/// A place and the answer in one line, or where there is no room for that in as many as they need:
+/// nothing else shows them whole.
 fn write_place(page: &mut Writer, path: &ZnodePath, reason: &str) {
     let (columns, charset) = (page.text_columns(), page.charset());
     let fitted = |text: &str, keep| fit(text, columns * MAX_LINES, keep, charset);

@@ -1,5 +1,5 @@
-//! What the tree does not tell of the time before the first look: how the holder before this one ended. A session that expired and a
-//! release leave the same tree behind.
+//! What the tree does not tell of the time before the first look: how the holder before this one
+//! ended. A session that expired and a release leave the same tree behind.
 
 use crate::diagnose::TableAt;
 use crate::queue::{Contender, HoldBounds, LockQueue};
@@ -9,8 +9,8 @@ use crate::text::human::duration;
 /// What cannot be known of who held before a holder that held already when it was first seen.
 pub const NOT_KNOWN: &str = "whether the holder before it released or expired cannot be seen afterwards";
 
-/// Says so, and how long before the first look the holder got the lock; `None` for a holder that was seen to acquire, and for leases,
-/// of which no one is before another.
+/// Says so, and how long before the first look the holder got the lock; `None` for a holder that
+/// was seen to acquire, and for leases, of which no one is before another.
 pub fn sentence(table_at: TableAt<'_>, lock: &LockQueue, holder: &Contender) -> Option<String> {
     let is_lease = lock.kind() == LockKind::Semaphore;
     let held = table_at.table().held_before_seen(lock, holder, table_at.now()).filter(|_| !is_lease);

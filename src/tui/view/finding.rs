@@ -19,7 +19,8 @@ pub fn name_of(code: Code, sign: &str, columns: usize) -> String {
     first_that_fits(sign, &texts, columns).unwrap_or_else(|| code.title().to_owned())
 }
 
-/// The same of a finding that stands: of whose time is running out, how much is left; of a lock that stands still, how long it has.
+/// The same of a finding that stands: of whose time is running out, how much is left; of a lock
+/// that stands still, how long it has.
 pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
     let sign = view.theme.signs.severity(finding.severity);
     let texts = match finding.code {

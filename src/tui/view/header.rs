@@ -34,7 +34,8 @@ const LONG_CONTEXT: usize = 24;
 const MIN_NAME: usize = 12;
 /// Columns of the name of a member that lags, at the least and at the most.
 const MEMBER: (usize, usize) = (10, 32);
-/// Columns of what is said of such a member, from the form that says most to the one that says least.
+/// Columns of what is said of such a member, from the form that says most to the one that says
+/// least.
 const LAGGING: [usize; 3] = [49, 30, 17];
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
@@ -59,8 +60,8 @@ impl Form {
         Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT, lagging: LAGGING[0] };
     const LEAST: Self = Self { past: false, clock: false, connect: 0, lagging: LAGGING[2], ..Self::BARE };
 
-    /// From the one that says most to the one that says least. What is said of the connection, and whether the console may write, never
-    /// gives way; the own session says least.
+    /// From the one that says most to the one that says least. What is said of the connection, and
+    /// whether the console may write, never gives way; the own session says least.
     fn all(columns: u16, has_past: bool) -> impl Iterator<Item = Self> {
         let roomy = Self { roomy: true, ..Self::BARE };
         let wide = [Self { session: LONG_SESSION, ..roomy }, Self { session: SESSION, ..roomy }, roomy];
@@ -125,7 +126,8 @@ impl Parts {
             }
             _ => String::new(),
         };
-        // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
+        // A clock that is not kept would show a wrong time: it is there only while the seconds are
+        // counted.
         let counts = form.clock && app.counts_seconds() && app.paused().is_none();
         let zone = if app.settings().utc { "Z" } else { "" };
         let clock = counts.then(|| format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc)));

@@ -21,8 +21,9 @@ use crate::tui::columns::Placed;
 use crate::tui::widget::panel::Bottom;
 use crate::tui::widget::table::Cell;
 
-/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the holder. Where fewer do, only that it is
-/// assumed is said: the name of somebody who may not hold at all would say more than is known.
+/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the
+/// holder. Where fewer do, only that it is assumed is said: the name of somebody who may not hold
+/// at all would say more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
 

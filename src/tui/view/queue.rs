@@ -247,7 +247,8 @@ pub(super) fn watches(
     })
 }
 
-/// An arrow to whom it waits for, in so many columns: a short one when that is the row above. As many are named as fit.
+/// An arrow to whom it waits for, in so many columns: a short one when that is the row above. As
+/// many are named as fit.
 pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>, columns: usize) -> String {
     const MORE: &str = ", ...";
     let signs = &view.theme.signs;

@@ -172,7 +172,8 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
     }
 }
 
-/// Who a row is about, as its node there names it: one session may serve several clients that have a name each.
+/// The client of a row, as its node there names it: one session may serve several clients, each
+/// with a name.
 fn named(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
     let session = row.session?;
     Some(match (row.kind, &row.node) {

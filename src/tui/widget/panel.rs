@@ -13,7 +13,8 @@ use crate::tui::theme::Theme;
 /// Columns of a line in the lower border beside which its end may stand.
 const MIN_BOTTOM: usize = 24;
 
-/// A line in the lower border, in harmless text. It is cut once, where all that stands beside it is known.
+/// A line in the lower border, in harmless text. It is cut once, where all that stands beside it is
+/// known.
 #[derive(Clone, Debug)]
 pub struct Bottom {
     pub text: String,

@@ -151,8 +151,8 @@ impl Transport {
         TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), leave, has_others)
     }
 
-    /// Cuts the connection as often as another member is wanted. The client's next one tries all other
-    /// members before this one.
+    /// Cuts the connection as often as another member is wanted. The client's next one tries all
+    /// other members before this one.
     pub(super) async fn leave_members(&self) {
         loop {
             self.shared.leave.notified().await;

@@ -52,7 +52,8 @@ impl TransportStatus {
         self.has_others
     }
 
-    /// Ends the connection soon, so that the client makes another one: to any other member, if one takes it.
+    /// Ends the connection soon, so that the client makes another one: to any other member, if one
+    /// takes it.
     pub(crate) fn want_another_member(&self) {
         self.leave.notify_one();
     }

@@ -85,7 +85,8 @@ fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_ag
     }
 }
 
-/// What the only server lists of a session some time later: its last request, and the transaction up to which that was answered.
+/// What the only server lists of a session some time later: its last request, and the transaction
+/// up to which that was answered.
 fn asked_last(fixture: &RecordedFixture, session: i64, operation: &str, zxid: i64) -> Change {
     let Change::Surveyed { view } = session_runs_out(session, fixture.ensemble.now) else { panic!("a view") };
     let mut view = (*view).clone();

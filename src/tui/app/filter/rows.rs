@@ -119,8 +119,8 @@ impl Filter {
         matching.passes()
     }
 
-    /// Whether an entry of the audit log passes: by what was done, to which node of which lock of which
-    /// ensemble, by whom, and what came of it.
+    /// Whether an entry of the audit log passes: by what was done, to which node of which lock of
+    /// which ensemble, by whom, and what came of it.
     pub fn takes_audit_entry(&self, entry: &AuditEntry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
         let texts =

@@ -274,7 +274,8 @@ struct StayFacts<'a> {
     waited_ms: Option<u64>,
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
-    /// `gone` where its client released it or gave up, or another deleted it; `unknown` where its session may have expired, too.
+    /// `gone` where its client released it or gave up, or another deleted it; `unknown` where its
+    /// session may have expired, too.
     end: &'static str,
     /// Whether it ended while there was no connection, some time before `released_at`.
     end_unseen: bool,

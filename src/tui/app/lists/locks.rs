@@ -133,7 +133,7 @@ impl ListScreen<App> for Locks {
         Some(row.path().to_string())
     }
 
-    /// Of a lock that is gone there is only the history.
+    /// A lock that is gone has only its history.
     fn open(&self, app: &mut App) {
         match self.cursor(app).selected(&app.world().lock_rows()) {
             Some(id) if app.world().table().lock(id).is_none() => app.open_vanished(id),

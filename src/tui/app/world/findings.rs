@@ -10,7 +10,8 @@ use crate::queue::LockId;
 use crate::record::BatchRecorder;
 use crate::znode::Timestamp;
 
-/// How long it is not looked again after a hand-over, for each lock and each contender: some ten times as long as a look takes.
+/// The rest between looks at hand-overs, for each lock and each contender: some ten times as long
+/// as a look takes.
 const REST_AFTER_HAND_OVER: Duration = Duration::from_micros(20);
 
 impl World {
@@ -23,7 +24,8 @@ impl World {
     }
 
     /// Looks after changes: what the nodes prove by themselves is known as soon as they are read, unless they are very many.
-    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered; `touched`: the locks that changed.
+    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered;
+    /// `touched`: the locks that changed.
     pub(super) fn examine_after(
         &mut self,
         (synced, surveyed): (bool, bool),
@@ -42,13 +44,15 @@ impl World {
         }
     }
 
-    /// Whether a finding of a lock is about a contender that is gone: it would stand beside the next holder until the next look.
+    /// Whether a finding of a lock is about a contender that is gone: it would stand beside the
+    /// next holder until the next look.
     fn accuses_somebody_gone(&self, lock: LockId) -> bool {
         let about_contenders = self.diagnosis.of(lock).filter(|finding| finding.client.is_some());
         about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.table.stands(lock, node))
     }
 
-    /// A lock that changes hands all the time has no more than a part of this machine's time looked at.
+    /// Bounds the share of this machine's time that looks take while locks change hands all the
+    /// time.
     fn has_rested_after_hand_over(&self, now: Timestamp) -> bool {
         let nodes = u32::try_from(self.table.lock_count() + self.table.contender_count()).unwrap_or(u32::MAX);
         now.since(self.examined_at) >= REST_AFTER_HAND_OVER.saturating_mul(nodes)

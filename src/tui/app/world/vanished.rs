@@ -17,8 +17,8 @@ impl World {
         &self.vanished
     }
 
-    /// Since when nobody holds a free lock, by this machine's clock, and whether that is only the latest time: it may be free for longer.
-    /// `None` where nothing is known of it.
+    /// Since when nobody holds a free lock, by this machine's clock, and whether that is only the
+    /// latest time: it may be free for longer. `None` where nothing is known of it.
     pub fn free_since(&self, lock: &LockQueue) -> Option<(Timestamp, bool)> {
         let last = self.histories.last_hold(lock.id())?;
         Some((last.until, last.end_unseen))

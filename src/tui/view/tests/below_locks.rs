@@ -16,7 +16,8 @@ fn led_by(address: &str, now: u64) -> Change {
     Change::Surveyed { view: ServerView { at: second(now), members, ..ServerView::default() }.into() }
 }
 
-/// A quiet night: hand-overs, another leader, a lock that is free and one that is gone; nobody pressed a key for minutes.
+/// A quiet night: hand-overs, another leader, a lock that is free and one that is gone; nobody
+/// pressed a key for minutes.
 fn quiet(size: (u16, u16)) -> App {
     let mut app = live(size);
     press(&mut app, ":sort lock\n");

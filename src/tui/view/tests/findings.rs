@@ -87,7 +87,8 @@ fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     app.update(Event::Tick, now);
 }
 
-/// A lock that stood still for a quarter of an hour when the console came; it has looked for so many seconds since.
+/// A lock that stood still for a quarter of an hour when the console came; it has looked for so
+/// many seconds since.
 fn stands_still(size: (u16, u16), seconds: u64) -> App {
     stands_still_since(size, seconds, Zxid(i64::MAX), 3)
 }
@@ -97,7 +98,8 @@ fn stands_still_after_a_release(size: (u16, u16)) -> String {
     picture(&after(stands_still_since(size, 2, Zxid(0), 5), "\n"), size)
 }
 
-/// A child of the lock's parent came or went last with this transaction, and this is how many did in all.
+/// A child of the lock's parent came or went last with this transaction, and this is how many did
+/// in all.
 fn stands_still_since(size: (u16, u16), seconds: u64, last: Zxid, cversion: i32) -> App {
     let mut app = app(size);
     let Change::Listed { path, stat } = listed("/locks/a", 3) else { unreachable!("listed makes Listed") };
