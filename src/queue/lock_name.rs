@@ -1,5 +1,6 @@
 //! What identifies a lock, in its table and after it is gone.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -28,4 +29,14 @@ pub struct LockName {
     pub path: ZnodePath,
     /// Which of several queues of that parent; `None` where there is one.
     pub name: Option<Arc<str>>,
+}
+
+/// `/locks/orders`, and where the parent has several queues `/locks/orders [db]`.
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} [{name}]", self.path),
+            None => self.path.fmt(f),
+        }
+    }
 }

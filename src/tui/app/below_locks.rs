@@ -3,7 +3,6 @@
 
 use super::lately::{Lately, News, Span};
 use super::{App, Area, Screen};
-use crate::queue::LockName;
 use crate::tui::keymap::Command;
 use crate::tui::page::lately::{self, ShownLately, ShownLeader, ShownNews, ShownSpan};
 use crate::tui::page::{BORDER, Columns, Page, Tone};
@@ -83,7 +82,7 @@ impl App {
     fn shown_span<'a>(&self, span: &'a Span) -> ShownSpan<'a> {
         ShownSpan {
             lasted: (span.at_least(self.now()), span.at_most(self.now())),
-            lock: name_of(&span.lock),
+            lock: span.lock.to_string(),
             client: &span.client,
             ended: span.ended,
         }
@@ -95,18 +94,11 @@ impl App {
         let mut shown = ShownNews { since, ..ShownNews::default() };
         for news in from.into_iter().flat_map(|from| lately.news(from).rev()) {
             match news {
-                News::Lock(lock) => shown.locks.push(name_of(lock)),
-                News::LockGone(lock) => shown.gone.push(name_of(lock)),
-                News::Finding(finding) => shown.findings.push(format!("{} {}", finding.code, name_of(&finding.lock))),
+                News::Lock(lock) => shown.locks.push(lock.to_string()),
+                News::LockGone(lock) => shown.gone.push(lock.to_string()),
+                News::Finding(finding) => shown.findings.push(format!("{} {}", finding.code, finding.lock)),
             }
         }
         shown
-    }
-}
-
-fn name_of(lock: &LockName) -> String {
-    match &lock.name {
-        Some(name) => format!("{} [{name}]", lock.path),
-        None => lock.path.to_string(),
     }
 }

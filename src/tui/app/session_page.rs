@@ -86,10 +86,7 @@ fn session_id(text: &str) -> Option<SessionId> {
 }
 
 fn event(entry: &TimelineEntry) -> SessionEvent {
-    let lock = entry.lock().map_or_else(String::new, |lock| match &lock.name {
-        Some(name) => format!("{} [{name}]", lock.path),
-        None => lock.path.to_string(),
-    });
+    let lock = entry.lock().map(ToString::to_string).unwrap_or_default();
     let number = entry.node().and_then(|node| Sequence::split(node)).map(|(_, Sequence(number))| number);
     let (waited_ms, held_ms, why) = match entry {
         TimelineEntry::Happening(happening) => {

@@ -3,7 +3,7 @@
 use super::{Sign, Tone, Writer};
 use crate::admin::Ending;
 use crate::diagnose::{Finding, Severity};
-use crate::queue::{Happening, LockEvent, LockName};
+use crate::queue::{Happening, LockEvent};
 use crate::text::human::{date_and_time, duration, plural};
 use crate::znode::Timestamp;
 
@@ -20,7 +20,7 @@ pub fn who_deletes(held: bool) -> &'static str {
 }
 
 pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
-    let lock = happening.lock.as_ref().map(|lock| format!(" {}", name_of(lock))).unwrap_or_default();
+    let lock = happening.lock.as_ref().map(|lock| format!(" {lock}")).unwrap_or_default();
     let at = date_and_time(happening.at, utc);
     page.fact("what", &format!("{}{lock} at {at}", happening.event.title()), Tone::Strong);
     if happening.end().is_some() && happening.event != LockEvent::Expired {
@@ -65,7 +65,7 @@ pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised
         &format!("{} at {}", if raised { "found" } else { "mended" }, date_and_time(at, utc)),
         Tone::Text,
     );
-    page.fact("lock", &name_of(&finding.lock), Tone::Text);
+    page.fact("lock", &finding.lock.to_string(), Tone::Text);
     if let Some(node) = &finding.node {
         page.fact("node", node, Tone::Text);
     }
@@ -74,11 +74,4 @@ pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised
 pub fn write_deletion(page: &mut Writer, at: Timestamp, node: &str, ending: &Ending, utc: bool) {
     page.fact("what", &format!("{node} {ending}"), Tone::Strong);
     page.fact("when", &date_and_time(at, utc), Tone::Text);
-}
-
-fn name_of(lock: &LockName) -> String {
-    match &lock.name {
-        Some(name) => format!("{} [{name}]", lock.path),
-        None => lock.path.to_string(),
-    }
 }

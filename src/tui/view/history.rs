@@ -32,10 +32,7 @@ impl ListView for History {
         if forgotten > 0 {
             after_filter.push((format!("{} older ones are forgotten", count(forgotten)), theme.dim));
         }
-        let lock = app.opened().map(|lock| match &lock.name {
-            Some(name) => format!("{} [{name}]", lock.path),
-            None => lock.path.to_string(),
-        });
+        let lock = app.opened().map(ToString::to_string);
         let room = app.layout().map_or(0, |layout| usize::from(layout.main.width) / 2);
         ListTitle {
             name: format!("History of {}", view.fit(&lock.unwrap_or_default(), room, Keep::End)),

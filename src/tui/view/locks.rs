@@ -122,7 +122,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         }
         LockColumn::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
         LockColumn::Lock => {
-            let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
+            let name = lock.lock_name().to_string();
             Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))
         }
         LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
@@ -179,12 +179,7 @@ fn free(view: View<'_>, lock: &LockQueue) -> String {
 fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> Cell {
     let (theme, width) = (view.theme, usize::from(column.width));
     let text = match column.key {
-        LockColumn::Lock => {
-            let name = &gone.name;
-            let shown =
-                name.name.as_ref().map_or_else(|| name.path.to_string(), |own| format!("{} [{own}]", name.path));
-            view.fit(&shown, width, Keep::End)
-        }
+        LockColumn::Lock => view.fit(&gone.name.to_string(), width, Keep::End),
         LockColumn::Holder => {
             let since = format!("gone {}", duration(view.app.now().since(gone.at)));
             let last = view.app.world().histories().last_hold(gone.name.id);

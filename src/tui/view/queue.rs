@@ -94,13 +94,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
 
 fn title(view: View<'_>) -> ListTitle {
     let (app, theme) = (view.app, view.theme);
-    let name = app.opened().map_or_else(
-        || "Queue".to_owned(),
-        |opened| match &opened.name {
-            Some(name) => format!("{} [{name}]", opened.path),
-            None => opened.path.to_string(),
-        },
-    );
+    let name = app.opened().map_or_else(|| "Queue".to_owned(), ToString::to_string);
     let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
     let name = view.fit(&name, room, Keep::End);
     let Some(lock) = app.world().open_lock() else { return ListTitle { name, ..ListTitle::default() } };

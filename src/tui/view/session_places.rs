@@ -51,13 +51,7 @@ fn cell(view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceColumn>) 
     let plain = view.data(theme.text);
     let table = app.world().table();
     if column.key == PlaceColumn::Lock {
-        let name = row.lock.map_or_else(
-            || "gone".to_owned(),
-            |lock| match lock.name() {
-                Some(name) => format!("{} [{name}]", lock.path()),
-                None => lock.path().to_string(),
-            },
-        );
+        let name = row.lock.map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
         return Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong));
     }
     let Some((contender, facts)) = &row.contender else {

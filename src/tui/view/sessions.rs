@@ -102,13 +102,7 @@ fn locks(view: View<'_>, locks: &[LockId], columns: usize) -> String {
 fn named(view: View<'_>, first: Option<&LockId>, count: usize, columns: usize) -> String {
     let Some(first) = first else { return String::new() };
     let lock = view.app.world().table().lock(*first);
-    let name = lock.map_or_else(
-        || "gone".to_owned(),
-        |lock| match lock.name() {
-            Some(name) => format!("{} [{name}]", lock.path()),
-            None => lock.path().to_string(),
-        },
-    );
+    let name = lock.map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
     let more = if count > 1 { format!(" +{}", count - 1) } else { String::new() };
     format!("{}{more}", view.fit(&name, columns.saturating_sub(width(&more)), Keep::End))
 }

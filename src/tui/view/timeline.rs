@@ -9,7 +9,7 @@ use super::list::{ListTitle, ListView};
 use super::who::who;
 use crate::admin::Ending;
 use crate::diagnose::Finding;
-use crate::queue::{ClientIdentity, Happening, LockEvent, LockName};
+use crate::queue::{ClientIdentity, Happening, LockEvent};
 use crate::text::Keep;
 use crate::text::human::{count, duration, exact_time, plural};
 use crate::tui::app::{ListScreen, TimelineColumn, TimelineEntry, TimelineList};
@@ -80,7 +80,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
         TimelineColumn::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
         TimelineColumn::Event => event(view, happening.event, happening.may_have_expired),
         TimelineColumn::Lock => {
-            let name = happening.lock.as_ref().map(name_of).unwrap_or_default();
+            let name = happening.lock.as_ref().map(ToString::to_string).unwrap_or_default();
             Cell::new(view.fit(&name, width, Keep::End), theme.strong)
         }
         TimelineColumn::Sequence => {
@@ -115,13 +115,6 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
     }
 }
 
-fn name_of(lock: &LockName) -> String {
-    match &lock.name {
-        Some(name) => format!("{} [{name}]", lock.path),
-        None => lock.path.to_string(),
-    }
-}
-
 /// A line that is not in columns behind its lock.
 struct Sentence {
     at: Timestamp,
@@ -144,7 +137,7 @@ impl Sentence {
         };
         let text = finding.sentence().into_owned();
         let text_style = if raised { theme.text } else { theme.dim };
-        Self { at, sign, word, style, lock: name_of(&finding.lock), text, text_style }
+        Self { at, sign, word, style, lock: finding.lock.to_string(), text, text_style }
     }
 
     /// What came of a deletion from this console.
@@ -166,7 +159,7 @@ impl Sentence {
             sign,
             word: entry.event(),
             style,
-            lock: entry.lock().map(name_of).unwrap_or_default(),
+            lock: entry.lock().map(ToString::to_string).unwrap_or_default(),
             text: format!("{node}{} {ending}", client.behind_node(entry.at())),
             text_style: theme.text,
         }

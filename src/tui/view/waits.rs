@@ -206,12 +206,6 @@ fn alive(view: View<'_>, session: SessionId) -> Option<(String, Style)> {
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {
     let lock = lock.and_then(|lock| view.app.world().table().lock(lock));
-    let name = lock.map_or_else(
-        || "a lock that is gone".to_owned(),
-        |lock| match lock.name() {
-            Some(name) => format!("{} [{name}]", lock.path()),
-            None => lock.path().to_string(),
-        },
-    );
+    let name = lock.map_or_else(|| "a lock that is gone".to_owned(), |lock| lock.lock_name().to_string());
     view.fit(&name, columns, Keep::End)
 }

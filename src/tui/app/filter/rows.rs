@@ -18,7 +18,7 @@ impl Matching<'_> {
     /// A lock as its name is shown.
     pub fn lock(&mut self, lock: &LockName) -> &mut Self {
         match &lock.name {
-            Some(name) => self.made(|| format!("{} [{name}]", lock.path)),
+            Some(_) => self.made(|| lock.to_string()),
             None => self.text(lock.path.as_str()),
         }
     }
