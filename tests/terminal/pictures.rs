@@ -41,6 +41,13 @@ fn draw(terminal: &Terminal, name: &str) {
     });
 }
 
+fn knows_what_each_waiter_watches(terminal: &Terminal) {
+    eventually_blocking("what each waiter watches", || {
+        let seen = terminal.text();
+        if seen.contains("not known") { Err(seen) } else { Ok(()) }
+    });
+}
+
 #[test]
 fn every_picture_of_the_documents_is_compared_with_its_screen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -94,10 +101,7 @@ async fn the_pictures_show_the_locks_of_real_libraries() {
 
     terminal.press(":lock /app/locks/catalog\r");
     terminal.shows_all(&["/app/locks/catalog", "╰─▶", "waits for", "its predecessor"]);
-    eventually_blocking("what each waiter watches", || {
-        let seen = terminal.text();
-        if seen.contains("not known") { Err(seen) } else { Ok(()) }
-    });
+    knows_what_each_waiter_watches(&terminal);
     draw(&terminal, "queue.svg");
     terminal.press("q");
     assert!(terminal.ends().success());
@@ -153,6 +157,7 @@ fn the_pictures_show_the_tour() {
     terminal.shows_all(&["5/8 A forgotten node", "○ waits"]);
     terminal.press("n");
     terminal.shows_all(&["✖ orphan", "● holds"]);
+    knows_what_each_waiter_watches(&terminal);
     draw(&terminal, "stuck.svg");
     terminal.press("q");
     assert!(terminal.ends().success());
