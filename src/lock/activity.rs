@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// What a request of a lock is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

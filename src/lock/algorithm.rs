@@ -11,10 +11,10 @@ pub enum Access {
     Write,
 }
 
-/// How a lock works. The [table of costs](crate::lock#costs) compares them.
+/// How a lock works. The [table of costs](crate#costs) compares them.
 ///
 /// In all of them the holder's node is ephemeral: it is deleted with its session. See also
-/// [what a lock guarantees](crate::lock#what-a-lock-guarantees).
+/// [what a lock guarantees](crate#what-a-lock-guarantees).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// One node at the lock's own path; whoever creates it holds.
@@ -27,7 +27,7 @@ pub enum Algorithm {
     /// release by anybody, and gets one event.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/nightly-report", Algorithm::Mutex)?;
     /// if let Some(guard) = lock.try_acquire().await? {
@@ -45,7 +45,7 @@ pub enum Algorithm {
     /// a read in place of a watch on the node.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let guard = Lock::new(&client, "/exclusive", Algorithm::MutexParent)?.acquire().await?;
     /// assert_eq!(guard.path().as_str(), "/exclusive/lock");
@@ -63,7 +63,7 @@ pub enum Algorithm {
     /// event and one listing for each waiter. The holder's own watch, set with its listing, fires once too.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::Herd)?;
     /// let guard = lock.acquire().await?;
@@ -83,7 +83,7 @@ pub enum Algorithm {
     /// every five seconds: one read each. A waiter that gives up removes its watch: one request.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock, LockError};
+    /// # use lockscope_lock::{Algorithm, Lock, LockError};
     /// # use std::time::Duration;
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::Chain)?;
@@ -97,7 +97,7 @@ pub enum Algorithm {
     /// }
     /// # Ok(())
     /// # }
-    /// # async fn work(_: lockscope::znode::Zxid) {}
+    /// # async fn work(_: lockscope_base::znode::Zxid) {}
     /// ```
     Chain,
     /// As [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that one: its predecessor's
@@ -116,7 +116,7 @@ pub enum Algorithm {
     /// A release wakes two waiters. One that gives up removes up to two watches: one request each.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::ChainAhead)?;
     /// let guard = lock.acquire().await?;
@@ -131,7 +131,7 @@ pub enum Algorithm {
     /// starves. Cost: as [`Herd`](Self::Herd).
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Access, Algorithm, Lock};
+    /// # use lockscope_lock::{Access, Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let guard = Lock::new(&client, "/locks/index", Algorithm::SharedHerd(Access::Read))?.acquire().await?;
     /// # Ok(())
@@ -141,14 +141,14 @@ pub enum Algorithm {
     /// As [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a writer the node before it.
     ///
     /// A holder can downgrade from writing to reading without letting a writer in between: see
-    /// [`Guard::downgrade`](crate::lock::Guard::downgrade). The other direction is refused: two readers that both want to
+    /// [`Guard::downgrade`](crate::Guard::downgrade). The other direction is refused: two readers that both want to
     /// write would wait for each other forever.
     ///
     /// Cost: as [`Chain`](Self::Chain). The end of a writer wakes all readers behind it. A writer behind a writer always
     /// lists again, since the one before it may have downgraded.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Access, Algorithm, Lock};
+    /// # use lockscope_lock::{Access, Algorithm, Lock};
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/index", Algorithm::SharedChain(Access::Write))?;
     /// let guard = lock.acquire().await?;
@@ -170,7 +170,7 @@ pub enum Algorithm {
     /// that ends until one is free.
     ///
     /// ```no_run
-    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock};
     /// # use std::num::NonZeroU32;
     /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let three = NonZeroU32::new(3).ok_or("no lease")?;
@@ -189,7 +189,7 @@ impl Algorithm {
     /// The algorithm with that name; `None` for any other text. Shared locks take `access`, semaphores take `leases`.
     ///
     /// ```
-    /// # use lockscope::lock::{Access, Algorithm};
+    /// # use lockscope_lock::{Access, Algorithm};
     /// # use std::num::NonZeroU32;
     /// assert_eq!(Algorithm::named("chain", Access::Write, NonZeroU32::MIN), Some(Algorithm::Chain));
     /// assert_eq!(Algorithm::named("spin", Access::Write, NonZeroU32::MIN), None);

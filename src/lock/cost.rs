@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// How many nodes a counter remembers. It forgets the others.
 const MAX_REMEMBERED_NODES: usize = 64;

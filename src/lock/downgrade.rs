@@ -7,7 +7,7 @@ use super::error::{is_transient, lock_error};
 use super::naming::NodeMode;
 use super::retrying_client::Retries;
 use super::{Access, LockError};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// Replaces the writer's node by a reader's node with the same number, in one transaction. Gives the path of the new node.
 pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<ZnodePath, LockError> {

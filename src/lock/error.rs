@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zookeeper_client::{Error, SessionState};
 
-use crate::znode::{BadPath, ZnodePath};
+use lockscope_base::znode::{BadPath, ZnodePath};
 
 /// Why a lock was not acquired, or is not held any more. Each message is one sentence: what happened, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::retrying_client::OwnNode;
 use super::{Cost, CostCounter, LockError, Loss};
-use crate::znode::{Sequence, ZnodePath, Zxid};
+use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
 /// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so and returns the outcome.
 #[must_use = "the lock is released when its guard is dropped"]

@@ -3,7 +3,7 @@
 use std::future::pending;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use zookeeper_client::{EventType, StateWatcher};
@@ -13,7 +13,6 @@ use super::guard::GuardRequest;
 use super::retrying_client::{LastSeen, OneShotWatch, OwnNode};
 use super::session_clock::SessionClock;
 use super::{LockError, Loss, downgrade};
-use crate::time::until;
 
 /// A held lock, as its task keeps it.
 pub(super) struct Holding<'a> {
@@ -58,7 +57,7 @@ impl<'a> Holding<'a> {
                         Err(loss) => return Some(loss),
                     }
                 }
-                () = until(self.clock.presumed_expired_at()) => return Some(Loss::Expired),
+                Some(()) = OptionFuture::from(self.clock.presumed_expired_at().map(sleep_until)) => return Some(Loss::Expired),
                 // Before the state: what the library says after a pause may be as old as the pause.
                 () = sleep_until(self.clock.next_tick()) => self.clock.tick(Instant::now()),
                 state = self.states.changed() => {
@@ -123,7 +122,8 @@ fn watch(attempt: &Attempt, own: OwnNode) -> BoxFuture<'_, Loss> {
 fn check_later<'a>(attempt: &'a Attempt, held: &HeldLock) -> BoxFuture<'a, Loss> {
     let (own, check_node_at) = (held.own.clone(), held.check_node_at);
     Box::pin(async move {
-        until(check_node_at).await;
+        let Some(check_node_at) = check_node_at else { return pending().await };
+        sleep_until(check_node_at).await;
         if attempt.client.has(&own).await == Ok(false) { Loss::Deleted } else { pending().await }
     })
 }

@@ -17,8 +17,8 @@ use super::mutex;
 use super::node::NodeCreator;
 use super::retrying_client::LastSeen;
 use super::unanswered::{CreatePlace, QueuePlace, UnansweredCreate};
-use crate::time::Backoff;
-use crate::znode::{Sequence, ZnodePath};
+use lockscope_base::time::Backoff;
+use lockscope_base::znode::{Sequence, ZnodePath};
 
 /// When a node is looked for the second time; from then on the pauses grow, up to half of a session timeout.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

@@ -17,7 +17,7 @@ use super::retrying_client::OwnNode;
 use super::spec::LockSpec;
 use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// How long [`Lock::acquire_within`] waits for its node to be deleted when its time is over. After that it returns, and the
 /// deletion goes on in the background.
@@ -35,7 +35,7 @@ const MAX_CREATE: usize = 0xf_ffff;
 /// A lock, its attempts and its guards keep the client's session open as long as they live.
 ///
 /// ```no_run
-/// # use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+/// # use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let client = zookeeper_client::Client::connect("localhost:2181").await?;
 /// // In one queue with Python programs that use kazoo.

@@ -15,7 +15,7 @@ use super::{Guard, Lock, LockError, Loss};
 /// Cost: the sum of the locks' costs, one lock after the other.
 ///
 /// ```no_run
-/// # use lockscope::lock::{Algorithm, Lock, Multi};
+/// # use lockscope_lock::{Algorithm, Lock, Multi};
 /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let from = Lock::new(&client, "/accounts/17", Algorithm::Chain)?;
 /// let to = Lock::new(&client, "/accounts/42", Algorithm::Chain)?;

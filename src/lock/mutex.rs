@@ -9,7 +9,7 @@ use super::node::MAX_PARENT_CREATES;
 use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries};
 use super::unanswered::CreatePlace;
 use super::{Algorithm, LockError};
-use crate::znode::{ZnodePath, Zxid};
+use lockscope_base::znode::{ZnodePath, Zxid};
 
 /// Creates the node, or waits for its end and tries again.
 pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {

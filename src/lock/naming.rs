@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Access, Algorithm, LockError};
-use crate::znode::{Sequence, SessionId};
+use lockscope_base::znode::{Sequence, SessionId};
 
 /// How the nodes of a queue are named. Locks with the same naming and path share one queue, whichever library made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ impl Naming {
     /// The naming that is written so; `None` for any other text.
     ///
     /// ```
-    /// # use lockscope::lock::Naming;
+    /// # use lockscope_lock::Naming;
     /// assert_eq!(Naming::named("named:db"), Some(Naming::Named("db".to_owned())));
     /// assert_eq!(Naming::named("go"), None);
     /// ```
@@ -185,7 +185,7 @@ impl From<Access> for NodeMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{self, Recipe};
+    use lockscope_base::recipe::{self, Recipe};
 
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 

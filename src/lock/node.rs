@@ -10,7 +10,7 @@ use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{LastSeen, Listing, OwnNode, Retries, RetryingClient};
 use super::unanswered::{CreatePlace, QueuePlace};
 use super::{LockError, LockOptions, Parents};
-use crate::znode::{Sequence, ZnodePath, Zxid};
+use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
 /// How often an attempt creates a parent that vanishes again and again, before it gives up.
 pub(super) const MAX_PARENT_CREATES: u32 = 20;

@@ -3,7 +3,7 @@
 use zookeeper_client::{Acl, Acls};
 
 use super::{CostCounter, Naming};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// What an attempt does about parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

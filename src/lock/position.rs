@@ -67,8 +67,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::lock::{Access, Algorithm, Naming};
-    use crate::znode::{Sequence, SessionId};
+    use crate::{Access, Algorithm, Naming};
+    use lockscope_base::znode::{Sequence, SessionId};
 
     fn names(algorithm: Algorithm) -> QueueNames {
         QueueNames::of(&Naming::Curator, algorithm).expect("they fit")

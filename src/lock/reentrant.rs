@@ -15,7 +15,7 @@ use super::{Access, Guard, Lock, LockError};
 /// Cost: that of the lock for the first to enter and the last to leave; no request for the others.
 ///
 /// ```no_run
-/// # use lockscope::lock::{Algorithm, Lock, Reentrant};
+/// # use lockscope_lock::{Algorithm, Lock, Reentrant};
 /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let owner = Reentrant::new(Lock::new(&client, "/locks/orders", Algorithm::Chain)?);
 /// let outer = owner.enter().await?;

@@ -6,7 +6,7 @@ use zookeeper_client::Client;
 
 use super::naming::QueueNames;
 use super::{Algorithm, LockOptions};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// The client, path and options of a lock.
 #[derive(Debug)]

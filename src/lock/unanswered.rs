@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::naming::QueueNames;
-use crate::znode::{Sequence, ZnodePath};
+use lockscope_base::znode::{Sequence, ZnodePath};
 
 /// Where a create that got no reply may still make a node.
 #[derive(Clone, Debug)]

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
-use lockscope::contend::{
-    ClientId, ClientState, ClientStatus, FleetStatus, FleetTotals, LinkState, Quantiles, ResourceStatus, Scenario,
-    TraceEntry, TraceStep, WatchPlace,
-};
-use lockscope::lock::{Access, Algorithm};
-use lockscope::observe::Observed;
-use lockscope::queue::{Change, ConnectionState};
 use lockscope::tui::ThemeName;
 use lockscope::tui::app::{App, Event, FleetSide, Key, Settings};
 use lockscope::tui::theme::Theme;
 use lockscope::tui::view::draw;
-use lockscope::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_lab::contend::{
+    ClientId, ClientState, ClientStatus, FleetStatus, FleetTotals, LinkState, Quantiles, ResourceStatus, Scenario,
+    TraceEntry, TraceStep, WatchPlace,
+};
+use lockscope_live::observe::Observed;
+use lockscope_lock::{Access, Algorithm};
+use lockscope_model::queue::{Change, ConnectionState};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

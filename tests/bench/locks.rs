@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use lockscope::lock::{self, Algorithm, Lock, Naming};
+use lockscope_lock::{self as lock, Algorithm, Lock, Naming};
 use tokio::sync::Barrier;
 use zookeeper_client::{Acls, Client, LockOptions, LockPrefix};
 

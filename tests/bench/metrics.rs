@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::exporter::{Access, Exporter, Question};
-use lockscope::metrics::{DEFAULT_MAX_LOCKS, EventCounters, ProcessFigures, Scrape, to_open_metrics};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_live::exporter::{Access, Exporter, Question};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters, ProcessFigures, Scrape, to_open_metrics};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
 
 #[path = "nodes.rs"]
 mod nodes;

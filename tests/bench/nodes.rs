@@ -1,7 +1,7 @@
 //! Contenders as a read finds them, for measurements.
 
-use lockscope::queue::Change;
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::queue::Change;
 
 /// What each contender's node holds.
 pub const DATA: &[u8] = b"10.0.4.170";

@@ -1,9 +1,9 @@
 //! What one change costs the table, at three lengths of the queue: it must not follow the length.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
 
 #[path = "nodes.rs"]
 mod nodes;

@@ -12,13 +12,13 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::incident::{self, Incident};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::record::history::{History, HistoryQuery, PastWindow, RankBy};
-use lockscope::record::{Bounds, Past, Playback, ReadSegment, RecordOptions, Recorder, Store};
 use lockscope::tui::app::World;
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_past::incident::{self, Incident};
+use lockscope_past::record::history::{History, HistoryQuery, PastWindow, RankBy};
+use lockscope_past::record::{Bounds, Past, Playback, ReadSegment, RecordOptions, Recorder, Store};
 
 const LOCKS: usize = 50;
 const CLIENTS: usize = 8;

@@ -6,7 +6,7 @@
 #[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
 mod harness;
 
-use lockscope::sandbox::{Sandbox, SandboxConfig};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 
 use harness::contend::chain_clients;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures::future::join_all;
-use lockscope::lock::{Algorithm, Lock};
+use lockscope_lock::{Algorithm, Lock};
 
 use super::zk;
 

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

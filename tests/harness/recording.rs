@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::record::{Bounds, RecordOptions, Recorder};
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
 /// 2026-05-01T02:10:00Z, when the recording begins.
 pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);

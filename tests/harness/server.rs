@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 
 use super::certificates::Certificates;
 use super::process::{Supervised, await_end_of, class_path, java};

@@ -4,7 +4,7 @@ use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 
 /// What the server on a loopback port answers within a time. A server that just starts may never answer.
 pub fn ask(port: u16, word: &str, within: Duration) -> Result<String> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, Stat};
 
 use super::server::Server;

@@ -1,6 +1,7 @@
 //! The lock library as an application uses it, without the console: the example program, on a real server.
 
 #[expect(dead_code, reason = "its `main` is for the program")]
+#[path = "../../src/lock/examples/guarded_counter.rs"]
 mod guarded_counter;
 #[expect(dead_code, unused_imports, reason = "these tests need little of it")]
 mod harness;
@@ -11,8 +12,8 @@ use guarded_counter::{Round, Worker, add_with};
 use harness::relay::Relay;
 use harness::wait::PATIENCE;
 use harness::zk;
-use lockscope::lock::{Algorithm, Lock, Loss};
-use lockscope::znode::Zxid;
+use lockscope_base::znode::Zxid;
+use lockscope_lock::{Algorithm, Lock, Loss};
 use zookeeper_client::{Client, CreateMode};
 
 /// A counter at 0 on the shared server, below a node of the test's own that is the root of the connect string.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Lock, LockOptions, Naming};
+use lockscope_lock::{Access, Algorithm, Lock, LockOptions, Naming};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 use zookeeper_client::{Client, SessionState, StateWatcher};

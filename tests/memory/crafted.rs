@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::recipe::OwnRecipe;
-use lockscope::record::{Bounds, RecordOptions, Recorder};
-use lockscope::znode::{NodeData, SessionId, Timestamp};
+use lockscope_base::recipe::OwnRecipe;
+use lockscope_base::znode::{NodeData, SessionId, Timestamp};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 use rusqlite::{Connection, params};
 
 use super::nodes;

@@ -3,10 +3,10 @@
 
 use std::sync::RwLock;
 
-use lockscope::diagnose::{Diagnosis, Thresholds};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::record::{BatchWriter, Bounds, RecordOptions};
-use lockscope::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_past::record::{BatchWriter, Bounds, RecordOptions};
 
 mod crafted;
 #[path = "../bench/nodes.rs"]

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use lockscope::server_view::{Liveness, ServerView};
-use lockscope::zk::ConnectOptions;
-use lockscope::zk::survey::{SurveyOptions, Surveyor};
-use lockscope::znode::Timestamp;
+use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::ConnectOptions;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
+use lockscope_model::server_view::{Liveness, ServerView};
 use serde_json::Value;
 use tokio::time::timeout;
 use zookeeper_client::CreateMode;
@@ -67,7 +67,7 @@ async fn what_a_cut_off_member_shows_is_not_live_and_another_member_is_asked_whe
 }
 
 /// When the session expires, by the newest view, while nobody is connected with it.
-fn expiry(view: &ServerView, session: lockscope::znode::SessionId) -> Option<Timestamp> {
+fn expiry(view: &ServerView, session: lockscope_base::znode::SessionId) -> Option<Timestamp> {
     match view.liveness(session) {
         Liveness::Disconnected { expires_at } => expires_at,
         _ => None,

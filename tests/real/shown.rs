@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockscope::queue::{ContenderState, LockQueue};
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
+use lockscope_model::queue::{ContenderState, LockQueue};
 use tokio::time::{Instant, timeout};
 
 use crate::harness::foreign::Foreign;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::{Module, Names, Source};
+use crate::source::{MODULE_CRATES, Module, Names, Source};
 
-/// How the crate's own tests and its binary call it.
+/// How the crates' names begin: `lockscope`, `lockscope_model`.
 const CRATE: &str = "lockscope";
 /// Re-exports that are followed before a path counts as unknown.
 const MAX_REEXPORTS: usize = 16;
@@ -128,7 +128,12 @@ fn start<'p>(at: &[String], path: &'p [String]) -> (Names, &'p [String], bool) {
     let mut is_ours = false;
     while let Some((name, after)) = rest.split_first() {
         match name.as_str() {
-            "crate" | CRATE => at.clear(),
+            "crate" => at.truncate(usize::from(at.first().is_some_and(|first| MODULE_CRATES.contains(&&**first)))),
+            name if name.starts_with(CRATE) => {
+                let member = name[CRATE.len()..].trim_start_matches('_');
+                at =
+                    MODULE_CRATES.iter().filter(|&&module| module == member).map(|&module| module.to_owned()).collect();
+            }
             "super" => drop(at.pop()),
             "self" => {}
             _ => break,

@@ -1,8 +1,8 @@
-//! Which module may use which, read from the map in the crate's documentation; and what parts of modules must not know.
+//! Which crate and which module may use which, read from the page about the architecture; and what parts of modules must not know.
 
 use std::collections::BTreeSet;
 
-/// A row of the map in `src/lib.rs`.
+/// A row of the table of modules.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layer {
     /// The module.
@@ -13,14 +13,14 @@ pub struct Layer {
     pub allowed: BTreeSet<String>,
 }
 
-/// The rows of the map in the documentation of the crate, from the bottom up.
+/// The rows of the table of modules, from the bottom up.
 ///
 /// The last column of a row is `nothing`, the names of modules, `all above`, or `all above but` some.
 pub fn layers(docs: &str) -> Result<Vec<Layer>, String> {
     let mut layers: Vec<Layer> = Vec::new();
-    for line in docs.lines().filter(|line| line.starts_with("| [`")) {
-        let unreadable = || format!("no row of the map: {line}");
-        let [_, name, purpose, column, _] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+    for line in table(docs, "| module |") {
+        let unreadable = || format!("no row of the table: {line}");
+        let [_, name, _, purpose, column, _] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
             return Err(unreadable());
         };
         let above: BTreeSet<String> = layers.iter().map(|layer| layer.name.clone()).collect();
@@ -36,10 +36,41 @@ pub fn layers(docs: &str) -> Result<Vec<Layer>, String> {
         if let Some(not_above) = allowed.difference(&above).next() {
             return Err(format!("{not_above} does not stand above {name}, which may use it"));
         }
-        let name = name.trim_start_matches("[`").trim_end_matches("`]").to_owned();
+        let name = name.trim_matches('`').to_owned();
         layers.push(Layer { name, is_pure: purpose.ends_with(" Pure."), allowed });
     }
     Ok(layers)
+}
+
+/// A row of the table of crates.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The package.
+    pub name: String,
+    /// The packages of the workspace that it depends on.
+    pub uses: BTreeSet<String>,
+    /// The packages that it must not depend on.
+    pub never: BTreeSet<String>,
+}
+
+/// The rows of the table of crates but the last one, which may use everything.
+pub fn members(docs: &str) -> Vec<Member> {
+    let names = |column: &str| column.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
+    let row = |line: &str| {
+        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, name, _, uses, never, _] = columns[..] else { panic!("no row of the table: {line}") };
+        let uses = names(uses).into_iter().filter(|name| name != "nothing");
+        let uses = uses.map(|name| format!("lockscope-{name}")).collect();
+        Member { name: name.trim_matches('`').to_owned(), uses, never: names(never) }
+    };
+    let mut members: Vec<Member> = table(docs, "| crate |").map(row).collect();
+    members.pop();
+    members
+}
+
+/// The rows of the table that begins with that heading.
+fn table<'d>(docs: &'d str, heading: &'d str) -> impl Iterator<Item = &'d str> {
+    docs.lines().skip_while(move |line| !line.starts_with(heading)).skip(2).take_while(|line| line.starts_with('|'))
 }
 
 /// The names in a list such as `` `files`, `znode` ``.
@@ -107,7 +138,7 @@ mod tests {
 
     fn allowed(column: &str) -> Result<Vec<String>, String> {
         let docs = format!(
-            "text\n| [`a`] | Names. Pure. | nothing |\n| [`b`] | Waits. | `a` |\n| [`c`] | Draws. | {column} |"
+            "text\n| module |\n| --- |\n| `a` | x | Names. Pure. | nothing |\n| `b` | x | Waits. | `a` |\n| `c` | x | Draws. | {column} |"
         );
         layers(&docs).map(|mut layers| layers.pop().into_iter().flat_map(|layer| layer.allowed).collect())
     }
@@ -126,7 +157,8 @@ mod tests {
         for column in ["", "a", "`c`", "`d`", "all", "all above but a", "`a` | `b`"] {
             assert!(allowed(column).is_err(), "{column}");
         }
-        let pure = layers("| [`a`] | Names. Pure. | nothing |\n| [`b`] | Waits. | nothing |").expect("a map");
+        let pure = layers("| module |\n| --- |\n| `a` | x | Names. Pure. | nothing |\n| `b` | x | Waits. | nothing |")
+            .expect("a map");
         assert_eq!(pure.iter().map(|Layer { is_pure, .. }| *is_pure).collect::<Vec<_>>(), [true, false]);
     }
 }

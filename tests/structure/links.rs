@@ -90,16 +90,15 @@ fn every_page_is_linked_from_readme_which_fits_on_two_screens() {
     }
 }
 
-/// The fuzzer compiles modules of the crate by their paths.
+/// The fuzzer compiles modules of the sandbox by their paths.
 #[test]
 fn what_the_fuzzer_includes_exists() {
-    let folder = root().join("tests/fuzz/src/sandbox");
-    let source = text(&folder.join("mod.rs"));
+    let folder = root().join("tests/fuzz/src");
+    let source = text(&folder.join("main.rs"));
     let included: Vec<_> =
         source.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]")).collect();
     assert!(!included.is_empty());
     for path in included {
-        // The path is relative to a folder named after the module that holds it.
         let target = folder.join(path);
         assert!(target.exists(), "{}", target.display());
     }

@@ -1,4 +1,7 @@
 //! Reads source files: which modules there are, and what each defines, imports and names.
+//!
+//! The crates of the workspace are read as one tree. A crate of several modules gives it its modules, a crate that is one module
+//! gives it itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,13 +10,16 @@ use std::path::Path;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
 
+/// The crates that are one module each: their `lib.rs` is its own file.
+pub const MODULE_CRATES: [&str; 3] = ["files", "lock", "sandbox"];
+
 /// The names of a path such as `crate::queue::LockTable`, as written.
 pub type Names = Vec<String>;
 
 /// One module: a file, or a block in one.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The file that holds it, relative to `src`.
+    /// The file that holds it, as [`file_in_tree`] names it.
     pub file: String,
     /// What it defines.
     pub items: BTreeSet<String>,
@@ -38,7 +44,7 @@ impl Module {
     }
 }
 
-/// The modules of a crate without its tests, by their path from the root of the crate.
+/// The modules of all crates without their tests, by their path from the root of the tree.
 #[derive(Debug, Default)]
 pub struct Source {
     /// The modules.
@@ -48,33 +54,47 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads every file below `root`, the folder of `lib.rs`.
+    /// Reads every file of every crate below `root`, the folder of the crates, but for their examples.
     pub fn read(root: &Path) -> Self {
         let mut files = Vec::new();
         let mut open = vec![root.to_path_buf()];
         while let Some(path) = open.pop() {
             if path.is_dir() {
+                if path.ends_with("examples") {
+                    continue;
+                }
                 open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let name = path.strip_prefix(root).expect("a path below the root").to_string_lossy().into_owned();
-                files.push((name, fs::read_to_string(&path).expect("a readable source file")));
+                files.push((file_in_tree(&name), fs::read_to_string(&path).expect("a readable source file")));
             }
         }
         Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 
-    /// Reads files that are given by their name, relative to `src`, and their text.
+    /// Reads files that are given by their name in the tree and their text.
     pub fn parse<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
         let mut source = Self::default();
         for (name, text) in files {
             let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             let at = module_of(name);
-            source.modules.insert(at.clone(), Module { file: name.to_owned(), ..Module::default() });
+            let module = source.modules.entry(at.clone()).or_default();
+            name.clone_into(&mut module.file);
             Reader { source: &mut source, at }.visit_file(&parsed);
         }
         let tests = source.test_modules.clone();
         source.modules.retain(|at, _| !(1..=at.len()).any(|length| tests.contains(&at[..length])));
         source
+    }
+}
+
+/// The name of a file in the tree: `model/queue/apply.rs` is `queue/apply.rs`, and `lock/lib.rs` is `lock/mod.rs`.
+pub fn file_in_tree(file: &str) -> String {
+    match file.split_once('/') {
+        Some((member, "lib.rs")) if MODULE_CRATES.contains(&member) => format!("{member}/mod.rs"),
+        Some((member, _)) if MODULE_CRATES.contains(&member) => file.to_owned(),
+        Some((_, rest)) => rest.to_owned(),
+        None => file.to_owned(),
     }
 }
 

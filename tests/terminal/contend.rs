@@ -4,13 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use lockscope::contend::Scenario;
-use lockscope::lock::Algorithm;
 use lockscope::tui::app::{Event, FleetSide};
 use lockscope::tui::fleet_tasks::FleetTasks;
 use lockscope::tui::run::FleetControl;
-use lockscope::zk::ConnectOptions;
-use lockscope::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::Scenario;
+use lockscope_live::zk::ConnectOptions;
+use lockscope_lock::Algorithm;
 use zookeeper_client::CreateMode;
 
 use crate::harness::server::Server;

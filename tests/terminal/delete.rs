@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lockscope::admin::audit::{AuditEntry, HistoryLimits, read};
+use lockscope_live::admin::audit::{AuditEntry, HistoryLimits, read};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use crate::harness::server::Server;

@@ -13,7 +13,7 @@ use super::super::position::QueuePosition;
 use super::super::retrying_client::{Listing, OwnNode};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 use super::node_watches::NodeWatches;
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// When a waiter or a new holder that has not seen its own node checks it for the first time.
 const FIRST_OWN_NODE_CHECK: Duration = Duration::from_secs(1);

@@ -6,10 +6,10 @@ use super::super::error::NotAcquired;
 use super::super::naming::{NodeMode, QueueNames};
 use super::super::position::{QueuePosition, position};
 use super::super::retrying_client::{LastSeen, Listing, OwnNode};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// Deletes the own node when the wait has ended without the lock.
-pub(in crate::lock) async fn clean_up<T>(
+pub(crate) async fn clean_up<T>(
     attempt: &Attempt,
     own: &OwnNode,
     waited: Result<T, NotAcquired>,
@@ -33,29 +33,24 @@ pub(in crate::lock) async fn clean_up<T>(
 
 /// The queue that an attempt has joined, and what it asks for there.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::lock) struct JoinedQueue<'a> {
-    pub(in crate::lock) parent: &'a ZnodePath,
-    pub(in crate::lock) names: &'a QueueNames,
-    pub(in crate::lock) mode: NodeMode,
+pub(crate) struct JoinedQueue<'a> {
+    pub(crate) parent: &'a ZnodePath,
+    pub(crate) names: &'a QueueNames,
+    pub(crate) mode: NodeMode,
     /// How many may hold at once.
-    pub(in crate::lock) max_holders: usize,
+    pub(crate) max_holders: usize,
 }
 
 impl JoinedQueue<'_> {
     /// Lists the parent's children. Without the parent there is no own node either.
-    pub(in crate::lock) async fn list(
-        &self,
-        attempt: &Attempt,
-        own: &OwnNode,
-        watched: bool,
-    ) -> Result<Listing, NotAcquired> {
+    pub(crate) async fn list(&self, attempt: &Attempt, own: &OwnNode, watched: bool) -> Result<Listing, NotAcquired> {
         let listing = attempt.client.list(self.parent, watched).await?;
         listing.ok_or_else(|| node_deleted(own))
     }
 
     /// The own node's position in the queue that a listing shows. A parent that is younger than the node has come after its end,
     /// and gives the same numbers again.
-    pub(in crate::lock) fn position<'l>(&self, listing: &'l Listing, own: &OwnNode) -> QueuePosition<'l> {
+    pub(crate) fn position<'l>(&self, listing: &'l Listing, own: &OwnNode) -> QueuePosition<'l> {
         if own.created < listing.parent_created {
             return QueuePosition::Gone;
         }
@@ -63,12 +58,12 @@ impl JoinedQueue<'_> {
     }
 }
 
-pub(in crate::lock) fn node_deleted(own: &OwnNode) -> NotAcquired {
+pub(crate) fn node_deleted(own: &OwnNode) -> NotAcquired {
     LockError::NodeDeleted { node: own.path.clone() }.into()
 }
 
 /// Whether the attempt may go on to wait.
-pub(in crate::lock) fn may_wait(attempt: &Attempt) -> Result<(), NotAcquired> {
+pub(crate) fn may_wait(attempt: &Attempt) -> Result<(), NotAcquired> {
     attempt.creator().cancelled()?;
     if attempt.waits { Ok(()) } else { Err(NotAcquired::NotFree) }
 }

@@ -12,7 +12,7 @@ use super::super::LockError;
 use super::super::activity::LockActivity;
 use super::super::error::NotAcquired;
 use super::super::retrying_client::{OneShotWatch, RetryingClient};
-use crate::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
 
 /// The watches that are set, at most one for a node. Those that are set when it is dropped are removed at the server.
 #[derive(Debug)]

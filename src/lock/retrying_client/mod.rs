@@ -16,64 +16,64 @@ use super::cost::AttemptMeter;
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error, session_ended};
 use super::unanswered::UnansweredCreates;
-use crate::time::Backoff;
-use crate::znode::{SessionId, ZnodePath, Zxid};
+use lockscope_base::time::Backoff;
+use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 
-pub(in crate::lock) use one_shot_watch::OneShotWatch;
-pub(in crate::lock) use own_node::{LastSeen, OwnNode};
+pub(crate) use one_shot_watch::OneShotWatch;
+pub(crate) use own_node::{LastSeen, OwnNode};
 
 /// A listing of a parent's children.
 #[derive(Debug)]
-pub(in crate::lock) struct Listing {
-    pub(in crate::lock) names: Vec<String>,
+pub(crate) struct Listing {
+    pub(crate) names: Vec<String>,
     /// The zxid of the transaction that created the parent.
-    pub(in crate::lock) parent_created: Zxid,
+    pub(crate) parent_created: Zxid,
     /// The watch that the listing has set, if it was to set one.
-    pub(in crate::lock) watch: Option<OneShotWatch>,
+    pub(crate) watch: Option<OneShotWatch>,
 }
 
 /// A node on which a watch was set.
 #[derive(Debug)]
-pub(in crate::lock) struct WatchedNode {
+pub(crate) struct WatchedNode {
     /// `None` where the node must not be read.
-    pub(in crate::lock) data: Option<Vec<u8>>,
-    pub(in crate::lock) stat: Stat,
-    pub(in crate::lock) watch: OneShotWatch,
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) stat: Stat,
+    pub(crate) watch: OneShotWatch,
 }
 
 /// The client as one attempt uses it. Its requests are never dropped half-way: each ends with its reply, or with the
 /// session. Only waits are cancelled.
 #[derive(Debug)]
-pub(in crate::lock) struct RetryingClient {
+pub(crate) struct RetryingClient {
     /// Only the requests of this type are sent with it: they delete what is an [`OwnNode`] and nothing else.
     raw: Client,
-    pub(in crate::lock) meter: AttemptMeter,
+    pub(crate) meter: AttemptMeter,
     /// The path of the lock, for errors.
-    pub(in crate::lock) lock: ZnodePath,
-    pub(in crate::lock) cancel: CancellationToken,
-    pub(in crate::lock) unanswered: UnansweredCreates,
+    pub(crate) lock: ZnodePath,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) unanswered: UnansweredCreates,
 }
 
 impl RetryingClient {
     /// The client as an attempt at the lock at `lock` uses it.
-    pub(in crate::lock) fn new(raw: Client, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(raw: Client, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
         Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default() }
     }
 
-    pub(in crate::lock) fn session(&self) -> SessionId {
+    pub(crate) fn session(&self) -> SessionId {
         SessionId(self.raw.session_id().0)
     }
 
-    pub(in crate::lock) fn session_timeout(&self) -> Duration {
+    pub(crate) fn session_timeout(&self) -> Duration {
         self.raw.session_timeout()
     }
 
-    pub(in crate::lock) fn state_watcher(&self) -> StateWatcher {
+    pub(crate) fn state_watcher(&self) -> StateWatcher {
         self.raw.state_watcher()
     }
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
-    pub(in crate::lock) async fn create(
+    pub(crate) async fn create(
         &self,
         path: &str,
         data: &[u8],
@@ -84,7 +84,7 @@ impl RetryingClient {
     }
 
     /// Lists a parent's children, once.
-    pub(in crate::lock) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
+    pub(crate) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
         self.meter.request(RequestKind::List);
         let (names, stat, watch) = if watched {
             let (names, stat, fires) = self.raw.get_and_watch_children(parent.as_str()).await?;
@@ -98,19 +98,19 @@ impl RetryingClient {
     }
 
     /// Lists a parent's children; `None` when there is no such parent.
-    pub(in crate::lock) async fn list(&self, parent: &ZnodePath, watched: bool) -> Result<Option<Listing>, LockError> {
+    pub(crate) async fn list(&self, parent: &ZnodePath, watched: bool) -> Result<Option<Listing>, LockError> {
         let answer = self.until_answered(|| self.list_once(parent, watched)).await;
         self.none_if_missing(answer, "list the children of", parent)
     }
 
     /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
-    pub(in crate::lock) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
+    pub(crate) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
         let answer = self.in_sync(parent, || self.list_once(parent, false)).await;
         Ok(self.none_if_missing(answer, "list the children of", parent)?.map(|listing| listing.names))
     }
 
     /// Reads a node; `None` when it is not there.
-    pub(in crate::lock) async fn read(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
+    pub(crate) async fn read(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
         let answer = self.until_answered(|| self.read_once(node)).await;
         self.none_if_missing(answer, "read", node)
     }
@@ -135,13 +135,13 @@ impl RetryingClient {
     }
 
     /// A node's stat, for which it need not be readable; `None` when it is not there.
-    pub(in crate::lock) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
+    pub(crate) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self.until_answered(|| self.stat_once(node)).await;
         answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
     }
 
     /// A node's stat after the server has caught up with the leader; `None` when it is not there.
-    pub(in crate::lock) async fn stat_in_sync(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
+    pub(crate) async fn stat_in_sync(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self.in_sync(node, || self.stat_once(node)).await;
         answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
     }
@@ -154,7 +154,7 @@ impl RetryingClient {
     /// Watches a node for its end or a change, and reads it. `None` when it is not there.
     ///
     /// A node that must not be read is polled every second: a watch could be set, but newer servers deliver no event of it.
-    pub(in crate::lock) async fn watch(&self, node: &ZnodePath) -> Result<Option<WatchedNode>, LockError> {
+    pub(crate) async fn watch(&self, node: &ZnodePath) -> Result<Option<WatchedNode>, LockError> {
         let answer = self.until_answered(|| self.watch_once(node)).await;
         self.none_if_missing(answer, "watch", node)
     }
@@ -178,7 +178,7 @@ impl RetryingClient {
 
     /// Sends a request until it is answered or the session ends. What is sent while there is no connection waits for
     /// the next one.
-    pub(in crate::lock) async fn until_answered<T, F>(&self, send: impl Fn() -> F) -> Result<T, Error>
+    pub(crate) async fn until_answered<T, F>(&self, send: impl Fn() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {
@@ -205,7 +205,7 @@ impl RetryingClient {
     }
 
     /// Waits for a watch to fire, for a cancellation or for the end of the session.
-    pub(in crate::lock) async fn wait(&self, watch: &mut OneShotWatch) -> Result<EventType, NotAcquired> {
+    pub(crate) async fn wait(&self, watch: &mut OneShotWatch) -> Result<EventType, NotAcquired> {
         self.meter.note(|| LockActivity::Waits);
         tokio::select! {
             biased;
@@ -215,7 +215,7 @@ impl RetryingClient {
     }
 
     /// What has happened to the watched node; an error when the session has ended.
-    pub(in crate::lock) fn node_event(&self, event: &WatchedEvent) -> Result<EventType, NotAcquired> {
+    pub(crate) fn node_event(&self, event: &WatchedEvent) -> Result<EventType, NotAcquired> {
         match event.event_type {
             EventType::Session => Err(NotAcquired::Failed(session_ended(event.session_state, &self.lock))),
             kind => Ok(kind),
@@ -225,9 +225,9 @@ impl RetryingClient {
 
 /// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms to one second.
 #[derive(Debug)]
-pub(in crate::lock) struct Retries {
+pub(crate) struct Retries {
     /// How many tries have failed so far.
-    pub(in crate::lock) failures: u32,
+    pub(crate) failures: u32,
     backoff: Backoff,
 }
 
@@ -238,7 +238,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    pub(in crate::lock) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         if self.failures > 0 {
             sleep(self.backoff.next_pause()).await;
         }

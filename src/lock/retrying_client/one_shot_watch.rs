@@ -11,13 +11,13 @@ use zookeeper_client::{Client, EventType, OneshotWatcher, WatchedEvent};
 
 use super::super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::super::cost::AttemptMeter;
-use crate::znode::{ZnodePath, Zxid};
+use lockscope_base::znode::{ZnodePath, Zxid};
 
 /// How often a node is checked that must not be read.
 const UNREADABLE_NODE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A one-shot watch, or the polling that replaces one.
-pub(in crate::lock) struct OneShotWatch {
+pub(crate) struct OneShotWatch {
     event: BoxFuture<'static, WatchedEvent>,
     meter: AttemptMeter,
     /// Whether it is set at the server and its event has not come yet.
@@ -51,12 +51,12 @@ impl OneShotWatch {
     }
 
     /// Waits for its event. Cancel safe. Must not be called again after it has given one.
-    pub(in crate::lock) async fn fired(&mut self) -> WatchedEvent {
+    pub(crate) async fn fired(&mut self) -> WatchedEvent {
         poll_fn(|context| self.poll_fired(context)).await
     }
 
     /// Its event, if it has come. Must not be called again after it has given one.
-    pub(in crate::lock) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
+    pub(crate) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
         let event = self.event.poll_unpin(context);
         if let Poll::Ready(event) = &event {
             self.note(event);
@@ -65,7 +65,7 @@ impl OneShotWatch {
     }
 
     /// Takes its event if it has come already: then the watch need not be removed.
-    pub(in crate::lock) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let _ = self.fired().now_or_never();
     }
 

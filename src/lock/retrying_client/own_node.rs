@@ -6,31 +6,31 @@ use super::super::LockError;
 use super::super::activity::RequestKind;
 use super::super::error::{is_transient, lock_error};
 use super::{Retries, RetryingClient};
-use crate::znode::{Sequence, ZnodePath, Zxid};
+use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
 /// A node that an attempt created. Path and czxid together are the node: when it is gone, another one may get its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::lock) struct OwnNode {
-    pub(in crate::lock) path: ZnodePath,
+pub(crate) struct OwnNode {
+    pub(crate) path: ZnodePath,
     /// `None` where the node is not a sequential one.
-    pub(in crate::lock) sequence: Option<Sequence>,
+    pub(crate) sequence: Option<Sequence>,
     /// The zxid of the transaction that created it.
-    pub(in crate::lock) created: Zxid,
+    pub(crate) created: Zxid,
     /// Whether another attempt may create a node with the same path once this one is gone. A path with the attempt's id never
     /// returns. One with a number only returns when the parent is made anew.
-    pub(in crate::lock) path_returns: bool,
+    pub(crate) path_returns: bool,
 }
 
 impl OwnNode {
     /// Whether a stat that was read at its path is that of this node.
-    pub(in crate::lock) fn is(&self, stat: &Stat) -> bool {
+    pub(crate) fn is(&self, stat: &Stat) -> bool {
         Zxid(stat.czxid) == self.created
     }
 }
 
 /// When a reply last showed the own node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lock) enum LastSeen {
+pub(crate) enum LastSeen {
     /// The attempt has waited for nothing since.
     JustNow,
     /// Any time ago, without a lost connection since.
@@ -48,7 +48,7 @@ impl RetryingClient {
     /// servers refuse a late deletion, on a connection whose session has moved.
     ///
     /// Cost: one request; one more to look, two after a lost connection.
-    pub(in crate::lock) async fn delete(&self, own: &OwnNode, mut seen: LastSeen) -> Result<bool, LockError> {
+    pub(crate) async fn delete(&self, own: &OwnNode, mut seen: LastSeen) -> Result<bool, LockError> {
         let mut retries = Retries::default();
         loop {
             let version = if own.path_returns && seen != LastSeen::JustNow {
@@ -79,18 +79,18 @@ impl RetryingClient {
     }
 
     /// Whether the own node is there.
-    pub(in crate::lock) async fn has(&self, own: &OwnNode) -> Result<bool, LockError> {
+    pub(crate) async fn has(&self, own: &OwnNode) -> Result<bool, LockError> {
         Ok(self.version_of(own, false).await?.is_some())
     }
 
     /// The version of the own node's data; `None` when the node is gone.
-    pub(in crate::lock) async fn version_of(&self, own: &OwnNode, in_sync: bool) -> Result<Option<i32>, LockError> {
+    pub(crate) async fn version_of(&self, own: &OwnNode, in_sync: bool) -> Result<Option<i32>, LockError> {
         let stat = if in_sync { self.stat_in_sync(&own.path).await? } else { self.stat(&own.path).await? };
         Ok(stat.filter(|stat| own.is(stat)).map(|stat| stat.version))
     }
 
     /// Creates a node and deletes the own one, in one transaction, once. With a version only if the data of the own one has it.
-    pub(in crate::lock) async fn replace_once(
+    pub(crate) async fn replace_once(
         &self,
         own: &OwnNode,
         version: Option<i32>,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use chrono::DateTime;
 
 use super::BoundedText;
-use crate::sandbox::machine::{ClientConnection, Machine};
+use crate::machine::{ClientConnection, Machine};
 
 pub(super) fn cons(text: &mut BoundedText, machine: &Machine) {
     for (_, connection) in &machine.connections {

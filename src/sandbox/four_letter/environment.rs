@@ -4,7 +4,7 @@ use std::env::consts;
 use std::fmt::Write;
 
 use super::{BoundedText, VERSION};
-use crate::sandbox::machine::Machine;
+use crate::machine::Machine;
 
 /// What Java prints for a property that is not set.
 const ABSENT: &str = "<NA>";

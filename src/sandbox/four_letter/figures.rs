@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{BoundedText, VERSION, connections};
-use crate::sandbox::machine::{Machine, millis};
-use crate::sandbox::wire::EventKind;
+use crate::machine::{Machine, millis};
+use crate::wire::EventKind;
 
 const EVENTS: [(&str, EventKind); 4] = [
     ("node_created", EventKind::Created),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::BoundedText;
-use crate::sandbox::machine::Machine;
+use crate::machine::Machine;
 
 pub(super) fn wchs(text: &mut BoundedText, machine: &Machine) {
     let table = &machine.watches.data;

@@ -1,8 +1,8 @@
 //! Requests that add an identity to a connection.
 
 use super::{CloseReason, Machine};
-use crate::sandbox::tree::Id;
-use crate::sandbox::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};
+use crate::tree::Id;
+use crate::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};
 
 /// How many identities one connection may have.
 const MAX_IDENTITIES: usize = 64;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use crate::sandbox::tree::Id;
-use crate::sandbox::watch::Statistic;
+use crate::tree::Id;
+use crate::watch::Statistic;
 
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Which family of requests answers what was sent.
 
 use super::{CloseReason, Machine, read};
-use crate::sandbox::wire::{ErrorCode, Header, NO_ZXID, Reader, Word, Write, Writer, op, refusal, reply};
+use crate::wire::{ErrorCode, Header, NO_ZXID, Reader, Word, Write, Writer, op, refusal, reply};
 
 /// A heartbeat's answer bears this number, whatever the heartbeat bore.
 const PING_XID: i32 = -2;

@@ -1,8 +1,8 @@
 //! The first frame of a connection: a new session, or one that goes on.
 
 use super::{CloseReason, Machine, millis};
-use crate::sandbox::session::PASSWORD_LENGTH;
-use crate::sandbox::wire::{Connect, Writer, frame};
+use crate::session::PASSWORD_LENGTH;
+use crate::wire::{Connect, Writer, frame};
 
 impl Machine {
     /// A client's first frame: a new session, or one that goes on.

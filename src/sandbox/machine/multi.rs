@@ -1,8 +1,8 @@
 //! Several requests in one: transactions, and reads together.
 
 use super::Machine;
-use crate::sandbox::tree::Change;
-use crate::sandbox::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};
+use crate::tree::Change;
+use crate::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};
 
 impl Machine {
     /// Several changes as one, with one zxid: all of them, or none.

@@ -1,9 +1,9 @@
 //! What connections are sent: replies, refusals, events, and the end.
 
 use super::{ClientConnection, CloseReason, Machine};
-use crate::sandbox::tree::{Acl, Change, check, known, parent, permission};
-use crate::sandbox::watch::FiredEvent;
-use crate::sandbox::wire::{ErrorCode, event, refusal, reply};
+use crate::tree::{Acl, Change, check, known, parent, permission};
+use crate::watch::FiredEvent;
+use crate::wire::{ErrorCode, event, refusal, reply};
 
 impl Machine {
     /// Sends the events of a change to its watchers.

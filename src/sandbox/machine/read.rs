@@ -2,9 +2,9 @@
 
 use super::Machine;
 use super::multi::{bad, end, good};
-use crate::sandbox::tree::{Acl, Id, Node, check, permission};
-use crate::sandbox::watch::{WatchMode, WatchTables};
-use crate::sandbox::wire::{ErrorCode, Header, Lookup, Malformed, Reader, Writer, multi, op};
+use crate::tree::{Acl, Id, Node, check, permission};
+use crate::watch::{WatchMode, WatchTables};
+use crate::wire::{ErrorCode, Header, Lookup, Malformed, Reader, Writer, multi, op};
 
 /// How much one request may read of several nodes, in frames of the largest size. A real server has no such bound.
 const MULTI_READ: usize = 4;

@@ -1,7 +1,7 @@
 //! The end of a session, closed or expired.
 
 use super::{CloseReason, Machine};
-use crate::sandbox::tree::Change;
+use crate::tree::Change;
 
 impl Machine {
     /// The client ends its session. Events of its own nodes, where it watched them, come before the reply.

@@ -8,8 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sandbox::tree::{anyone, permission};
-use crate::sandbox::wire::{ErrorCode, Reader, Writer, frame, op};
+use crate::tree::{anyone, permission};
+use crate::wire::{ErrorCode, Reader, Writer, frame, op};
 
 const NOW: i64 = 1_714_574_467_250;
 

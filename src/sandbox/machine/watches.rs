@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::Machine;
-use crate::sandbox::watch::{WatchKind, WatchMode, WatchTables};
-use crate::sandbox::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
+use crate::watch::{WatchKind, WatchMode, WatchTables};
+use crate::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
 
 impl Machine {
     /// Watches a node until the watch is removed.

@@ -1,10 +1,10 @@
 //! Requests that create, change and delete nodes.
 
 use super::Machine;
-use crate::sandbox::tree::{
+use crate::tree::{
     Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
 };
-use crate::sandbox::wire::{Create, ErrorCode, Header, Malformed, Write, Writer, op};
+use crate::wire::{Create, ErrorCode, Header, Malformed, Write, Writer, op};
 
 /// The longest time to live that fits where a server keeps it, in milliseconds: 40 bits.
 const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;

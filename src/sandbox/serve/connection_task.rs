@@ -11,7 +11,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
 use super::shared::{SharedMachine, Waker};
-use crate::sandbox::machine::CloseReason;
+use crate::machine::CloseReason;
 
 /// How many bytes are read at once.
 const READ_SIZE: usize = 16 << 10;

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::sandbox::config::SandboxConfig;
-use crate::sandbox::machine::Machine;
-use crate::time;
+use crate::config::SandboxConfig;
+use crate::machine::Machine;
+use lockscope_base::time;
 
 /// The machine, and how to wake the tasks that wait for it.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-use crate::sandbox::wire::ErrorCode;
+use crate::wire::ErrorCode;
 
 /// How many ACLs a node may have. Each is looked at for each watcher of the node. A real server has no such bound.
 pub const MAX_ACLS: usize = 128;

@@ -1,6 +1,6 @@
 //! How a node is made, by the protocol's number.
 
-use crate::sandbox::wire::ErrorCode;
+use crate::wire::ErrorCode;
 
 /// How a node is made, by the numbers of ZooKeeper's `CreateMode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Which paths a server accepts, and their parents.
 
-use crate::sandbox::wire::ErrorCode;
+use crate::wire::ErrorCode;
 
 /// The path of a node's parent, as the server finds it: what stands before the last slash. The root's children have an
 /// empty one, as the root itself has.

@@ -1,6 +1,6 @@
 //! Count, average, least and most of a figure.
 
-use crate::sandbox::wire::EventKind;
+use crate::wire::EventKind;
 
 /// How many watchers an event had, over all events that had any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
-use crate::sandbox::wire::EventKind;
+use crate::wire::EventKind;
 
 /// What a watch costs in memory besides its path, about.
 pub(super) const WATCH_MEMORY: usize = 256;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Malformed, Reader, op};
-use crate::sandbox::tree::{Acl, Id};
+use crate::tree::{Acl, Id};
 
 /// A request's number and what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

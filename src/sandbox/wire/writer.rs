@@ -1,7 +1,7 @@
 //! Writes frames and the values in them.
 
 use super::ErrorCode;
-use crate::sandbox::tree::{Acl, Stat};
+use crate::tree::{Acl, Stat};
 
 /// The zxid in a reply that has none.
 pub const NO_ZXID: i64 = -1;

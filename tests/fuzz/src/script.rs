@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::sandbox::check;
-use crate::sandbox::config::SandboxConfig;
-use crate::sandbox::machine::{CloseReason, Machine};
+use crate::check::check;
+use crate::config::SandboxConfig;
+use crate::machine::{CloseReason, Machine};
 
 const NOW: i64 = 1_714_574_467_250;
 

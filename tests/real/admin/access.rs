@@ -1,6 +1,6 @@
 //! What we may not do, and what is said of it.
 
-use lockscope::admin::{Confirmation, Ending, RecreationGuard, confirm, find_guards};
+use lockscope_live::admin::{Confirmation, Ending, RecreationGuard, confirm, find_guards};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use super::plans::{end_of, log, place, plan};

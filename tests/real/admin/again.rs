@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lockscope::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
-use lockscope::diagnose::TableAt;
-use lockscope::examine::{Examiner, survey};
-use lockscope::observe::{MAX_BACKLOG, ObserveOptions};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::zk::survey::SurveyOptions;
-use lockscope::zk::{ConnectOptions, stat_of};
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_live::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
+use lockscope_live::examine::{Examiner, survey};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
+use lockscope_live::zk::survey::SurveyOptions;
+use lockscope_live::zk::{ConnectOptions, stat_of};
+use lockscope_model::diagnose::TableAt;
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use zookeeper_client::{Client, CreateMode};
 
 use super::plans::{NODE_TIMEOUT, confirmed, log, path, place};

@@ -1,6 +1,6 @@
 //! What can happen to a deletion, at each of its requests and replies.
 
-use lockscope::admin::RecreationGuard;
+use lockscope_live::admin::RecreationGuard;
 
 use crate::harness::relay::Place;
 

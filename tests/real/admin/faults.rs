@@ -1,7 +1,7 @@
 //! The connection is lost, or the session, at each request of a deletion: what is said of it is true.
 
-use lockscope::admin::Ending;
-use lockscope::admin::audit::{HistoryLimits, read};
+use lockscope_live::admin::Ending;
+use lockscope_live::admin::audit::{HistoryLimits, read};
 use zookeeper_client::CreateMode;
 
 use super::plans::{carry_out, log, place, plan};

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use lockscope::admin::{Audit, DeletePlan, Ending, NodeOutcome};
+use lockscope_live::admin::{Audit, DeletePlan, Ending, NodeOutcome};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission, Stat};

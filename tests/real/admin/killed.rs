@@ -1,6 +1,6 @@
 //! The program is killed at any point of a deletion: what the log says is true, and an intent stands before anything was sent.
 
-use lockscope::admin::audit::{AuditHistory, HistoryLimits, read};
+use lockscope_live::admin::audit::{AuditHistory, HistoryLimits, read};
 use zookeeper_client::{Client, CreateMode};
 
 use super::plans::place;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

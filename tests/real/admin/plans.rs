@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lockscope::admin::{
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_live::admin::{
     Action, Audit, Confirmed, DeletePlan, Ending, Examine, NodeOutcome, Permission, PlannedNode, Who, confirm, execute,
     find_guards,
 };
-use lockscope::diagnose::TableAt;
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::zk::stat_of;
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_live::zk::stat_of;
+use lockscope_model::diagnose::TableAt;
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use tempfile::TempDir;
 use tokio::time::timeout;
 use zookeeper_client::Client;

@@ -1,7 +1,7 @@
 //! Curator's owners are asked to release before anything is deleted.
 
-use lockscope::admin::{Action, Ending};
-use lockscope::diagnose::Unaware;
+use lockscope_live::admin::{Action, Ending};
+use lockscope_model::diagnose::Unaware;
 use zookeeper_client::CreateMode;
 
 use super::plans::{carry_out, log, place, plan};

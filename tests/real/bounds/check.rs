@@ -95,8 +95,8 @@ async fn three_seconds_are_enough_for_what_was_there_before() {
 }
 
 /// The session that owns a node.
-async fn kazoo_session(server: &Server, node: &str) -> lockscope::znode::SessionId {
+async fn kazoo_session(server: &Server, node: &str) -> lockscope_base::znode::SessionId {
     let client = zk::connect(&server.connect_string()).await;
     let stat = client.check_stat(node).await.expect("a connection").expect("it is there");
-    lockscope::znode::SessionId(stat.ephemeral_owner)
+    lockscope_base::znode::SessionId(stat.ephemeral_owner)
 }

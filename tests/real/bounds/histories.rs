@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope::queue::{ContenderState, HoldBounds, LockTable};
-use lockscope::recipe::LockKind;
-use lockscope::zk::ConnectOptions;
-use lockscope::znode::{Timestamp, ZnodePath};
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::zk::ConnectOptions;
+use lockscope_model::queue::{ContenderState, HoldBounds, LockTable};
 use tokio::time::timeout;
 use zookeeper_client::{Client, CreateMode};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, OwnerState, Severity, TableAt, Thresholds};
-use lockscope::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
+use lockscope_model::diagnose::{Code, OwnerState, Severity, TableAt, Thresholds};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -31,7 +31,7 @@ pub async fn kazoo_holds_and_waits(server: &Server, lock: &str) -> (Foreign, For
     (holder, waiter, format!("{lock}/{node}"))
 }
 
-fn silence(fixture: &ConsoleFixture, node: &str) -> Option<lockscope::server_view::Silence> {
+fn silence(fixture: &ConsoleFixture, node: &str) -> Option<lockscope_model::server_view::Silence> {
     let (id, position) = fixture.table.position(&ZnodePath::new(node).expect("a path"))?;
     let lock = fixture.table.lock(id)?;
     TableAt::new(&fixture.table, now()).facts(lock, &lock.row(position)?).silence

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{FleetOutcome, Scenario};
-use lockscope::lock::Algorithm;
+use lockscope_lab::contend::{FleetOutcome, Scenario};
+use lockscope_lock::Algorithm;
 
 use super::fixture::{FleetFixture, all_algorithms, scenario};
 use crate::harness::server::Server;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{ClientId, ClientState, FleetCommand, FleetStatus, LinkState, Scenario};
-use lockscope::lock::Algorithm;
+use lockscope_lab::contend::{ClientId, ClientState, FleetCommand, FleetStatus, LinkState, Scenario};
+use lockscope_lock::Algorithm;
 
 use super::fixture::{FleetFixture, client, scenario};
 use crate::harness::server::Server;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::contend::{
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::{
     ClientId, ClientStatus, Fleet, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario,
 };
-use lockscope::lock::{Access, Algorithm};
-use lockscope::zk::ConnectOptions;
-use lockscope::znode::ZnodePath;
+use lockscope_live::zk::ConnectOptions;
+use lockscope_lock::{Access, Algorithm};
 use tokio::time::timeout;
 
 use crate::harness::wait::PATIENCE;

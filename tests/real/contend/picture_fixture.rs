@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::contend::{
-    ClientId, ClientState, ClientStatus, FleetStatus, LinkState, RequestKind, TraceEntry, TraceStep, WatchPlace,
-};
 use lockscope::tui::ThemeName;
 use lockscope::tui::app::{App, Event, FleetSide, FleetView, Key, Settings};
 use lockscope::tui::picture::{Flight, ReplayGap, RequestFlight, RowId, RowState};
 use lockscope::tui::theme::Theme;
 use lockscope::tui::view::draw;
-use lockscope::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_lab::contend::{
+    ClientId, ClientState, ClientStatus, FleetStatus, LinkState, RequestKind, TraceEntry, TraceStep, WatchPlace,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

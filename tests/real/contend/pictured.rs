@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{
+use lockscope_lab::contend::{
     ClientId, ClientStatus, FleetCommand, FleetStatus, Scenario, TraceEntry, TraceStep, WatchPlace,
 };
-use lockscope::lock::{Access, Algorithm};
+use lockscope_lock::{Access, Algorithm};
 
 use super::fixture::{all_algorithms, scenario};
 use super::picture_fixture::ShownFleet;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{
+use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, LinkState, Scenario, TraceStep,
 };
-use lockscope::lock::Algorithm;
+use lockscope_lock::Algorithm;
 
 use super::fixture::{all_algorithms, client, scenario};
 use super::picture_fixture::ShownFleet;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{ContendError, Fleet, FleetOptions, Scenario, compare};
-use lockscope::lock::Algorithm;
-use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope::queue::{Change, LockTable};
-use lockscope::zk::{ConnectOptions, TlsFiles};
+use lockscope_lab::contend::{ContendError, Fleet, FleetOptions, Scenario, compare};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::zk::{ConnectOptions, TlsFiles};
+use lockscope_lock::Algorithm;
+use lockscope_model::queue::{Change, LockTable};
 
 use super::fixture::{FleetFixture, options, scenario};
 use crate::harness::relay::{Fault, Place, Relay, Then};

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lockscope::contend::{
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::{
     ClientId, ClientState, FleetCommand, FleetOutcome, FleetStatus, NextStep, Scenario, TraceEntry, TraceStep,
     WatchPlace,
 };
-use lockscope::znode::ZnodePath;
 
 use super::fixture::{FleetFixture, client};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{
+use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, NextStep, Scenario, TraceStep,
 };
-use lockscope::lock::{Access, Algorithm};
+use lockscope_lock::{Access, Algorithm};
 
 use super::fixture::{all_algorithms, client, scenario};
 use super::step_fixture::{Segment, SteppedFleet, add_up, holds};
@@ -51,7 +51,7 @@ fn leases_are_given(algorithm: Algorithm, status: &FleetStatus) -> bool {
 /// Who heads a semaphore's queue, and waits for a lease.
 fn waits_for_lease(status: &FleetStatus) -> Option<ClientId> {
     let mut waiting = status.clients.iter().filter(|client| client.state == ClientState::Waiting);
-    let is_lease = |path: &lockscope::znode::ZnodePath| path.as_str().contains("/leases/");
+    let is_lease = |path: &lockscope_base::znode::ZnodePath| path.as_str().contains("/leases/");
     Some(waiting.find(|client| client.node.as_ref().is_some_and(is_lease))?.id)
 }
 

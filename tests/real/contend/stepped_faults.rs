@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{
+use lockscope_lab::contend::{
     ClientId, ClientState, FleetCommand, FleetStatus, LinkState, NextStep, ResourceWrite, Scenario, TraceStep,
 };
-use lockscope::lock::Algorithm;
+use lockscope_lock::Algorithm;
 
 use super::fixture::{client, scenario};
 use super::picture_fixture::ShownFleet;
@@ -74,7 +74,7 @@ async fn a_stopped_holder_that_goes_on_in_time_keeps_its_place_in_line() {
     fleet.fixture.order(FleetCommand::Freeze(holder));
     fleet.fixture.order(FleetCommand::Step);
     fleet.fixture.order(FleetCommand::Thaw(holder));
-    let thawed = |entry: &lockscope::contend::TraceEntry| entry.step == TraceStep::Thaws;
+    let thawed = |entry: &lockscope_lab::contend::TraceEntry| entry.step == TraceStep::Thaws;
     let mut seen = false;
     fleet
         .until("thawed", |status| {
@@ -194,7 +194,7 @@ async fn a_stopped_waiter_that_goes_on_in_time_is_woken_late_and_gets_the_lock()
     let status = fleet.until("handed over", |status| holds(status, waiter)).await;
     assert_eq!(client(&status, waiter).expired, 0, "{status:#?}");
     let at = |step: &TraceStep| {
-        let is_it = |entry: &lockscope::contend::TraceEntry| entry.client == waiter && entry.step == *step;
+        let is_it = |entry: &lockscope_lab::contend::TraceEntry| entry.client == waiter && entry.step == *step;
         fleet.trace.iter().position(is_it)
     };
     let woken =

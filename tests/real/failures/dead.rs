@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, OwnerState, Severity, Thresholds};
+use lockscope_model::diagnose::{Code, OwnerState, Severity, Thresholds};
 use zookeeper_client::Client;
 
 use super::fixture::{ConsoleFixture, hasty};

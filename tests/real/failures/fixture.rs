@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
-use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope::queue::{Change, LockTable};
-use lockscope::server_view::ServerView;
-use lockscope::zk::ConnectOptions;
-use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::zk::ConnectOptions;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_model::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
+use lockscope_model::queue::{Change, LockTable};
+use lockscope_model::server_view::ServerView;
 use tokio::time::{Instant, Interval, interval, timeout};
 
 use crate::harness::wait::PATIENCE;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Severity, Thresholds};
+use lockscope_model::diagnose::{Code, Severity, Thresholds};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
 
 use super::fixture::ConsoleFixture;

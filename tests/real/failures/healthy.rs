@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures::future::{join, join_all};
-use lockscope::diagnose::{Severity, Thresholds};
-use lockscope::lock::{Access, Algorithm, Lock};
+use lockscope_lock::{Access, Algorithm, Lock};
+use lockscope_model::diagnose::{Severity, Thresholds};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 

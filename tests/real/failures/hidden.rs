@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, OwnerState, Severity};
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
+use lockscope_model::diagnose::{Code, OwnerState, Severity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lockscope::diagnose::{Code, Severity};
+use lockscope_model::diagnose::{Code, Severity};
 use serde_json::Value;
 use zookeeper_client::CreateMode;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Severity, Thresholds, Waits};
+use lockscope_model::diagnose::{Code, Severity, Thresholds, Waits};
 use tokio::time::interval;
 use zookeeper_client::CreateMode;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use lockscope::lock::Algorithm;
-use lockscope::znode::Sequence;
+use lockscope_base::znode::Sequence;
+use lockscope_lock::Algorithm;
 use serde_json::Value;
 
 use super::program::{Ended, Running, lockscope, run};

@@ -53,7 +53,7 @@ async fn hostile_names_and_data_are_escaped_for_people_and_exact_for_programs() 
         (contender["data_length"].as_i64(), contender["data_truncated"].as_bool()),
         (Some(1_000_000), Some(true))
     );
-    assert_eq!(contender["data"].as_str().map(str::len), Some(lockscope::znode::MAX_KEPT_DATA));
+    assert_eq!(contender["data"].as_str().map(str::len), Some(lockscope_base::znode::MAX_KEPT_DATA));
 
     let mut watch = Running::start(lockscope(&["watch", "--connect", &at, "--format", "table"]));
     let mut lines = String::new();

@@ -1,6 +1,6 @@
 //! The look-ahead chain: who is handed the lock when the nodes before it go in any order, are replaced or changed.
 
-use lockscope::lock::{Algorithm, Lock, LockError};
+use lockscope_lock::{Algorithm, Lock, LockError};
 use tokio::task::JoinHandle;
 use zookeeper_client::{Client, CreateMode};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Guard, Lock, LockError, LockOptions, Naming};
+use lockscope_lock::{Access, Algorithm, Cost, CostCounter, Guard, Lock, LockError, LockOptions, Naming};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinSet;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 

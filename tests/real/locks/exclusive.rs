@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockscope::lock::LockError;
-use lockscope::znode::Zxid;
+use lockscope_base::znode::Zxid;
+use lockscope_lock::LockError;
 use tokio::task::JoinSet;
 
 use super::fixture::{ALONE, LockFixture, SHORT_WAIT, got, held, wait_for};

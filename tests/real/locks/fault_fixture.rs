@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use lockscope::lock::{Lock, LockError};
+use lockscope_lock::{Lock, LockError};
 use zookeeper_client::Client;
 
 use super::ours::{Held, Recipe};

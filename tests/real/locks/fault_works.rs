@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use lockscope::lock::{Algorithm, LockError, Loss};
+use lockscope_lock::{Algorithm, LockError, Loss};
 use tokio::task::JoinHandle;
 use zookeeper_client::Client;
 

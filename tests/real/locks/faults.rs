@@ -2,7 +2,7 @@
 //! after it reaches the server, and at each watch event: never two nodes, two holders, a hang, or anything left behind.
 
 use futures::future::join_all;
-use lockscope::lock::Access;
+use lockscope_lock::Access;
 
 use super::fault_fixture::FaultFixture;
 use super::fault_works::{Work, contend, under, watched_before};

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Parents};
+use lockscope_lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Parents};
 use tokio::task::JoinHandle;
 use zookeeper_client::{Client, Error};
 

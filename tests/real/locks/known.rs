@@ -1,6 +1,6 @@
 //! Chains whose names contain only a number: who waited behind two asks for its predecessor by name the next time.
 
-use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinHandle;
 use zookeeper_client::{Client, CreateMode};
 

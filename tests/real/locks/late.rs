@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use zookeeper_client::CreateMode;
 
 use super::fault_fixture::within;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use lockscope::lock::{Lock, LockError};
+use lockscope_lock::{Lock, LockError};
 
 use super::fixture::{ALONE, LockFixture, QUEUES, SHORT_WAIT, got, held, wait_for};
 use crate::harness::wait::eventually;

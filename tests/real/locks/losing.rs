@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::lock::{Algorithm, Lock, LockError, Loss};
+use lockscope_lock::{Algorithm, Lock, LockError, Loss};
 
 use super::fixture::{ALONE, LockFixture, QUEUES, Relayed, delete, ended, got, held, lock, wait_for};
 use crate::harness::server::Server;

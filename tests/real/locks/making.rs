@@ -1,6 +1,6 @@
 //! How nodes and their parents are made.
 
-use lockscope::lock::{Algorithm, Lock, LockError, LockOptions, Naming, Parents};
+use lockscope_lock::{Algorithm, Lock, LockError, LockOptions, Naming, Parents};
 use zookeeper_client::{Acl, AuthId, Client, Permission};
 
 use super::fixture::{ALONE, LockFixture, SHORT_WAIT, held, lock};

@@ -2,9 +2,9 @@
 //!
 //! Nobody can make so many: the sandbox begins with the last ones. It gives the last again and again, as servers from 3.6 on do.
 
-use lockscope::lock::{Algorithm, Lock, LockError, LockOptions, Naming};
-use lockscope::sandbox::{Sandbox, SandboxConfig};
-use lockscope::znode::Sequence;
+use lockscope_base::znode::Sequence;
+use lockscope_lock::{Algorithm, Lock, LockError, LockOptions, Naming};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use zookeeper_client::{Acls, Client, CreateMode};
 

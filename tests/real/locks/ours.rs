@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Loss, Naming};
+use lockscope_lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Loss, Naming};
 use zookeeper_client::Client;
 
 /// A [`Naming`] that can be copied.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::lock::{Algorithm, Lock, Loss};
+use lockscope_lock::{Algorithm, Lock, Loss};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use zookeeper_client::Client;

@@ -1,6 +1,6 @@
 //! The order of the queue, and who does not stand in it.
 
-use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use zookeeper_client::CreateMode;
 
 use super::fixture::{LockFixture, QUEUES, delete, got, held, lock, wait_for};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lockscope::lock::{ActivityRecorder, CostCounter, Lock, LockActivity, LockOptions, WatchPlace};
+use lockscope_lock::{ActivityRecorder, CostCounter, Lock, LockActivity, LockOptions, WatchPlace};
 use tokio::task::JoinSet;
 
 use super::fixture::{ALONE, LockFixture, Relayed, held};

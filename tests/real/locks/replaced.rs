@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, LockError, Loss};
+use lockscope_lock::{Access, Algorithm, LockError, Loss};
 use zookeeper_client::{Client, CreateMode, Stat};
 
 use super::fault_fixture::{FaultFixture, watchers_of, within};

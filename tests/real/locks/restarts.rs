@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::lock::{Access, LockError, Loss};
+use lockscope_lock::{Access, LockError, Loss};
 use tokio::task::{JoinHandle, spawn_blocking};
 use zookeeper_client::Client;
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockscope::lock::{Algorithm, LockError};
+use lockscope_lock::{Algorithm, LockError};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

@@ -1,6 +1,6 @@
 //! Readers together, or one writer.
 
-use lockscope::lock::{Access, Algorithm, Lock, LockError, LockOptions, Naming};
+use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Naming};
 use zookeeper_client::Client;
 
 use super::fixture::{LockFixture, got, held, wait_for};

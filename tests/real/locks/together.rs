@@ -1,6 +1,6 @@
 //! Several locks as one, and one owner again and again.
 
-use lockscope::lock::{Access, Algorithm, Lock, LockError, LockOptions, Multi, Parents, Reentrant};
+use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Multi, Parents, Reentrant};
 use zookeeper_client::Client;
 
 use super::fixture::{LockFixture, SHORT_WAIT, delete, held, lock};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::lock::Access;
+use lockscope_lock::Access;
 use zookeeper_client::Client;
 
 use super::fault_fixture::within;

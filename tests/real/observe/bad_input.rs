@@ -60,7 +60,7 @@ async fn large_and_binary_data_and_strange_names_harm_nobody() {
     fixture.until_contenders(2).await;
     let id = fixture.table.find(&path("/locks/a"), None).expect("a lock");
     let row = fixture.table.lock(id).expect("the lock").rows(0..1).next().expect("a row");
-    assert_eq!(row.contender.data.bytes().len(), lockscope::znode::MAX_KEPT_DATA);
+    assert_eq!(row.contender.data.bytes().len(), lockscope_base::znode::MAX_KEPT_DATA);
     assert_eq!(row.contender.data_length, 1_000_000);
     fixture.observer.stop().await;
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lockscope::queue::ConnectionState;
-use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
-use lockscope::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
+use lockscope_model::queue::ConnectionState;
 use zookeeper_client::CreateMode;
 
 use super::fixture::{ObserverFixture, connection, curator};

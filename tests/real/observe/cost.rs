@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use futures::future::join_all;
-use lockscope::lock::{Algorithm, Lock};
-use lockscope::queue::ConnectionState;
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
+use lockscope_lock::{Algorithm, Lock};
+use lockscope_model::queue::ConnectionState;
 use zookeeper_client::CreateMode;
 
 use super::fixture::{ObserverFixture, curator, fill};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lockscope::queue::ConnectionState;
-use lockscope::zk::ConnectOptions;
-use lockscope::znode::Timestamp;
+use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::ConnectOptions;
+use lockscope_model::queue::ConnectionState;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateMode, SessionState};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::zk::ConnectOptions;
-use lockscope::znode::{SessionId, ZnodePath};
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::zk::ConnectOptions;
+use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use tokio::time::timeout;
 use zookeeper_client::Client;
 

@@ -1,6 +1,6 @@
 //! Servers that know no recursive watch: they say so, or close the connection.
 
-use lockscope::queue::ConnectionState;
+use lockscope_model::queue::ConnectionState;
 use zookeeper_client::CreateMode;
 
 use super::fixture::{ObserverFixture, curator, path};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lockscope::observe::ObserveOptions;
-use lockscope::queue::{ConnectionState, SampledCounts};
+use lockscope_live::observe::ObserveOptions;
+use lockscope_model::queue::{ConnectionState, SampledCounts};
 use tokio::time::sleep;
 use zookeeper_client::{Client, CreateMode};
 

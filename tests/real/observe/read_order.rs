@@ -1,6 +1,6 @@
 //! Which of many new contenders are read first.
 
-use lockscope::queue::Change;
+use lockscope_model::queue::Change;
 use tokio::time::timeout;
 use zookeeper_client::CreateMode;
 

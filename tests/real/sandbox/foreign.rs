@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm};
-use lockscope::sandbox::{Sandbox, SandboxConfig};
+use lockscope_lock::{Access, Algorithm};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 
 use crate::foreign_clients::{hand_overs, queued};

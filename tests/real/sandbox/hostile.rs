@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::Command;
 
-use lockscope::sandbox::{Sandbox, SandboxConfig};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lockscope::sandbox::{Sandbox, SandboxConfig};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 

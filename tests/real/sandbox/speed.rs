@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockscope::sandbox::{Sandbox, SandboxConfig};
+use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lockscope::znode::SessionId;
+use lockscope_base::znode::SessionId;
 
 use super::pair::Pair;
 use super::side::Side;

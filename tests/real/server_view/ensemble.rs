@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use lockscope::server_view::{AskedBy, Liveness, ServerMode, ServerView};
-use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope::znode::ZnodePath;
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_model::server_view::{AskedBy, Liveness, ServerMode, ServerView};
 use zookeeper_client::Client;
 
 use super::{once, options, until};
@@ -121,7 +121,7 @@ async fn a_stopped_and_a_hung_member_are_named_and_delay_nobody() {
     surveyor.stop().await;
 }
 
-fn answered_at(view: &ServerView, address: &str) -> Option<lockscope::znode::Timestamp> {
+fn answered_at(view: &ServerView, address: &str) -> Option<lockscope_base::znode::Timestamp> {
     view.members.iter().find(|member| member.address == address)?.answered_at
 }
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockscope::server_view::ServerView;
-use lockscope::zk::survey::ViewBy;
+use lockscope_live::zk::survey::ViewBy;
+use lockscope_model::server_view::ServerView;
 use tokio::net::TcpListener;
 use zookeeper_client::Client;
 

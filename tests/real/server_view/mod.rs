@@ -8,9 +8,9 @@ mod watch_events;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::server_view::ServerView;
-use lockscope::zk::ConnectOptions;
-use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy, survey_once};
+use lockscope_live::zk::ConnectOptions;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, survey_once};
+use lockscope_model::server_view::ServerView;
 
 use crate::harness::wait::PATIENCE;
 

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use lockscope::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};
-use lockscope::zk::TlsFiles;
-use lockscope::zk::survey::{Surveyor, ViewBy};
-use lockscope::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_live::zk::TlsFiles;
+use lockscope_live::zk::survey::{Surveyor, ViewBy};
+use lockscope_model::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
 
 use super::{once, options, until};

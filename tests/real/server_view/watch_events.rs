@@ -1,8 +1,8 @@
 //! How servers count watch events, of a herd, of a chain and of recursive watches.
 
-use lockscope::server_view::WatchEventTotals;
-use lockscope::zk::survey::ViewBy;
-use lockscope::zk::watch_events;
+use lockscope_live::zk::survey::ViewBy;
+use lockscope_live::zk::watch_events;
+use lockscope_model::server_view::WatchEventTotals;
 use zookeeper_client::{AddWatchMode, CreateMode};
 
 use super::{once, options};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lockscope::queue::ConnectionState;
-use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
+use lockscope_live::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
+use lockscope_model::queue::ConnectionState;
 use zookeeper_client::CreateMode;
 
 use crate::harness::certificates::{replace_client, replace_server};

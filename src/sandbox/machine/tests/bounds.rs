@@ -1,7 +1,7 @@
 //! What clients cannot take more of than they may.
 
 use super::*;
-use crate::sandbox::tree::{Acl, Id};
+use crate::tree::{Acl, Id};
 
 fn with(options: SandboxConfig) -> Machine {
     Machine::new(options, [7; PASSWORD_LENGTH], NOW)

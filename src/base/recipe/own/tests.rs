@@ -1,0 +1,193 @@
+//! Recipes of the user's own, from their definition to what they read.
+
+use super::*;
+use crate::recipe::{Classification, Classifier, Recipe, Role};
+use crate::znode::Sequence;
+
+fn definition(name: &str, pattern: &str, kind: LockKind) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        pattern: pattern.to_owned(),
+        kind,
+        roles: Vec::new(),
+        lock: true,
+        persistent: false,
+        below: None,
+    }
+}
+
+fn roles(of: &[(&str, NameRole)]) -> Vec<(String, NameRole)> {
+    of.iter().map(|(word, role)| ((*word).to_owned(), *role)).collect()
+}
+
+fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).unwrap()
+}
+
+const UUID: &str = "8c1f8b2e-3b1a-4e7e-9f00-0123456789ab";
+const HEX32: &str = "8c1f8b2e3b1a4e7e9f000123456789ab";
+
+#[test]
+fn each_placeholder_stands_for_what_it_says_and_for_nothing_else() {
+    for (pattern, fits, others) in [
+        (
+            "zlock#{uuid}#{sequence}",
+            vec![format!("zlock#{UUID}#0000000007")],
+            vec![
+                "zlock#x#0000000007".to_owned(),
+                format!("zlock#{HEX32}#0000000007"),
+                format!("zlock#{UUID}#7"),
+                format!("zlock#{UUID}0000000007"),
+                format!("xzlock#{UUID}#0000000007"),
+            ],
+        ),
+        ("a-{hex32}-{sequence}", vec![format!("a-{HEX32}-0000000007")], vec![format!("a-{UUID}-0000000007")]),
+        (
+            "x{session}-{sequence}",
+            vec!["x-72057594037927936-0000000001".into(), "x0x1f-0000000001".into()],
+            vec!["xbob-0000000001".into(), "x-0000000001".into()],
+        ),
+        (
+            "job{digits}:{sequence}",
+            vec!["job42:0000000001".into()],
+            vec!["job:0000000001".into(), "jobx:0000000001".into()],
+        ),
+        (
+            "job-{text}-{sequence}",
+            vec!["job-ü-x-0000000001".into()],
+            vec!["job--0000000001".into(), "job-0000000001".into()],
+        ),
+        ("{text}.lck", vec!["a.lck".into()], vec![".lck".into(), "a.lck2".into()]),
+        ("{{a}}{sequence}", vec!["{a}0000000001".into()], vec!["a0000000001".into()]),
+        ("{text}-{uuid}", vec![format!("x-{UUID}")], vec![format!("-{UUID}"), "x-".into()]),
+    ] {
+        let parsed = Pattern::parse(pattern).unwrap();
+        for name in fits {
+            assert!(parsed.read(&name, &[]).is_some(), "{pattern} {name}");
+        }
+        for name in others {
+            assert!(parsed.read(&name, &[]).is_none(), "{pattern} {name}");
+        }
+    }
+}
+
+#[test]
+fn names_of_any_kind_are_read_without_a_panic() {
+    let patterns = ["{uuid}é{text}{sequence}", "{session}-{text}-é{sequence}", "{digits}é{hex32}", "{text}é{digits}x"];
+    for pattern in patterns.map(|pattern| Pattern::parse(pattern).unwrap()) {
+        for name in
+            ["", "é", "éééééééééééééééééééééééé", "-", "\u{0}0000000001", "0x-", &"é".repeat(40), &"9".repeat(60)]
+        {
+            let _ = pattern.read(name, &["é"]);
+        }
+    }
+}
+
+#[test]
+fn what_a_pattern_cannot_mean_is_said() {
+    for (pattern, part) in [
+        ("", "from 1 to 200 bytes"),
+        ("a/{sequence}", "no slash"),
+        ("a{sequence", "a brace stands alone"),
+        ("a}{sequence}", "a brace stands alone"),
+        ("a{guid}{sequence}", "no placeholder {guid}: {sequence}, {uuid}"),
+        ("{sequence}-a", "at the end"),
+        ("{text}-{lock}-{sequence}", "only one {text} or {lock}"),
+        ("{digits}{text}", "side by side"),
+        ("a{digits}{sequence}", "side by side"),
+        ("{text}-{session}-{sequence}", "cannot stand behind"),
+        ("{uuid}-{hex32}-{sequence}", "twice"),
+        ("{role}-{role}-{sequence}", "twice"),
+    ] {
+        let error = Pattern::parse(pattern).unwrap_err().to_string();
+        assert!(error.contains(part), "{pattern}: {error}");
+    }
+}
+
+#[test]
+fn what_a_recipe_cannot_mean_is_said() {
+    use LockKind::{Exclusive, Latch, ReadWrite, Semaphore, SingleNode};
+    let with_roles = |pattern: &str, kind, all: &[(&str, NameRole)]| Definition {
+        roles: roles(all),
+        ..definition("own", pattern, kind)
+    };
+    for (wrong, part) in [
+        (definition("", "a-{sequence}", Exclusive), "small letters"),
+        (definition("My Lock", "a-{sequence}", Exclusive), "small letters"),
+        (definition("a-name-that-is-far-too-long", "a-{sequence}", Exclusive), "up to 16"),
+        (definition("hive", "a-{sequence}", Exclusive), "has already"),
+        (definition("own", "a-{sequence}", SingleNode), "no {sequence}"),
+        (definition("own", "a", Latch), "single-node"),
+        (definition("own", "{text}{sequence}", Exclusive), "any name would fit"),
+        (definition("own", "{role}{sequence}", ReadWrite), "go together"),
+        (with_roles("a-{sequence}", ReadWrite, &[("r", NameRole::Reader)]), "go together"),
+        (with_roles("{role}{sequence}", ReadWrite, &[("l", NameRole::Lease)]), "reader and writer"),
+        (with_roles("{role}{sequence}", Semaphore, &[("r", NameRole::Reader)]), "lease and waiter"),
+        (with_roles("{role}{sequence}", Exclusive, &[("r", NameRole::Writer)]), "only read-write locks"),
+        (definition("own", "a-{lock}-{sequence}", Semaphore), "no meaning"),
+        (with_roles("{role}{sequence}", ReadWrite, &[("r", NameRole::Reader); 17]), "up to 16"),
+        (with_roles("{role}{sequence}", ReadWrite, &[(&"r".repeat(65), NameRole::Reader)]), "up to 64 bytes"),
+        (
+            Definition {
+                below: Some(ZnodePath::new(&format!("/{}", "a".repeat(1000))).unwrap()),
+                ..definition("own", "a-{sequence}", Exclusive)
+            },
+            "up to 1000 bytes",
+        ),
+    ] {
+        let error = Recipe::define(wrong).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+fn classified(own: &[Definition], at: &str) -> Option<Classification> {
+    let own: Vec<OwnRecipe> = own.iter().cloned().map(|own| Recipe::define(own).unwrap()).collect();
+    Classifier::new([]).with_recipes(&own).classify(&path(at))
+}
+
+#[test]
+fn a_recipe_of_ones_own_comes_before_the_others_and_only_below_its_node() {
+    let own = Definition {
+        below: Some(path("/app")),
+        roles: roles(&[("sh", NameRole::Reader), ("ex", NameRole::Writer)]),
+        ..definition("app-rw", "{role}-{lock}-{sequence}", LockKind::ReadWrite)
+    };
+    let place = classified(std::slice::from_ref(&own), "/app/q/sh-red-0000000003").unwrap();
+    assert_eq!(
+        (place.recipe.id(), place.recipe.kind(), place.mode),
+        ("app-rw", LockKind::ReadWrite, RequestMode::Read)
+    );
+    assert_eq!((place.name.as_deref(), place.sequence), (Some("red"), Some(Sequence(3))));
+    assert!(place.needs_ephemeral());
+    let elsewhere = classified(&[own], "/other/sh-red-0000000003").unwrap();
+    assert_eq!(elsewhere.recipe, Recipe::UnknownQueue);
+}
+
+#[test]
+fn members_of_a_group_are_no_contenders() {
+    let members = Definition { lock: false, ..definition("members", "member_{sequence}", LockKind::Exclusive) };
+    assert_eq!(classified(&[members], "/group/member_0000000001"), None);
+    assert!(classified(&[], "/group/member_0000000001").is_some());
+}
+
+#[test]
+fn a_semaphore_and_a_single_node_are_what_they_are_called() {
+    let semaphore = Definition {
+        roles: roles(&[("lease", NameRole::Lease), ("wait", NameRole::Waiter)]),
+        ..definition("pool", "{role}-{sequence}", LockKind::Semaphore)
+    };
+    let role = |name: &str| classified(std::slice::from_ref(&semaphore), &format!("/pool/{name}")).unwrap();
+    assert_eq!((role("lease-0000000001").role, role("wait-0000000002").role), (Role::Lease, Role::Queue));
+    assert_eq!(role("wait-0000000002").lock, path("/pool"));
+    let single = classified(&[definition("owner", "OWNER", LockKind::SingleNode)], "/job/OWNER").unwrap();
+    assert_eq!((single.recipe.id(), single.role, single.lock), ("owner", Role::SingleNode, path("/job/OWNER")));
+}
+
+#[test]
+fn a_recipe_of_ones_own_is_the_same_after_it_was_written_and_read() {
+    let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
+    let bytes = postcard::to_allocvec(&(Recipe::Hive, Recipe::Own(own))).unwrap();
+    assert_eq!(postcard::from_bytes::<(Recipe, Recipe)>(&bytes).unwrap(), (Recipe::Hive, Recipe::Own(own)));
+    let name = format!("kept-{UUID}-0000000001");
+    assert_eq!(own.read(&name).unwrap().attempt, Some(UUID));
+}

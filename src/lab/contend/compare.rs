@@ -1,0 +1,159 @@
+//! A herd, a chain and a look-ahead chain, one after the other, in several sizes.
+
+use serde::Serialize;
+
+use super::{ContendError, Fleet, FleetOptions, FleetOutcome, FleetStatus, Scenario};
+use lockscope_lock::Algorithm;
+
+/// What a herd, a chain and a look-ahead chain of one size came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedFleets {
+    /// How many clients each had.
+    pub clients: u32,
+    /// The herd's figures.
+    pub herd: FleetOutcome,
+    /// The chain's figures.
+    pub chain: FleetOutcome,
+    /// How many times as many acquisitions a second the chain makes; `None` when one of them made none.
+    pub throughput_ratio: Option<f64>,
+    /// How many times as many watch events an acquisition costs in the herd; `None` when the chain had none.
+    pub watch_event_ratio: Option<f64>,
+    /// The look-ahead chain's figures; `None` when the comparison was ended before.
+    pub chain_ahead: Option<FleetOutcome>,
+    /// How many times as many acquisitions a second the look-ahead chain makes as the chain; `None` when one of them made none.
+    pub look_ahead_ratio: Option<f64>,
+}
+
+/// What a comparison came to. Its JSON is what `lockscope compare` prints; fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The version of this shape.
+    pub schema: u32,
+    /// One for each number of clients, in the order asked for.
+    pub runs: Vec<ComparedFleets>,
+    /// A herd that was ended before its chain began.
+    pub unpaired: Option<FleetOutcome>,
+    /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
+    /// was not slower in the largest.
+    pub herd_costs_more_from: Option<u32>,
+    /// Whether it was ended before all runs were done.
+    pub interrupted: bool,
+}
+
+/// The progress of a comparison.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// The number of the running fleet, from 1.
+    pub fleet: usize,
+    /// The number of all fleets.
+    pub of: usize,
+    /// The status of the running fleet.
+    pub status: &'a FleetStatus,
+}
+
+/// The algorithms that are compared, in turn.
+const COMPARED: [Algorithm; 3] = [Algorithm::Herd, Algorithm::Chain, Algorithm::ChainAhead];
+
+/// How many acquisitions each client, and all clients together, make at least when the scenario does not say: enough for
+/// steady figures, few enough for a herd of hundreds to end soon.
+const DEFAULT_ACQUISITIONS: (u32, u32) = (4, 400);
+
+/// Lets a herd, a chain and a look-ahead chain contend in each of the sizes, one fleet after the other. The scenario's own
+/// algorithm and number of clients do not count; each fleet gets a child of its path, with the name of its algorithm. Where the
+/// scenario names no rounds, each client makes 4, and more where that makes fewer than 400 acquisitions in all.
+///
+/// `on_progress` is called at most ten times a second. When `interrupted` ends, the running fleet ends with its figures so
+/// far, and no other starts. Not cancel safe: when dropped, the clients end in the background and the figures are lost.
+///
+/// # Errors
+///
+/// The first fleet that cannot run.
+pub async fn compare(
+    options: &FleetOptions,
+    scenario: &Scenario,
+    sizes: &[u32],
+    mut on_progress: impl FnMut(&Progress<'_>),
+    interrupted: impl Future<Output = ()>,
+) -> Result<Comparison, ContendError> {
+    let mut interrupted = std::pin::pin!(interrupted);
+    let (mut runs, mut unpaired) = (Vec::new(), None);
+    let (mut fleet, of) = (0, sizes.len() * COMPARED.len());
+    let mut stopped = false;
+    for clients in sizes.iter().copied() {
+        let mut outcomes = Vec::new();
+        for algorithm in COMPARED {
+            fleet += 1;
+            let path = scenario.path.child(algorithm.name());
+            let rounds = scenario
+                .rounds
+                .unwrap_or_else(|| DEFAULT_ACQUISITIONS.0.max(DEFAULT_ACQUISITIONS.1.div_ceil(clients.max(1))));
+            let scenario = Scenario { algorithm, path, clients, rounds: Some(rounds), ..scenario.clone() };
+            let mut running = Fleet::start(options.clone(), scenario)?;
+            let done = loop {
+                tokio::select! {
+                    () = &mut interrupted, if !stopped => {
+                        stopped = true;
+                        break Ok(());
+                    }
+                    changed = running.changed() => match changed {
+                        Ok(status) if status.finished => break Ok(()),
+                        Ok(status) => on_progress(&Progress { fleet, of, status: &status }),
+                        Err(error) => break Err(error),
+                    }
+                }
+            };
+            outcomes.push(running.stop().await);
+            done?;
+            if stopped {
+                break;
+            }
+        }
+        let mut outcomes = outcomes.into_iter();
+        match (outcomes.next(), outcomes.next()) {
+            (Some(herd), Some(chain)) => runs.push(ComparedFleets::of(clients, herd, chain, outcomes.next())),
+            (alone, _) => unpaired = alone,
+        }
+        if stopped {
+            break;
+        }
+    }
+    Ok(Comparison { unpaired, interrupted: stopped, ..Comparison::of(runs) })
+}
+
+impl Comparison {
+    /// What these fleets come to.
+    pub fn of(runs: Vec<ComparedFleets>) -> Self {
+        Self { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired: None, interrupted: false }
+    }
+}
+
+impl ComparedFleets {
+    /// What the fleets of a size come to.
+    pub fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome, chain_ahead: Option<FleetOutcome>) -> Self {
+        let ratio = |above: f64, below: f64| (above > 0.0 && below > 0.0).then(|| above / below);
+        Self {
+            clients,
+            throughput_ratio: ratio(chain.acquisitions_per_second, herd.acquisitions_per_second),
+            watch_event_ratio: ratio(herd.watch_events.per_acquisition, chain.watch_events.per_acquisition),
+            look_ahead_ratio: chain_ahead
+                .as_ref()
+                .and_then(|ahead| ratio(ahead.acquisitions_per_second, chain.acquisitions_per_second)),
+            herd,
+            chain,
+            chain_ahead,
+        }
+    }
+
+    /// The outcomes of the fleets that ran, in the order in which they did.
+    pub fn outcomes(&self) -> impl Iterator<Item = &FleetOutcome> {
+        [&self.herd, &self.chain].into_iter().chain(&self.chain_ahead)
+    }
+}
+
+/// From which size on the herd was slower.
+fn tipping_point(runs: &[ComparedFleets]) -> Option<u32> {
+    let mut by_size: Vec<&ComparedFleets> = runs.iter().collect();
+    by_size.sort_by_key(|run| run.clients);
+    let slower = |run: &&&ComparedFleets| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0);
+    by_size.iter().rev().take_while(slower).last().map(|run| run.clients)
+}

@@ -1,0 +1,203 @@
+//! What a fleet does with a session of its own: it makes the lock's parents and takes them away again, asks the servers for their
+//! own counts, and looks for what was left behind.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt};
+use zookeeper_client::{Client as Session, Error, SessionState};
+
+use super::{ContendError, FleetOptions, Scenario, ServerEvents};
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_live::zk::four_letter::{AskError, FourLetterAnswer, Word};
+use lockscope_live::zk::{self, Dialer, close_session};
+use lockscope_lock::Algorithm;
+use lockscope_model::server_view::{WatchEventTotals, four_letter};
+
+/// With more nodes than this, it is not found out who owns them.
+const MAX_CHECKED_NODES: usize = 20_000;
+
+/// Reads that are outstanding at a time.
+const MAX_OUTSTANDING_READS: usize = 64;
+
+/// From this version on a recursive watch counts once for each deletion, and before twice.
+const COUNTS_ONCE_SINCE: (u32, u32) = (3, 9);
+
+/// A fleet's own session.
+#[derive(Debug)]
+pub(super) struct Coordinator {
+    session: Session,
+    /// Parents that were made, the uppermost first.
+    made: Vec<ZnodePath>,
+    counter: ServerCounter,
+}
+
+/// Asks the servers how many watch events they have fired.
+#[derive(Clone, Debug)]
+pub(super) struct ServerCounter {
+    dialer: Arc<Dialer>,
+    own_watches: u64,
+    asks_servers: bool,
+    /// What each server said at first.
+    counts_at_start: Vec<ServerCounts>,
+}
+
+/// What a server counts.
+#[derive(Clone, Copy, Debug)]
+struct ServerCounts {
+    fired: WatchEventTotals,
+    /// How often a deletion is counted for one recursive watch.
+    weight: u64,
+}
+
+impl Coordinator {
+    pub(super) async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
+        let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
+        let FleetOptions { own_watches, asks_servers, .. } = *options;
+        let own_watches = own_watches.into();
+        let counter = ServerCounter { dialer, own_watches, asks_servers, counts_at_start: Vec::new() };
+        Ok(Self { session, made: Vec::new(), counter })
+    }
+
+    /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
+    pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
+        let wanted = match scenario.algorithm {
+            Algorithm::Mutex => Vec::from_iter(scenario.path.parent()),
+            Algorithm::Semaphore(_) => ["locks", "leases"].map(|part| scenario.path.child(part)).into(),
+            _ => vec![scenario.path.clone()],
+        };
+        for path in wanted {
+            zk::create_containers(&self.session, &path, &mut self.made)
+                .await
+                .map_err(|(path, error)| ContendError::path(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Begins to count what the servers fire.
+    pub(super) async fn start_counting(&mut self) -> Result<(), String> {
+        self.counter.counts_at_start = self.counter.read_counts().await?;
+        Ok(())
+    }
+
+    /// What asks the servers, also while this does something else.
+    pub(super) fn counter(&self) -> &ServerCounter {
+        &self.counter
+    }
+
+    /// Whether its session has a connection now.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.session.state(), SessionState::SyncConnected | SessionState::ConnectedReadOnly)
+    }
+
+    /// Whether its session is over: only a new one can get a connection.
+    pub(super) fn is_over(&self) -> bool {
+        self.session.state().is_terminated()
+    }
+
+    /// Goes on with another session.
+    pub(super) fn resume(&mut self, session: Session) {
+        self.session = session;
+    }
+
+    /// The nodes of these sessions that are there still; `None` when that cannot be found out.
+    pub(super) async fn left_behind(
+        &self,
+        scenario: &Scenario,
+        sessions: &HashSet<SessionId>,
+    ) -> Option<Vec<ZnodePath>> {
+        let path = &scenario.path;
+        let mut nodes = vec![path.clone()];
+        let mut parents = vec![path.clone()];
+        if matches!(scenario.algorithm, Algorithm::Semaphore(_)) {
+            parents.extend(["locks", "leases"].map(|part| path.child(part)));
+        }
+        // What was written through another server must be there for a read from this one.
+        self.session.sync("/").await.ok()?;
+        for parent in parents {
+            match self.session.list_children(parent.as_str()).await {
+                Ok(children) => nodes.extend(children.iter().map(|child| parent.child(child))),
+                Err(Error::NoNode) => {}
+                Err(_) => return None,
+            }
+        }
+        if nodes.len() > MAX_CHECKED_NODES {
+            return None;
+        }
+        let looked: Vec<Option<Option<ZnodePath>>> = stream::iter(nodes)
+            .map(|node| async move {
+                let stat = self.session.check_stat(node.as_str()).await.ok()?;
+                let is_ours = stat.is_some_and(|stat| sessions.contains(&SessionId(stat.ephemeral_owner)));
+                Some(is_ours.then_some(node))
+            })
+            .buffer_unordered(MAX_OUTSTANDING_READS)
+            .collect()
+            .await;
+        let looked: Option<Vec<Option<ZnodePath>>> = looked.into_iter().collect();
+        Some(looked?.into_iter().flatten().collect())
+    }
+
+    /// Deletes the parents that were made, unless others use them by now, and closes the session.
+    pub(super) async fn delete_parents(mut self) {
+        while let Some(path) = self.made.pop() {
+            // Not empty: somebody else's now. Gone: a container whose time had come.
+            let _ = self.session.delete(path.as_str(), None).await;
+        }
+        close_session(self.session).await;
+    }
+}
+
+impl ServerCounter {
+    /// What the servers have fired since [`start_counting`](Coordinator::start_counting), the share of this program's own recursive watches in so many
+    /// deletions taken off. An error says why that is not known.
+    pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
+        let now = self.read_counts().await?;
+        let mut events = ServerEvents::default();
+        let mut weight = 0;
+        for (now, first) in now.iter().zip(&self.counts_at_start) {
+            let grown = now.fired.since(&first.fired).ok_or("a server was restarted, which resets its counters")?;
+            events.children += grown.children;
+            events.deleted += grown.deleted;
+            weight = weight.max(now.weight);
+        }
+        events.deleted = events.deleted.saturating_sub(deletions * self.own_watches * weight);
+        Ok(events)
+    }
+
+    async fn read_counts(&self) -> Result<Vec<ServerCounts>, String> {
+        if !self.asks_servers {
+            return Err("the servers are not asked (--server-view off)".to_owned());
+        }
+        let read = |(server, answer): (String, Result<FourLetterAnswer, AskError>)| {
+            let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
+            let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
+            let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
+            Ok(ServerCounts { fired: monitor.fired.ok_or_else(silent)?, weight })
+        };
+        self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
+    }
+}
+
+/// Whether a server of this version counts a deletion once for a recursive watch.
+fn counts_once(version: &str) -> bool {
+    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_ONCE_SINCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weight_of_a_recursive_watch_follows_the_version() {
+        for (version, once) in [
+            ("3.8.0-abc, built on 2022-03-01", false),
+            ("3.9.0-rc1", true),
+            ("3.10.1", true),
+            ("4.0", true),
+            ("", false),
+        ] {
+            assert_eq!(counts_once(version), once, "{version}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Which clients claim to hold the lock, and whether the lock allows it. Pure.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::{ClientId, Overlap};
+use lockscope_base::znode::Zxid;
+use lockscope_lock::{Access, Algorithm};
+
+/// Who may hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SharingRule {
+    Alone,
+    Shared,
+    Leases(NonZeroU32),
+}
+
+/// A client's claim to hold the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HolderClaim {
+    pub(super) client: ClientId,
+    pub(super) token: Zxid,
+    pub(super) access: Access,
+    /// Whether its process was stopped at any time since: its session may have expired without its knowledge.
+    pub(super) was_frozen: bool,
+}
+
+/// What a new claim violates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Violations {
+    /// The clients that claim to hold at the same time.
+    pub(super) overlaps: Vec<Overlap>,
+    /// An earlier token that is not lower.
+    pub(super) not_above: Option<Zxid>,
+}
+
+/// The claims of all clients of a fleet.
+#[derive(Clone, Debug)]
+pub(super) struct HolderClaims {
+    rule: SharingRule,
+    claims: Vec<HolderClaim>,
+    highest: Option<Zxid>,
+    highest_write: Option<Zxid>,
+}
+
+impl HolderClaims {
+    pub(super) fn new(algorithm: Algorithm) -> Self {
+        let rule = match algorithm {
+            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => SharingRule::Shared,
+            Algorithm::Semaphore(leases) => SharingRule::Leases(leases),
+            _ => SharingRule::Alone,
+        };
+        Self { rule, claims: Vec::new(), highest: None, highest_write: None }
+    }
+
+    /// A client acquired the lock.
+    pub(super) fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
+        let violations = Violations { overlaps: self.overlaps(&claim, after), not_above: self.not_above(&claim) };
+        self.highest = self.highest.max(Some(claim.token));
+        if claim.access == Access::Write {
+            self.highest_write = self.highest_write.max(Some(claim.token));
+        }
+        self.claims.push(claim);
+        violations
+    }
+
+    /// A client releases the lock, or knows that it is lost.
+    pub(super) fn ends(&mut self, client: ClientId) {
+        self.claims.retain(|claim| claim.client != client);
+    }
+
+    /// The process of a client is stopped.
+    pub(super) fn frozen(&mut self, client: ClientId) {
+        for claim in self.claims.iter_mut().filter(|claim| claim.client == client) {
+            claim.was_frozen = true;
+        }
+    }
+
+    /// Whether the process of a client that claims to hold was stopped meanwhile.
+    pub(super) fn was_frozen(&self, client: ClientId) -> bool {
+        self.claims.iter().any(|claim| claim.client == client && claim.was_frozen)
+    }
+
+    /// Whether a request has to wait for the present holders. Other waiters do not count.
+    pub(super) fn blocks(&self, access: Access) -> bool {
+        match self.rule {
+            SharingRule::Alone => !self.claims.is_empty(),
+            SharingRule::Shared => {
+                self.claims.iter().any(|claim| (claim.access, access) != (Access::Read, Access::Read))
+            }
+            SharingRule::Leases(leases) => self.claims.len() >= leases.get() as usize,
+        }
+    }
+
+    fn overlaps(&self, new: &HolderClaim, after: Duration) -> Vec<Overlap> {
+        let met: Vec<&HolderClaim> = match self.rule {
+            SharingRule::Shared if new.access == Access::Read => {
+                self.claims.iter().filter(|claim| claim.access == Access::Write).collect()
+            }
+            SharingRule::Alone | SharingRule::Shared => self.claims.iter().collect(),
+            // One too many: a client that was stopped explains it; without one, the last claim stands for all.
+            SharingRule::Leases(leases) if self.claims.len() >= leases.get() as usize => {
+                self.claims.iter().find(|claim| claim.was_frozen).or(self.claims.last()).into_iter().collect()
+            }
+            SharingRule::Leases(_) => Vec::new(),
+        };
+        let overlap = |first: &HolderClaim| Overlap {
+            after,
+            first: first.client,
+            first_token: first.token,
+            second: new.client,
+            second_token: new.token,
+            outlived: first.was_frozen && new.token > first.token,
+        };
+        met.into_iter().map(overlap).collect()
+    }
+
+    /// An earlier token that is not lower. Tokens rise from holder to holder, but readers and holders of leases may be granted
+    /// in another order.
+    fn not_above(&self, new: &HolderClaim) -> Option<Zxid> {
+        let bound = match (self.rule, new.access) {
+            (SharingRule::Leases(_), _) => None,
+            (SharingRule::Shared, Access::Read) => self.highest_write,
+            _ => self.highest,
+        };
+        bound.filter(|bound| *bound >= new.token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1);
+
+    fn claim(client: u32, token: i64, access: Access) -> HolderClaim {
+        HolderClaim { client: ClientId(client), token: Zxid(token), access, was_frozen: false }
+    }
+
+    fn write(client: u32, token: i64) -> HolderClaim {
+        claim(client, token, Access::Write)
+    }
+
+    fn read(client: u32, token: i64) -> HolderClaim {
+        claim(client, token, Access::Read)
+    }
+
+    #[test]
+    fn holders_one_after_the_other_violate_nothing() {
+        let mut claims = HolderClaims::new(Algorithm::Chain);
+        for token in 1..5 {
+            let client = u32::try_from(token % 2).expect("0 or 1");
+            assert_eq!(claims.begins(write(client, token), NOW), Violations::default());
+            claims.ends(ClientId(client));
+        }
+    }
+
+    #[test]
+    fn two_holders_are_a_violation_unless_the_first_was_stopped_and_its_token_is_lower() {
+        for (frozen, token, outlived) in [(false, 9, false), (true, 9, true), (true, 3, false)] {
+            let mut claims = HolderClaims::new(Algorithm::Herd);
+            claims.begins(write(1, 5), NOW);
+            if frozen {
+                claims.frozen(ClientId(1));
+            }
+            let violations = claims.begins(write(2, token), NOW);
+            assert_eq!(violations.overlaps.iter().map(|met| met.outlived).collect::<Vec<_>>(), [outlived]);
+        }
+    }
+
+    #[test]
+    fn a_token_that_does_not_rise_is_reported_with_the_one_that_it_should_be_above() {
+        let mut claims = HolderClaims::new(Algorithm::Mutex);
+        claims.begins(write(1, 5), NOW);
+        claims.ends(ClientId(1));
+        assert_eq!(claims.begins(write(2, 5), NOW).not_above, Some(Zxid(5)));
+    }
+
+    #[test]
+    fn readers_hold_together_in_any_order_and_never_with_a_writer() {
+        let mut claims = HolderClaims::new(Algorithm::SharedChain(Access::Read));
+        assert_eq!(claims.begins(read(1, 7), NOW), Violations::default());
+        assert_eq!(claims.begins(read(2, 6), NOW), Violations::default());
+        assert_eq!(claims.begins(write(3, 8), NOW).overlaps.len(), 2);
+        assert_eq!(claims.begins(read(4, 9), NOW).overlaps.len(), 1);
+    }
+
+    #[test]
+    fn a_semaphore_has_so_many_leases_and_no_more() {
+        let mut claims = HolderClaims::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
+        assert_eq!(claims.begins(write(1, 7), NOW), Violations::default());
+        assert!(!claims.blocks(Access::Write));
+        assert_eq!(claims.begins(write(2, 6), NOW), Violations::default());
+        assert!(claims.blocks(Access::Write));
+        assert_eq!(claims.begins(write(3, 8), NOW).overlaps.len(), 1);
+    }
+}

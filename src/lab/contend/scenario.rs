@@ -1,0 +1,153 @@
+//! What test clients do.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use lockscope_base::znode::ZnodePath;
+use lockscope_lock::{Access, Algorithm, Naming};
+
+/// The most clients of one fleet: each is a session and three sockets.
+pub const MAX_CLIENTS: u32 = 5000;
+
+/// The session timeout of test clients unless another is asked for.
+///
+/// A member that loses its leader keeps its clients for a while, and meanwhile the leader expires shorter sessions. With the
+/// settings of ZooKeeper's sample file, sessions of 13.75 s outlast that. This is a little longer, and short enough that the
+/// nodes of a killed program go soon.
+pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What test clients do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The lock that they contend for. Shared locks take their access from [`reads`](Self::reads), each round anew.
+    pub algorithm: Algorithm,
+    /// The path of the lock. Nothing outside of it is created or deleted but missing parents.
+    pub path: ZnodePath,
+    /// The names of the nodes in the queue.
+    pub naming: Naming,
+    /// How many clients there are at first, up to [`MAX_CLIENTS`].
+    pub clients: u32,
+    /// How many acquisitions each client makes; `None` is endless.
+    pub rounds: Option<u32>,
+    /// How long a client holds the lock.
+    pub hold: Duration,
+    /// Random variation of each hold, in percent, 0 to 100.
+    pub spread: u8,
+    /// The share of requests for a shared lock that ask for reading, in percent, 0 to 100.
+    pub reads: u8,
+    /// The session timeout to ask for; the server has bounds of its own.
+    pub session_timeout: Duration,
+    /// The delay of each link, each way.
+    pub link_delay: Duration,
+    /// The seed of the random numbers: the same seed gives the same holds and accesses.
+    pub seed: u64,
+}
+
+/// Why a scenario cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScenarioError {
+    /// Too many clients, or none.
+    #[error("{0} test clients are not possible: ask for 1 to {MAX_CLIENTS}")]
+    Clients(u32),
+    /// A share above the whole.
+    #[error("{0} % is not possible: give 0 to 100")]
+    Percent(u8),
+    /// The root.
+    #[error("the root is no place for test clients: name a node below it")]
+    Root,
+    /// A naming that does not fit the algorithm.
+    #[error("{0}")]
+    Naming(String),
+}
+
+impl Scenario {
+    /// A scenario with that many clients which hold for no time, endlessly, through links that delay nothing.
+    pub fn new(algorithm: Algorithm, path: ZnodePath, clients: u32) -> Self {
+        Self {
+            algorithm,
+            path,
+            naming: Naming::default(),
+            clients,
+            rounds: None,
+            hold: Duration::ZERO,
+            spread: 0,
+            reads: 0,
+            session_timeout: DEFAULT_SESSION_TIMEOUT,
+            link_delay: Duration::ZERO,
+            seed: 0,
+        }
+    }
+
+    /// Checks that it can run.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong with it.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        if self.clients == 0 || self.clients > MAX_CLIENTS {
+            return Err(ScenarioError::Clients(self.clients));
+        }
+        if let Some(percent) = [self.spread, self.reads].into_iter().find(|percent| *percent > 100) {
+            return Err(ScenarioError::Percent(percent));
+        }
+        if self.path.is_root() {
+            return Err(ScenarioError::Root);
+        }
+        self.naming.check(self.algorithm).map_err(|error| ScenarioError::Naming(error.to_string()))
+    }
+
+    /// How many clients may hold at once; `None` where any number of readers may.
+    pub fn places(&self) -> Option<NonZeroU32> {
+        match self.algorithm {
+            Algorithm::Semaphore(leases) => Some(leases),
+            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => None,
+            _ => Some(NonZeroU32::MIN),
+        }
+    }
+
+    /// The access of a request.
+    pub(super) fn access(&self, rng: &mut fastrand::Rng) -> Access {
+        if self.algorithm.access().is_some() && rng.u8(0..100) < self.reads { Access::Read } else { Access::Write }
+    }
+
+    /// The time of a hold.
+    pub(super) fn next_hold(&self, rng: &mut fastrand::Rng) -> Duration {
+        let spread = f64::from(self.spread) / 100.0;
+        self.hold.mul_f64(1.0 + spread * (2.0 * rng.f64() - 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario::new(Algorithm::Chain, ZnodePath::new("/a/lock").expect("a path"), 3)
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_with_a_reason() {
+        assert_eq!(scenario().check(), Ok(()));
+        let none = Scenario { clients: 0, ..scenario() };
+        let half_again = Scenario { reads: 150, ..scenario() };
+        let root = Scenario { path: ZnodePath::root(), ..scenario() };
+        let named = Scenario { naming: Naming::Named("a/b".to_owned()), ..scenario() };
+        for (wrong, why) in [(none, "1 to 5000"), (half_again, "0 to 100"), (root, "root"), (named, "slash")] {
+            let error = wrong.check().expect_err("it is wrong").to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn holds_stay_within_their_spread_and_repeat_with_the_seed() {
+        let scenario = Scenario { hold: Duration::from_millis(100), spread: 20, ..scenario() };
+        let holds = |seed| {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            (0..100).map(|_| scenario.next_hold(&mut rng)).collect::<Vec<_>>()
+        };
+        assert_eq!(holds(7), holds(7));
+        assert_ne!(holds(7), holds(8));
+        let range = Duration::from_millis(80)..=Duration::from_millis(120);
+        assert!(holds(7).iter().all(|hold| range.contains(hold)), "{:?}", holds(7));
+    }
+}

@@ -1,0 +1,356 @@
+//! What all clients of a fleet did and cost. Pure: time is an argument, counted from the fleet's start.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::sync::oneshot;
+
+use super::client_stats::{ClientStats, Process};
+use super::deletions::Deletions;
+use super::holder_claims::{HolderClaim, HolderClaims};
+use super::link::Passed;
+use super::resource::Resource;
+use super::step_queue::{LetGo, StepQueue, StepTicket};
+use super::time_distribution::{MAX_MICROS, micros, quantiles};
+use super::trace_log::TraceLog;
+use super::wire_state::WireCounts;
+use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap, ResourceStatus, TraceStep};
+use lockscope_base::znode::{SessionId, Zxid};
+use lockscope_lock::{Access, Algorithm, LockActivity};
+
+/// The figures of a fleet.
+#[derive(Debug)]
+pub(super) struct Tally {
+    clients: BTreeMap<ClientId, ClientStats>,
+    claims: HolderClaims,
+    waits: Histogram<u64>,
+    holds: Histogram<u64>,
+    totals: FleetTotals,
+    overlaps: Vec<Overlap>,
+    waiting: u64,
+    waiting_writers: u64,
+    last_release: Duration,
+    deletions: Deletions,
+    /// What `deletions` was at first.
+    deleted_before: u64,
+    /// What clients that have left had counted.
+    wire_of_left: WireCounts,
+    /// `None` for a semaphore: its holders hold something each, and a lower token is no fault there.
+    resource: Option<Resource>,
+    pub(super) trace: TraceLog,
+    pub(super) steps: StepQueue,
+}
+
+impl Tally {
+    pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
+        let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("bounds in its range");
+        Self {
+            clients: BTreeMap::new(),
+            claims: HolderClaims::new(algorithm),
+            waits: histogram(),
+            holds: histogram(),
+            totals: FleetTotals::default(),
+            overlaps: Vec::new(),
+            waiting: 0,
+            waiting_writers: 0,
+            last_release: Duration::ZERO,
+            deleted_before: deletions.count(),
+            deletions,
+            wire_of_left: WireCounts::default(),
+            resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(Resource::default),
+            trace: TraceLog::default(),
+            steps: StepQueue::default(),
+        }
+    }
+
+    pub(super) fn joins(&mut self, client: ClientId, now: Duration) {
+        self.clients.insert(client, ClientStats::new(now));
+    }
+
+    /// Forgets a client; what it did stays in the totals.
+    pub(super) fn leaves(&mut self, client: ClientId) {
+        self.stops(client);
+        if let Some(stats) = self.clients.remove(&client) {
+            self.wire_of_left += stats.wire.counts();
+        }
+    }
+
+    /// Whether a client was killed: whatever its task still reports did not happen.
+    fn is_dead(&self, client: ClientId) -> bool {
+        self.clients.get(&client).is_some_and(|stats| stats.process == Process::Dead)
+    }
+
+    pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
+        self.on(client, |stats| {
+            stats.session = Some(session);
+            stats.trouble = None;
+            stats.enters(ClientState::Ready, now);
+        });
+    }
+
+    pub(super) fn enters(&mut self, client: ClientId, state: ClientState, now: Duration) {
+        if self.is_dead(client) && state != ClientState::Leaving {
+            return;
+        }
+        self.stops(client);
+        self.on(client, |stats| stats.enters(state, now));
+        self.trace.has_news();
+    }
+
+    pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
+        self.on(client, |stats| stats.trouble = Some(trouble));
+    }
+
+    pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
+        self.enters(client, ClientState::Connecting, now);
+        self.on(client, |stats| {
+            stats.expired += 1;
+            stats.wire.session_ends();
+        });
+        self.totals.expired += 1;
+        self.trace.push(client, TraceStep::Expires, now);
+    }
+
+    pub(super) fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
+        // A created node wakes the whole herd.
+        self.totals.modelled_herd += self.waiting;
+        let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
+        let is_behind = others > 0 || self.claims.blocks(access);
+        self.waiting += 1;
+        self.waiting_writers += u64::from(access == Access::Write);
+        self.on(client, |stats| {
+            (stats.access, stats.is_behind) = (access, is_behind);
+            stats.enters(ClientState::Waiting, now);
+        });
+        self.trace.push(client, TraceStep::Asks(access), now);
+    }
+
+    pub(super) fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
+        let asked = |stats: &&mut ClientStats| stats.state == ClientState::Waiting;
+        let Some(stats) = self.clients.get_mut(&client).filter(asked) else { return };
+        let waited = now.saturating_sub(stats.since);
+        stats.acquisitions += 1;
+        stats.token = Some(token);
+        stats.waits.add(waited);
+        stats.wire.acquires();
+        stats.enters(ClientState::Holding, now);
+        let (access, is_behind) = (stats.access, stats.is_behind);
+        self.no_more_waits(access);
+        self.totals.modelled_chain += u64::from(is_behind);
+        self.totals.acquisitions += 1;
+        self.waits.saturating_record(micros(waited));
+        let violations = self.claims.begins(HolderClaim { client, token, access, was_frozen: false }, now);
+        if let Some(bound) = violations.not_above {
+            self.totals.violations += 1;
+            self.troubled(
+                client,
+                format!("its fencing token {} is not higher than {}, an earlier one", token.0, bound.0),
+            );
+        }
+        for overlap in violations.overlaps {
+            let counter = if overlap.outlived { &mut self.totals.outlived } else { &mut self.totals.violations };
+            *counter += 1;
+            self.overlaps.push(overlap);
+        }
+        let excess = self.overlaps.len().saturating_sub(MAX_OVERLAPS);
+        self.overlaps.drain(..excess);
+        self.trace.push(client, TraceStep::Acquires(token), now);
+        self.writes(client, now);
+    }
+
+    /// A holder writes to the resource, unless it only reads or there is none.
+    fn writes(&mut self, client: ClientId, now: Duration) {
+        let (Some(resource), Some(stats)) = (&mut self.resource, self.clients.get(&client)) else { return };
+        let Some(token) = stats.token.filter(|_| stats.access == Access::Write) else { return };
+        let write = resource.write(client, token, now);
+        self.trace.push(client, TraceStep::Writes(write), now);
+    }
+
+    /// It is about to release: from here on it does not claim to hold. Before that it writes a last time, unless it knows that
+    /// it has lost the lock; a process that goes on in the middle of its work does not know.
+    pub(super) fn releases(&mut self, client: ClientId, knows_of_loss: bool, now: Duration) {
+        if self.clients.get(&client).is_none_or(|stats| stats.state != ClientState::Holding) {
+            return;
+        }
+        if !knows_of_loss || self.claims.was_frozen(client) {
+            self.writes(client, now);
+        }
+        self.trace.push(client, TraceStep::Releases, now);
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        let held = now.saturating_sub(stats.since);
+        stats.held += held;
+        stats.holds.add(held);
+        stats.token = None;
+        stats.enters(ClientState::Ready, now);
+        self.holds.saturating_record(micros(held));
+        self.claims.ends(client);
+        self.last_release = now;
+        self.deletions.add(1);
+        // A deleted node wakes the whole herd.
+        self.totals.modelled_herd += self.waiting;
+    }
+
+    /// What the locks of a client report.
+    pub(super) fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        match stats.process {
+            Process::Runs => {}
+            Process::Frozen => return stats.put_off.push(activity),
+            // What its library does for it goes nowhere.
+            Process::Dead => return,
+        }
+        if let Some(step) = stats.wire.take(activity, stats.state == ClientState::Waiting) {
+            self.trace.push(client, step, now);
+        }
+    }
+
+    /// The process of a client is stopped.
+    pub(super) fn freezes(&mut self, client: ClientId, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Runs) else { return };
+        stats.process = Process::Frozen;
+        self.claims.frozen(client);
+        self.trace.push(client, TraceStep::Freezes, now);
+    }
+
+    /// The process of a client goes on.
+    pub(super) fn thaws(&mut self, client: ClientId, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Frozen) else {
+            return;
+        };
+        stats.process = Process::Runs;
+        let put_off = std::mem::take(&mut stats.put_off);
+        self.trace.push(client, TraceStep::Thaws, now);
+        for activity in put_off {
+            self.notes(client, activity, now);
+        }
+    }
+
+    /// The process of a client is killed. Its node stays until its session has ended.
+    pub(super) fn crashes(&mut self, client: ClientId, now: Duration) {
+        self.steps.forget(client);
+        if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == Process::Dead) {
+            return;
+        }
+        self.enters(client, ClientState::Crashed, now);
+        self.on(client, |stats| {
+            stats.process = Process::Dead;
+            stats.put_off.clear();
+            stats.wire.disconnects();
+        });
+        self.trace.push(client, TraceStep::Crashes, now);
+    }
+
+    /// The session of a client that was killed has ended.
+    pub(super) fn dead_session_ends(&mut self, client: ClientId) {
+        self.on(client, |stats| stats.wire.session_ends());
+        self.trace.has_news();
+    }
+
+    /// A client waits to be let take its next step; `None` when it need not.
+    pub(super) fn waits_for_step(
+        &mut self,
+        client: ClientId,
+        step: NextStep,
+    ) -> Option<(StepTicket, oneshot::Receiver<LetGo>)> {
+        self.trace.has_news();
+        let since = self.clients.get(&client)?.since;
+        self.steps.enter(client, step, since)
+    }
+
+    /// Who would be let go on next, and what it would do.
+    pub(super) fn next_step(&self) -> Option<(ClientId, NextStep)> {
+        self.steps.next(|client| runs(&self.clients, client))
+    }
+
+    /// Lets that one go on.
+    pub(super) fn step(&mut self) {
+        self.steps.step(|client| runs(&self.clients, client));
+        self.trace.has_news();
+    }
+
+    /// It waits or holds no longer, without a release.
+    fn stops(&mut self, client: ClientId) {
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        stats.token = None;
+        stats.wire.decide();
+        let (before, access) = (stats.state, stats.access);
+        self.deletions.add(u64::from(matches!(before, ClientState::Waiting | ClientState::Holding)));
+        if before == ClientState::Waiting {
+            self.no_more_waits(access);
+            self.totals.modelled_herd += self.waiting;
+        }
+        self.claims.ends(client);
+    }
+
+    fn no_more_waits(&mut self, access: Access) {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.waiting_writers = self.waiting_writers.saturating_sub(u64::from(access == Access::Write));
+    }
+
+    fn on(&mut self, client: ClientId, change: impl FnOnce(&mut ClientStats)) {
+        if let Some(stats) = self.clients.get_mut(&client) {
+            change(stats);
+        }
+    }
+
+    pub(super) fn clients_mut(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
+        self.clients.iter_mut().map(|(id, stats)| (*id, stats))
+    }
+
+    pub(super) fn are_all_in(&self, state: &[ClientState]) -> bool {
+        self.clients.values().all(|stats| state.contains(&stats.state))
+    }
+
+    pub(super) fn overlaps(&self) -> Vec<Overlap> {
+        self.overlaps.clone()
+    }
+
+    /// How often contenders' nodes were deleted since this tally began, those of the fleets beside it included.
+    pub(super) fn deletions(&self) -> u64 {
+        self.deletions.count().saturating_sub(self.deleted_before)
+    }
+
+    pub(super) fn last_release(&self) -> Duration {
+        self.last_release
+    }
+
+    pub(super) fn resource(&self) -> ResourceStatus {
+        self.resource.as_ref().map(Resource::status).unwrap_or_default()
+    }
+
+    /// All together, with what the locks and the links counted.
+    pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
+        let mut wire = self.wire_of_left;
+        self.clients.values().for_each(|stats| wire += stats.wire.counts());
+        FleetTotals {
+            requests: wire.requests,
+            events: wire.events,
+            woken_in_vain: wire.in_vain,
+            wire_requests: passed.requests,
+            wire_events: passed.events,
+            bytes_up: passed.up,
+            bytes_down: passed.down,
+            waits: quantiles(&self.waits),
+            holds: quantiles(&self.holds),
+            ..self.totals.clone()
+        }
+    }
+}
+
+/// Whether the process of a client runs.
+fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
+    clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
+}
+
+#[cfg(test)]
+mod tests;

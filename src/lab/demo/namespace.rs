@@ -1,0 +1,109 @@
+//! A node of the tour's own on an ensemble that others use, and its removal.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use zookeeper_client::{Client, Error};
+
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::zk::{self, ConnectError, ConnectOptions, close_session, create_containers};
+
+/// How long the removal may take: longer than the nodes of sessions that were cut off need to expire.
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause before the next look whether all nodes have gone.
+const REMOVE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A path of the tour's own on an ensemble that others use.
+///
+/// It is a container where the servers know those, so that they remove it even when the program is killed.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    connection: ConnectOptions,
+    path: ZnodePath,
+}
+
+/// Why there is no namespace, or why it is still there. Each message is one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    /// There is no session.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The node cannot be made.
+    #[error("the demo cannot create {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
+    Make {
+        /// The node.
+        path: ZnodePath,
+        /// What the server said.
+        error: Error,
+    },
+    /// Not everything could be removed.
+    #[error("{path} could not be removed ({why}): remove it by hand")]
+    Remove {
+        /// The node.
+        path: ZnodePath,
+        /// What is the matter.
+        why: String,
+    },
+}
+
+impl Namespace {
+    /// Makes a node with a name that nobody has, below the root of the chroot.
+    pub async fn make(connection: ConnectOptions) -> Result<Self, NamespaceError> {
+        let session = zk::connect(&connection).await?;
+        let path = ZnodePath::root().child(&format!("lockscope-demo-{:08x}", fastrand::u32(..)));
+        let mut created = Vec::new();
+        let made = create_containers(&session, &path, &mut created).await;
+        close_session(session).await;
+        match made {
+            // Somebody else's, which must not be removed at the end.
+            Ok(()) if created.is_empty() => Err(NamespaceError::Make { path, error: Error::NodeExists }),
+            Ok(()) => Ok(Self { connection, path }),
+            Err((path, error)) => Err(NamespaceError::Make { path, error }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &ZnodePath {
+        &self.path
+    }
+
+    /// Deletes it and all that is below it. Takes some seconds at most; then the error says what is left to do.
+    pub async fn remove(self) -> Result<(), NamespaceError> {
+        let Self { connection, path } = self;
+        let failed = |why: String| NamespaceError::Remove { path: path.clone(), why };
+        let work = async {
+            let session = zk::connect(&connection).await?;
+            let removed = loop {
+                match remove(&session, &path).await {
+                    // Somebody made a node in between: a session of ours that is just leaving.
+                    Err(Error::NotEmpty) => tokio::time::sleep(REMOVE_RETRY_INTERVAL).await,
+                    other => break other,
+                }
+            };
+            close_session(session).await;
+            removed.map_err(|error| failed(error.to_string()))
+        };
+        timeout(REMOVE_TIMEOUT, work).await.unwrap_or_else(|_| Err(failed("it took too long".to_owned())))
+    }
+}
+
+/// Deletes a node and its descendants, the lowest first.
+async fn remove(session: &Client, path: &ZnodePath) -> Result<(), Error> {
+    let mut open = vec![path.clone()];
+    let mut nodes = Vec::new();
+    while let Some(node) = open.pop() {
+        match session.list_children(node.as_str()).await {
+            Ok(children) => open.extend(children.iter().map(|child| node.child(child))),
+            Err(Error::NoNode) => continue,
+            Err(error) => return Err(error),
+        }
+        nodes.push(node);
+    }
+    for node in nodes.iter().rev() {
+        match session.delete(node.as_str(), None).await {
+            Ok(()) | Err(Error::NoNode) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Follows an audit log: gives the outcomes that others append to it.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::AuditEntry;
+use super::entry::AuditLine;
+use lockscope_files::{self as files, FileError, Sensitivity};
+
+/// How much is read at once, in bytes; the rest is read the next time.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Gives what is appended to an audit log from now on. A log that is not there may come; one that is replaced or cut is read from its
+/// beginning.
+#[derive(Debug)]
+pub struct AuditFollower {
+    path: PathBuf,
+    /// Which file it was, and up to where it was read; `None` while there is none.
+    place: Option<(u64, u64)>,
+}
+
+impl AuditFollower {
+    /// What the log has already is not given. Blocks the thread as long as the disk does.
+    pub fn start(path: &Path) -> Self {
+        let place = std::fs::metadata(path).ok().map(|found| (found.ino(), found.len()));
+        Self { path: path.to_owned(), place }
+    }
+
+    /// The log.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The changes of which the outcome was written since the last time, oldest first; lines that cannot be read are left out. Blocks the
+    /// thread as long as the disk does.
+    pub fn take_new(&mut self) -> Result<Vec<AuditEntry>, FileError> {
+        let mut file = match files::open(&self.path, Sensitivity::Evidence) {
+            Ok(file) => file,
+            Err(error) if error.is_absent() => {
+                self.place = None;
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        let found = file.metadata()?;
+        let from = match self.place {
+            Some((file, from)) if file == found.ino() && from <= found.len() => from,
+            _ => 0,
+        };
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        let end = match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            // A line that long is none.
+            None if bytes.len() as u64 == MAX_BYTES => bytes.len(),
+            None => 0,
+        };
+        self.place = Some((found.ino(), from + end as u64));
+        let lines = bytes[..end].split(|byte| *byte == b'\n');
+        let entries = lines.filter_map(|line| serde_json::from_slice::<AuditLine>(line).ok()).map(AuditEntry::from);
+        Ok(entries.filter(|entry| entry.outcome.is_some()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
+
+    use super::*;
+
+    fn append(path: &Path, text: &str) {
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn outcome(node: &str) -> String {
+        format!(
+            "{{\"schema\":1,\"entry\":\"outcome\",\"id\":\"{node}\",\"at\":\"2026-05-01T02:13:00.000Z\",\"action\":\"delete\",\
+             \"lock\":\"/a\",\"path\":\"/a/{node}\",\"czxid\":7,\"result\":\"deleted\",\"reason\":\"It is gone.\"}}\n"
+        )
+    }
+
+    fn next(follower: &mut AuditFollower) -> Vec<String> {
+        follower.take_new().unwrap().into_iter().map(|entry| entry.subject.path).collect()
+    }
+
+    #[test]
+    fn only_whole_outcomes_that_are_appended_are_given_and_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let mut missing = AuditFollower::start(&path);
+        assert!(next(&mut missing).is_empty());
+        append(&path, &outcome("old"));
+        let mut follower = AuditFollower::start(&path);
+        assert_eq!(next(&mut missing), ["/a/old"]);
+        assert!(next(&mut follower).is_empty());
+        let torn = outcome("torn");
+        append(
+            &path,
+            &(outcome("new") + "no line\n" + &outcome("intent").replace("\"outcome\"", "\"intent\"") + &torn[..20]),
+        );
+        assert_eq!(next(&mut follower), ["/a/new"]);
+        append(&path, &torn[20..]);
+        assert_eq!(next(&mut follower), ["/a/torn"]);
+        assert!(next(&mut follower).is_empty());
+        fs::remove_file(&path).unwrap();
+        assert!(next(&mut follower).is_empty());
+        append(&path, &outcome("another"));
+        assert_eq!(next(&mut follower), ["/a/another"]);
+    }
+}

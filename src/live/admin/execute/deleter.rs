@@ -1,0 +1,346 @@
+//! Finds a node again and deletes it.
+
+use std::time::Instant;
+
+use tokio::time::{Duration, sleep};
+use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
+
+use super::super::plan::NeededGuard;
+use super::super::{Action, PlannedNode, RecreationGuard};
+use super::raise::{Raised, is_answer};
+use super::sent::{Sent, UnansweredDeletion};
+use super::{Ending, Examine, Reexamined, reexamine};
+use lockscope_base::time::Backoff;
+use lockscope_base::znode::Zxid;
+
+/// How often a node is tried anew when others change it meanwhile, or the connection is lost.
+const MAX_TRIES: usize = 10;
+
+/// How long it waits after a failed try: at first, and at most.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
+
+/// How long what was found out about a node stays good: then it is examined again before anything is sent.
+const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
+
+/// What a step leads to.
+pub(super) enum Attempt {
+    /// The work is over.
+    End(Ending),
+    /// It has to be tried again: something changed.
+    Again,
+    /// The server does not permit the write that this guard needs.
+    NotPermitted,
+}
+
+/// The write that shares a transaction with the deletion.
+struct Written<'a> {
+    path: &'a str,
+    data: &'a [u8],
+    /// The creation of the node that is meant.
+    czxid: i64,
+    /// The version that it was raised to.
+    version: i32,
+    /// What shows whether it was carried out when the reply is lost.
+    deletion: UnansweredDeletion,
+}
+
+/// The work on one node.
+pub(super) struct NodeDeleter<'a, E> {
+    pub(super) client: &'a Client,
+    pub(super) node: &'a PlannedNode,
+    pub(super) action: Action,
+    examine: &'a mut E,
+    examined: Instant,
+    pub(super) sent: Sent,
+}
+
+impl<'a, E: Examine> NodeDeleter<'a, E> {
+    /// Begins with a node that was examined just now.
+    pub(super) fn new(client: &'a Client, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
+        Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
+    }
+
+    /// What was handed to the client library, when the work has ended or was cut off.
+    pub(super) fn into_sent(self) -> Sent {
+        self.sent
+    }
+
+    pub(super) async fn run(&mut self) -> Ending {
+        let mut backoff = Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1);
+        for _ in 0..MAX_TRIES {
+            let step = match self.action {
+                Action::Delete => self.try_delete().await,
+                Action::Revoke => self.try_revoke().await,
+            };
+            match step {
+                Ok(Attempt::End(ending)) => return ending,
+                Ok(Attempt::Again | Attempt::NotPermitted) => sleep(backoff.next_pause()).await,
+                Err(error) => {
+                    if let Err(ending) = self.recover(error, &mut backoff).await {
+                        return ending;
+                    }
+                }
+            }
+        }
+        match self.sent.cut_off(self.action, "the connection was lost again and again") {
+            Ending::NotDone { .. } => Ending::Busy,
+            not_known => not_known,
+        }
+    }
+
+    async fn try_delete(&mut self) -> Result<Attempt, Error> {
+        self.settle_raise().await?;
+        let stat = match self.client.check_stat(self.path()).await? {
+            Some(stat) if self.is_ours(&stat) => stat,
+            other => return self.end_without(other).await.map(Attempt::End),
+        };
+        // What was sent before did not arrive, and cannot arrive any more: its connection is gone, and the servers were synced.
+        self.sent.deletion = None;
+        if let Some(ending) = self.examine_again().await {
+            return Ok(Attempt::End(ending));
+        }
+        let needed = RecreationGuard::needed(self.node);
+        if needed == NeededGuard::Nothing {
+            return self.send(stat.version, false).await;
+        }
+        let parent_is_closed =
+            matches!(self.node.guard, Some(RecreationGuard::OwnNode { .. } | RecreationGuard::Unguarded));
+        if needed == NeededGuard::ParentOrNode && !parent_is_closed {
+            match self.delete_with_parent(&stat).await? {
+                Attempt::NotPermitted if matches!(self.node.guard, Some(RecreationGuard::Parent { .. })) => {
+                    let what = "its parent can no longer be written, so another guard is needed";
+                    return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
+                }
+                Attempt::NotPermitted => {}
+                step => return Ok(step),
+            }
+        }
+        match self.delete_raised(&stat).await? {
+            Attempt::NotPermitted => self.delete_unguarded().await,
+            step => Ok(step),
+        }
+    }
+
+    /// The node that was seen is not there: who deleted it?
+    async fn end_without(&mut self, other: Option<Stat>) -> Result<Ending, Error> {
+        let not_ours = match &other {
+            None => Ending::Gone,
+            Some(stat) => Ending::ChangedHands { czxid: Zxid(stat.czxid) },
+        };
+        match self.sent.deletion {
+            None => Ok(not_ours),
+            Some(UnansweredDeletion::Plain) => {
+                Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"))
+            }
+            Some(UnansweredDeletion::WithParent { czxid, version }) => {
+                // The transaction that deletes it raises the parent's version too: that is its trace.
+                let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
+                Ok(match parent {
+                    Some(parent) if parent.version == version => {
+                        self.sent.deletion = None;
+                        not_ours
+                    }
+                    Some(parent) if parent.version == version.wrapping_add(1) && parent.mzxid == parent.pzxid => {
+                        Ending::Deleted { window: false }
+                    }
+                    _ => self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"),
+                })
+            }
+        }
+    }
+
+    /// What a node holds, to be written again as it is; else what the attempt has come to.
+    async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), Attempt>, Error> {
+        match self.client.get_data(path).await {
+            Ok(read) => Ok(Ok(read)),
+            Err(Error::NoAuth) => Ok(Err(Attempt::NotPermitted)),
+            Err(Error::NoNode) => Ok(Err(Attempt::Again)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A node, with its data where those may be read; `None` when it is gone.
+    pub(super) async fn look(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
+        match self.client.get_data(path).await {
+            Ok((data, stat)) => Ok(Some((Some(data), stat))),
+            Err(Error::NoNode) => Ok(None),
+            Err(Error::NoAuth) => Ok(self.client.check_stat(path).await?.map(|stat| (None, stat))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes sure of the parent by raising its version, and deletes the node in one transaction with a write to that very parent: a
+    /// number can only come back with another parent.
+    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Attempt, Error> {
+        let parent = self.parent().to_owned();
+        let (data, before) = match self.read_to_rewrite(&parent).await? {
+            Ok(read) => read,
+            Err(attempt) => return Ok(attempt),
+        };
+        match self.raise(&parent, &data, &before, Some(stat.version)).await? {
+            Raised::At { version, behind } => match behind? {
+                Some(node) if self.is_ours(&node) => {
+                    let czxid = before.czxid;
+                    let deletion = UnansweredDeletion::WithParent { czxid, version };
+                    let written = Written { path: &parent, data: &data, czxid, version, deletion };
+                    self.send_with(written, node.version).await
+                }
+                _ => Ok(Attempt::Again),
+            },
+            Raised::Again | Raised::Other(_) => Ok(Attempt::Again),
+            Raised::NotPermitted => Ok(Attempt::NotPermitted),
+        }
+    }
+
+    /// Deletes the node in one transaction with a write to what was made sure of, whose answer shows which that was.
+    async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
+        self.ready()?;
+        let Written { path, data, czxid, version, deletion } = written;
+        let mut writer = self.client.new_multi_writer();
+        writer.add_set_data(path, data, Some(version))?;
+        writer.add_delete(self.path(), Some(node_version))?;
+        let commit = writer.commit();
+        self.sent.deletion = Some(deletion);
+        let (index, error) = match commit.await {
+            Ok(results) => {
+                self.sent.deletion = None;
+                return Ok(Attempt::End(match results.first() {
+                    Some(MultiWriteResult::SetData { stat }) if stat.czxid != czxid => {
+                        self.sent.overwritten = true;
+                        Ending::DeletedOther
+                    }
+                    _ => Ending::Deleted { window: false },
+                }));
+            }
+            Err(MultiWriteError::OperationFailed { index, source }) => (index, source),
+            Err(MultiWriteError::RequestFailed { source }) => (0, source),
+        };
+        if !is_answer(&error) {
+            return Err(error);
+        }
+        self.sent.deletion = None;
+        Ok(match (index, error) {
+            (0, Error::NoAuth) => Attempt::NotPermitted,
+            (_, error) => refused(error),
+        })
+    }
+
+    /// Makes sure of the node by raising its own version, and deletes it in one transaction with one more write to it.
+    async fn delete_raised(&mut self, stat: &Stat) -> Result<Attempt, Error> {
+        let path = self.path().to_owned();
+        let (data, read) = match self.read_to_rewrite(&path).await? {
+            Ok(read) => read,
+            Err(attempt) => return Ok(attempt),
+        };
+        if read.czxid != stat.czxid {
+            return Ok(Attempt::Again);
+        }
+        match self.raise(&path, &data, &read, None).await? {
+            Raised::At { version, .. } => {
+                let deletion = UnansweredDeletion::Plain;
+                let written = Written { path: &path, data: &data, czxid: stat.czxid, version, deletion };
+                self.send_with(written, version.wrapping_add(1)).await
+            }
+            Raised::Again => Ok(Attempt::Again),
+            Raised::Other(stat) => Ok(Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
+            Raised::NotPermitted => Ok(Attempt::NotPermitted),
+        }
+    }
+
+    /// Nothing may be written: looks once more and deletes it, if that was confirmed.
+    async fn delete_unguarded(&mut self) -> Result<Attempt, Error> {
+        if self.node.guard != Some(RecreationGuard::Unguarded) {
+            let what = "neither it nor its parent can be written any more";
+            return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
+        }
+        match self.client.check_stat(self.path()).await? {
+            Some(stat) if self.is_ours(&stat) => self.send(stat.version, true).await,
+            _ => Ok(Attempt::Again),
+        }
+    }
+
+    async fn send(&mut self, version: i32, window: bool) -> Result<Attempt, Error> {
+        self.ready()?;
+        let delete = self.client.delete(self.path(), Some(version));
+        self.sent.deletion = Some(UnansweredDeletion::Plain);
+        match delete.await {
+            Ok(()) => {
+                self.sent.deletion = None;
+                Ok(Attempt::End(Ending::Deleted { window }))
+            }
+            Err(error) if is_answer(&error) => {
+                self.sent.deletion = None;
+                Ok(refused(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks again at what was confirmed, when that was some time ago.
+    pub(super) async fn examine_again(&mut self) -> Option<Ending> {
+        if self.examined.elapsed() < MAX_EXAMINATION_AGE {
+            return None;
+        }
+        let found = reexamine(self.examine, self.action, self.node).await;
+        self.examined = Instant::now();
+        match found {
+            Reexamined::Same => None,
+            // With what was sent before, it may be said to be done only by what had an answer.
+            Reexamined::Ended(ending) => Some(ending),
+        }
+    }
+
+    /// Nothing that changes anything is handed over without a connection: the client library would keep it and send it later.
+    pub(super) fn ready(&self) -> Result<(), Error> {
+        if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
+    }
+
+    pub(super) fn path(&self) -> &'a str {
+        self.node.path.as_str()
+    }
+
+    fn parent(&self) -> &'a str {
+        self.node.path.parent_str().unwrap_or("/")
+    }
+
+    pub(super) fn is_ours(&self, stat: &Stat) -> bool {
+        Zxid(stat.czxid) == self.node.czxid
+    }
+
+    /// After an error of the connection: waits for the next one, and for the server behind it to know all that was done before.
+    async fn recover(&self, error: Error, backoff: &mut Backoff) -> Result<(), Ending> {
+        if is_answer(&error) {
+            return Err(self.sent.cut_off(self.action, &error.to_string()));
+        }
+        let mut states = self.client.state_watcher();
+        loop {
+            sleep(backoff.next_pause()).await;
+            loop {
+                match states.peek_state() {
+                    SessionState::SyncConnected => break,
+                    state if state.is_terminated() => {
+                        return Err(self.sent.cut_off(self.action, "the session ended"));
+                    }
+                    _ => {}
+                }
+                states.changed().await;
+            }
+            // Without it, a server that lags behind may still show what is gone.
+            match self.client.sync(self.path()).await {
+                Err(error) if !is_answer(&error) => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// What a server's refusal of a deletion leads to.
+fn refused(error: Error) -> Attempt {
+    match error {
+        Error::NoNode => Attempt::End(Ending::Gone),
+        Error::BadVersion => Attempt::Again,
+        Error::NotEmpty => Attempt::End(Ending::NotEmpty),
+        Error::NoAuth => Attempt::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
+        error => Attempt::End(Ending::NotDone { why: error.to_string() }),
+    }
+}

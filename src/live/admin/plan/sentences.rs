@@ -1,0 +1,227 @@
+//! The sentences of a plan.
+
+use std::time::Duration;
+
+use super::next::Outlook;
+use super::{OwnerLiveness, PlannedNode};
+use lockscope_base::recipe::{LockKind, Recipe};
+use lockscope_base::znode::SessionId;
+use lockscope_model::diagnose::{TableAt, Unaware};
+use lockscope_model::queue::{ClientIdentity, Contender, ContenderRow, ContenderState, LockQueue};
+use lockscope_model::server_view::{Liveness, ServerView};
+use lockscope_model::text::human;
+
+/// What follows an answer that came in plain text while our own session uses TLS.
+const IN_PLAIN_TEXT: &str = "in plain text, which proves nothing beside TLS";
+
+/// What is known of a contender's owner, and the evidence that the node is orphaned.
+pub(super) fn evidence(
+    table_at: &TableAt<'_>,
+    lock: &LockQueue,
+    row: &ContenderRow<'_>,
+    liveness: OwnerLiveness,
+) -> String {
+    let mut known = vec![of_owner(table_at, row.contender, liveness)];
+    known.extend(table_at.suspicions(lock, row));
+    known.join("; ")
+}
+
+fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {
+    let Some(session) = contender.session() else {
+        return "no session owns it, so it stays until somebody deletes it".to_owned();
+    };
+    let view = table_at.view();
+    // With where it was connected from.
+    let who = || ClientIdentity { name: None, ..table_at.identity(contender) }.in_sentence(table_at.now());
+    match liveness {
+        OwnerLiveness::Ghost => {
+            format!("every server answered, and none lists {}: nobody can release this node", who())
+        }
+        OwnerLiveness::Ownerless => "no session owns it, so it stays until somebody deletes it".to_owned(),
+        OwnerLiveness::Expiring { within: Some(within) } => format!(
+            "{} has no connection to any server: the servers delete the node in {}, unless its client reconnects",
+            who(),
+            human::countdown(within)
+        ),
+        OwnerLiveness::Expiring { within: None } => format!(
+            "{} has no connection to any server: the servers delete the node when the session expires, unless its client \
+             reconnects",
+            who()
+        ),
+        OwnerLiveness::Live => of_live(view, session),
+        OwnerLiveness::Suspect => of_suspect(view, session),
+        OwnerLiveness::Unknown => {
+            format!("the servers said too little about session {session} to say whether its client lives")
+        }
+    }
+}
+
+fn of_live(view: &ServerView, session: SessionId) -> String {
+    match view.connection_of(session) {
+        Some((member, connection)) => {
+            let client = format!("session {session} is connected from {} to {}", connection.client, member.address);
+            if member.provenance.can_prove() {
+                client
+            } else {
+                format!("{client}, but the server says so {IN_PLAIN_TEXT}")
+            }
+        }
+        None => format!("session {session} is connected"),
+    }
+}
+
+fn of_suspect(view: &ServerView, session: SessionId) -> String {
+    let silent: Vec<&str> =
+        view.members.iter().filter(|member| !member.knows_connections()).map(|member| &*member.address).collect();
+    let lacking = match (&*silent, view.members_known) {
+        ([], true) => "that list is hardly newer than the node".to_owned(),
+        ([], false) => "it is not known whether these are all the servers".to_owned(),
+        (silent, _) => format!("there is no complete list from {}", silent.join(", ")),
+    };
+    match view.liveness(session) {
+        Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),
+        Liveness::Unproven => {
+            format!("no server knows a client of session {session}, but they say so {IN_PLAIN_TEXT}")
+        }
+        _ => format!("no server that answered holds a connection of session {session}, but {lacking}"),
+    }
+}
+
+/// Who acquires when the plan is carried out.
+pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
+    if lock.kind() == LockKind::SingleNode {
+        return "the lock is free, and whoever creates the node first acquires it".to_owned();
+    }
+    if let Some(first) = outlook.acquires.first() {
+        let with = match outlook.acquires.len() - 1 + outlook.more {
+            0 => String::new(),
+            others => format!(", and {others} more with it"),
+        };
+        return match first.session {
+            Some(session) => {
+                let who = table_at.table().identity_at(lock.id(), &first.node, session).in_sentence(table_at.now());
+                format!("{}, of {who}, acquires next{with}", first.node)
+            }
+            None => format!("{} (owned by no session) acquires next{with}", first.node),
+        };
+    }
+    match &outlook.keeps {
+        Some(holder) => format!("nobody acquires: {} still holds", holder.node),
+        None if row.state == ContenderState::Holds => {
+            "nobody acquires: the lock is free, and nobody waits for it".to_owned()
+        }
+        None => "nobody acquires".to_owned(),
+    }
+}
+
+/// What may go wrong.
+pub(super) fn risks(
+    lock: &LockQueue,
+    row: &ContenderRow<'_>,
+    liveness: OwnerLiveness,
+    unaware: Option<Unaware>,
+) -> Vec<String> {
+    let mut risks = match (unaware, client_of_unaware(liveness)) {
+        (Some(unaware), Some(client)) => vec![of_unaware(unaware, client)],
+        _ => of_owner_liveness(lock, row, liveness),
+    };
+    if row.contender.returned {
+        risks.push(
+            "it was deleted before and is there again: the member that this console is connected to disagrees with the others; \
+             restart that member instead"
+                .to_owned(),
+        );
+    }
+    risks
+}
+
+/// How a sentence begins that says what a client does not know; `None` where there is no client that could know something.
+fn client_of_unaware(liveness: OwnerLiveness) -> Option<&'static str> {
+    match liveness {
+        OwnerLiveness::Live => Some("its client is connected, but"),
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown => Some("even if its client is alive,"),
+        OwnerLiveness::Expiring { .. } => Some("even if its client reconnects,"),
+        OwnerLiveness::Ghost | OwnerLiveness::Ownerless => None,
+    }
+}
+
+fn of_unaware(unaware: Unaware, client: &str) -> String {
+    match unaware {
+        Unaware::OfNode => format!(
+            "{client} it does not know of this node: nobody releases it before the session ends, and its deletion takes nothing \
+             from the client that it knows of"
+        ),
+        Unaware::OfNodeSuspected => format!(
+            "{client} it is suspected not to know of this node, which then nobody releases before the session ends; if it does \
+             wait with it, with some libraries it then waits forever"
+        ),
+        Unaware::OfTurn => format!(
+            "{client} it does not know that it holds: it waits for a wake-up that was lost, and with some libraries it then \
+             waits forever"
+        ),
+        Unaware::OfTurnToCome => format!(
+            "{client} it watches nothing here: it gave up and left this node, or it lost its wake-up and waits forever, with this \
+             node or without"
+        ),
+    }
+}
+
+/// What may go wrong with the client of a node, as far as it is alive.
+fn of_owner_liveness(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Vec<String> {
+    let waits = row.state == ContenderState::Waits;
+    let mut risks = Vec::new();
+    let mut say = |risk: &str| risks.push(risk.to_owned());
+    match liveness {
+        OwnerLiveness::Live if waits => {
+            say("its client is connected: with some libraries it then waits forever");
+        }
+        OwnerLiveness::Live => {
+            say(
+                "its client is connected and goes on as if it held the lock, together with the next holder: stop it first",
+            );
+        }
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown if !waits => {
+            say("if its client is alive, it goes on as if it held the lock, together with the next holder");
+        }
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown => {
+            say("if its client is alive, it may then wait forever");
+        }
+        OwnerLiveness::Expiring { .. } if !waits => {
+            say(
+                "its client may reconnect before the session expires and go on as if it held the lock: waiting is safer",
+            );
+        }
+        OwnerLiveness::Expiring { .. } => {}
+        OwnerLiveness::Ghost => say("a ghost is a sign of a faulty server: compare the members before you delete it"),
+        OwnerLiveness::Ownerless if lock.recipe() == Recipe::Hive => {
+            say("Hive creates such nodes on purpose: check that the query has ended");
+        }
+        OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who created it"),
+    }
+    risks
+}
+
+/// What is known of an empty parent of that age.
+pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
+    let age = human::duration(age);
+    match next_sequence {
+        Some(1..) => format!("it has no children; it was created {age} ago, and contenders came and went"),
+        _ => format!("it has no children; it was created {age} ago, and no contender is known to have been there"),
+    }
+}
+
+pub(super) fn risks_of_empty() -> Vec<String> {
+    [
+        "if it is a container, the servers delete it by themselves some minutes after its last child is gone",
+        "when it is created again, sequence numbers start from 0: this misleads programs that compare them over time",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// The same node, to be asked to release.
+pub(super) fn asked(node: PlannedNode) -> PlannedNode {
+    let risks = ["only an application that made its lock revocable reacts; any other keeps the lock".to_owned()];
+    let then = format!("its owner is asked to release; when it does, {}", node.then);
+    PlannedNode { risks: risks.into(), then, lacks: None, ..node }
+}

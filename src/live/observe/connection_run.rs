@@ -1,0 +1,288 @@
+//! What is under way on one connection of the observer's session.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+use zookeeper_client::{Client, Error, StateWatcher, WatchedEvent};
+
+use super::connection_end::{ConnectionEnd, end_of};
+use super::follow::{Follower, WatchStyle};
+use super::member_watch::MemberWatch;
+use super::outbox::{Gone, Outbox};
+use super::overload::{OverloadedConnection, Overloads, discarding};
+use super::schedule::{ReadRequest, ReadScheduler};
+use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_model::queue::{Change, ConnectionState};
+use lockscope_model::server_view::Lag;
+
+/// Events that are handled before anything else gets its turn.
+const MAX_EVENTS_IN_A_ROW: usize = 4096;
+
+/// How long the end of a connection may take that was asked for.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What outlives a connection.
+pub(super) struct ConnectionParts<'a> {
+    pub follower: &'a mut Follower,
+    pub scheduler: &'a mut ReadScheduler,
+    pub outbox: &'a mut Outbox,
+    /// The node below which the queue is that somebody looks at.
+    pub open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
+    pub member: MemberWatch<'a>,
+}
+
+/// What is under way on one connection of a session: from when it is there until it is cut.
+///
+/// Everything here is dropped at the cut: the library does not set recursive watches again after a reconnect, and what
+/// happened meanwhile no watch reports.
+pub(super) struct ConnectionRun<'a> {
+    client: &'a Client,
+    follower: &'a mut Follower,
+    scheduler: &'a mut ReadScheduler,
+    outbox: &'a mut Outbox,
+    open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
+    member: MemberWatch<'a>,
+    watching: WatchStyle,
+    states: StateWatcher,
+    watchers: RecursiveWatches,
+    armed: FuturesUnordered<Armed>,
+    reads: FuturesUnordered<BoxFuture<'a, Answered>>,
+    began: Instant,
+    /// When reads that wait may be sent; `None` while nothing waits for that.
+    wakes_at: Option<Duration>,
+    overloads: Overloads,
+}
+
+impl<'a> ConnectionRun<'a> {
+    /// Sets the watches. Returns an error of the server's as it is, so that the caller can see whether it knows such watches.
+    pub(super) async fn begin(
+        client: &'a Client,
+        parts: ConnectionParts<'a>,
+        watching: WatchStyle,
+    ) -> Result<Result<Self, Error>, Gone> {
+        let ConnectionParts { follower, scheduler, outbox, open_queue, member } = parts;
+        let mut states = client.state_watcher();
+        let watchers = match watching {
+            // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
+            // which the library takes back the watches of the last connection, which it has just sent. One more answer
+            // may come together with the end; the next one is given on a connection that lasts.
+            WatchStyle::OneShot => {
+                if scheduler.reads_together() {
+                    tracing::info!(
+                        "the server is older than 3.6: it knows no multiRead, and nodes are read one by one"
+                    );
+                    scheduler.read_one_by_one();
+                }
+                for _ in 0..2 {
+                    match outbox.send_while(client.check_stat("/")).await? {
+                        Ok(_) | Err(Error::NoAuth) => states = client.state_watcher(),
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
+                RecursiveWatches::default()
+            }
+            WatchStyle::Recursive => match outbox.send_while(RecursiveWatches::add(client, follower.roots())).await? {
+                Ok(watchers) => watchers,
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        let (armed, reads) = (FuturesUnordered::new(), FuturesUnordered::new());
+        Ok(Ok(Self {
+            client,
+            follower,
+            scheduler,
+            outbox,
+            open_queue,
+            member,
+            watching,
+            states,
+            watchers,
+            armed,
+            reads,
+            began: Instant::now(),
+            wakes_at: None,
+            overloads: Overloads::default(),
+        }))
+    }
+
+    /// Reads everything and follows what happens, until the connection is cut.
+    pub(super) async fn run(mut self) -> ConnectionEnd {
+        self.report_connected();
+        self.follower.begin(self.watching);
+        loop {
+            if let Err(end) = self.step().await {
+                return end;
+            }
+        }
+    }
+
+    fn report_connected(&mut self) {
+        let session = SessionId(self.client.session_id().0);
+        let recursive = self.watching == WatchStyle::Recursive;
+        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
+    }
+
+    /// Waits for one thing to happen and deals with it. The order of the branches keeps the consumer served when events flood in,
+    /// and events before answers: see [`Follower`].
+    async fn step(&mut self) -> Result<(), ConnectionEnd> {
+        self.issue();
+        if self.outbox.is_overflown() || self.follower.waiting_for_events() > self.outbox.max_held() {
+            return self.start_over().await;
+        }
+        let wakes_at = self.began + self.wakes_at.unwrap_or_default();
+        tokio::select! {
+            biased;
+            sent = self.outbox.send(), if !self.outbox.is_empty() => Ok(sent?),
+            event = self.watchers.next() => {
+                self.handle(&event)?;
+                self.handle_waiting()
+            }
+            Some(event) = self.armed.next(), if !self.armed.is_empty() => self.handle(&event),
+            state = self.states.changed() => Err(end_of(state)),
+            Some(answered) = self.reads.next(), if !self.reads.is_empty() => {
+                self.handle_waiting()?;
+                self.take(answered)
+            }
+            () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
+            lag = self.member.lags() => self.leave_or_wait(lag).await,
+        }
+    }
+
+    /// The member that answers lags: tries another one, or waits until this one has caught up.
+    /// Drops whatever the member sends in the meantime.
+    async fn leave_or_wait(&mut self, lag: Lag) -> Result<(), ConnectionEnd> {
+        self.drop_reads();
+        let leaves = self.member.leaves(&lag);
+        for change in self.member.report(lag, leaves) {
+            self.outbox.push(change);
+        }
+        if leaves {
+            // The library notices at once that its connection is gone.
+            let gone = self.outbox.send_while(sleep(LEAVE_TIMEOUT));
+            return match discarding(&mut self.watchers, &mut self.states, gone).await {
+                Err(ConnectionEnd::Cut(_)) => Err(ConnectionEnd::Left),
+                Err(end) => Err(end),
+                Ok(slept) => Err(slept.map_or_else(ConnectionEnd::from, |()| Error::ConnectionLoss.into())),
+            };
+        }
+        let current = self.outbox.send_while(self.member.has_caught_up());
+        discarding(&mut self.watchers, &mut self.states, current).await??;
+        self.report_connected();
+        self.follower.begin(self.watching);
+        Ok(())
+    }
+
+    /// Sends the reads that may be sent, and hands on what was found.
+    fn issue(&mut self) {
+        self.wakes_at = None;
+        if self.open_queue.has_changed().unwrap_or_default() {
+            self.follower.look_at_queue(self.open_queue.borrow_and_update().clone());
+        }
+        while self.outbox.has_room() {
+            let Some(request) = self.scheduler.next(self.follower, self.began.elapsed()) else {
+                self.wakes_at = self.scheduler.wakes_at();
+                break;
+            };
+            self.send(request);
+        }
+        if self.follower.waiting() != (0, 0) {
+            self.follower.report_unread();
+        }
+        for change in self.follower.take_changes() {
+            self.outbox.push(change);
+        }
+    }
+
+    fn send(&mut self, request: ReadRequest) {
+        let awaited = request.reads.iter().any(|read| self.follower.roots().contains(read.path()));
+        self.reads.push(wire::send(self.client, request, self.watching, awaited));
+    }
+
+    fn take(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
+        let Answered { request, answers, watcher } = answered;
+        match answers {
+            Ok(answers) => {
+                self.scheduler.answered(&request, answers.iter());
+                let was_synced = self.follower.is_synced();
+                for (read, answer) in request.reads.iter().zip(answers) {
+                    self.follower.answer(read, answer);
+                }
+                if self.follower.is_synced() && !was_synced {
+                    self.scheduler.synced();
+                }
+            }
+            Err(error) if request.is_multiple() && !wire::ends_connection(&error) => self.take_apart(request, &error),
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(watcher) = watcher {
+            self.armed.push(Box::pin(watcher.changed()));
+        }
+        Ok(())
+    }
+
+    /// The server refused a request for several reads, or its reply cannot be read: each is sent by itself, so that an error falls
+    /// on the node that has it.
+    fn take_apart(&mut self, request: ReadRequest, error: &Error) {
+        if *error == Error::Unimplemented {
+            tracing::info!("the server does not know multiRead: nodes are read one by one");
+            self.scheduler.read_one_by_one();
+        } else {
+            let error = error.to_string();
+            tracing::info!(error, reads = request.reads.len(), "a multiRead failed: its nodes are read one by one");
+        }
+        for request in self.scheduler.refused(request) {
+            self.send(request);
+        }
+    }
+
+    /// Handles the events that are there. Each answer that is taken after this was sent by the server after all of them.
+    fn handle_waiting(&mut self) -> Result<(), ConnectionEnd> {
+        for _ in 0..MAX_EVENTS_IN_A_ROW {
+            let Some(event) = self.watchers.next_now() else { return Ok(()) };
+            self.handle(&event)?;
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, event: &WatchedEvent) -> Result<(), ConnectionEnd> {
+        match wire::read_event(event) {
+            Some(WatchDelivery::Node(event, path, zxid)) => self.follower.event(event, &path, zxid),
+            Some(WatchDelivery::Session(state)) => return Err(end_of(state)),
+            None => {}
+        }
+        for change in self.follower.take_changes() {
+            self.outbox.push(change);
+        }
+        Ok(())
+    }
+
+    fn drop_reads(&mut self) {
+        self.reads.clear();
+        self.scheduler.begin();
+        self.armed.clear();
+    }
+
+    /// More happens than can be taken in: what is under way is dropped, and everything is read
+    /// again, after a pause when that comes again and again. The recursive watches stay, and their
+    /// events are thrown away meanwhile.
+    async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
+        self.drop_reads();
+        let pause = self.overloads.next_pause(self.began.elapsed());
+        let connection = OverloadedConnection {
+            client: self.client,
+            follower: self.follower,
+            scheduler: self.scheduler,
+            outbox: self.outbox,
+            states: &mut self.states,
+            watchers: &mut self.watchers,
+        };
+        self.overloads.sit_out(pause, connection).await?;
+        self.report_connected();
+        self.follower.begin(self.watching);
+        Ok(())
+    }
+}

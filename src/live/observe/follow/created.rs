@@ -1,0 +1,107 @@
+//! Contenders that were created and are not read yet, in the order of their creation.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
+
+use lockscope_base::znode::ZnodePath;
+
+/// The contenders of which nothing is known yet but that they were created.
+///
+/// Who comes later must not be reported before them: it would look as if they were not there. So whenever one of them is reported, all that
+/// were created before it are, too.
+#[derive(Debug, Default)]
+pub(super) struct CreatedContenders {
+    in_order: VecDeque<ZnodePath>,
+    /// Those of them that are not reported yet.
+    unreported: FxHashSet<ZnodePath>,
+}
+
+impl CreatedContenders {
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// One was created.
+    pub(super) fn insert(&mut self, path: &ZnodePath) {
+        if self.unreported.insert(path.clone()) {
+            self.in_order.push_back(path.clone());
+        }
+    }
+
+    /// One is none any more, or cannot be read.
+    pub(super) fn remove(&mut self, path: &ZnodePath) {
+        self.unreported.remove(path);
+        while self.in_order.front().is_some_and(|first| !self.unreported.contains(first)) {
+            self.in_order.pop_front();
+        }
+    }
+
+    /// Takes out all that were created before this one, and this one last; nothing when it is none of them.
+    pub(super) fn take_until(&mut self, path: &ZnodePath) -> Vec<ZnodePath> {
+        if !self.unreported.contains(path) {
+            return Vec::new();
+        }
+        let mut taken = Vec::new();
+        while let Some(first) = self.in_order.pop_front() {
+            let found = first == *path;
+            if self.unreported.remove(&first) {
+                taken.push(first);
+            }
+            if found {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Takes out all.
+    pub(super) fn take_all(&mut self) -> Vec<ZnodePath> {
+        let taken = self.in_order.drain(..).filter(|path| self.unreported.contains(path)).collect();
+        self.unreported.clear();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observe::follow::model::{path, stat};
+    use crate::observe::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+    use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp};
+    use lockscope_model::queue::{Change, ConnectionState, LockTable};
+
+    fn take(follower: &mut Follower, table: &mut LockTable) {
+        for change in follower.take_changes() {
+            table.apply(change, Timestamp(1));
+        }
+    }
+
+    fn node(czxid: i64, owner: Option<i64>) -> ReadAnswer {
+        ReadAnswer::Node(Node { stat: stat(czxid, czxid, owner, 0), data: NodeData::default() })
+    }
+
+    #[test]
+    fn one_that_was_taken_for_a_contender_before_it_was_read_and_is_none_leaves_the_table() {
+        let (mut follower, mut table) = (Follower::new(&[path("/a")], &[]), LockTable::new([]));
+        let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
+        table.apply(Change::Connection(connected), Timestamp(0));
+        follower.begin(WatchStyle::Recursive);
+        let list = follower.next_read(|_| true).expect("the root's listing");
+        follower.answer(&list, ReadAnswer::Children(vec!["lock".to_owned()], stat(1, 1, None, 1)));
+        let lock = path("/a/lock");
+        assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
+        follower.answer(&NodeRead::Node(lock.clone()), node(2, Some(7)));
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 1);
+
+        follower.event(NodeEvent::Deleted, &lock, None);
+        follower.event(NodeEvent::Created, &lock, None);
+        follower.report_unread();
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 1, "it may be the lock's next holder");
+        assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
+        follower.answer(&NodeRead::Node(lock), node(3, None));
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 0, "it is a folder");
+    }
+}

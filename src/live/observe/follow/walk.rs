@@ -1,0 +1,212 @@
+//! The walk down from the roots, and what the answers to its reads lead to.
+
+use rustc_hash::FxHashSet;
+
+use super::pending_reads::PendingRead;
+use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
+use lockscope_base::recipe::{Classification, Classifier};
+use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
+use lockscope_model::queue::Change;
+
+impl Follower {
+    /// Starts over: everything is read anew, and what was asked for before is forgotten. Answers to earlier reads must not be
+    /// handed in any more.
+    pub(in crate::observe) fn begin(&mut self, watching: WatchStyle) {
+        self.watching = watching;
+        self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
+        self.children.clear();
+        self.pending.clear();
+        self.created.clear();
+        self.urgent = false;
+        self.walk = self.walk.wrapping_add(1);
+        self.walking = true;
+        self.changes.push(Change::Syncing);
+        for root in self.roots.clone() {
+            // A root that is a contender itself stands in no listing of ours.
+            let read =
+                if self.classifier.classify(&root).is_some() { NodeRead::Node(root) } else { NodeRead::List(root) };
+            self.pending.walk(read);
+        }
+        self.finish_walk();
+    }
+
+    /// Takes the answer to a read that [`Self::next_read`] gave.
+    pub(in crate::observe) fn answer(&mut self, read: &NodeRead, answer: ReadAnswer) {
+        let Some(entry) = self.pending.close(read) else { return };
+        if !entry.is_stale() {
+            let path = read.path();
+            match answer {
+                ReadAnswer::Node(node) => self.node(path, node, entry),
+                ReadAnswer::Children(names, stat) => self.listed(path, &names, stat, entry),
+                ReadAnswer::Descendants(count) => self.counted(path, count, entry),
+                ReadAnswer::NoNode => self.absent(path),
+                ReadAnswer::Refused(_) | ReadAnswer::Unsupported if matches!(read, NodeRead::Count(_)) => {
+                    self.counts &= answer != ReadAnswer::Unsupported;
+                    self.pending.walk_counted(path, MAX_COUNTS);
+                }
+                ReadAnswer::Refused(why) => self.unreadable(path, why),
+                ReadAnswer::Unsupported => {
+                    self.unreadable(path, "the server does not know this kind of request".to_owned());
+                }
+            }
+        }
+        self.finish_walk();
+    }
+
+    /// Ends the walk when its last read was answered.
+    pub(super) fn finish_walk(&mut self) {
+        if self.walking && self.pending.walk_is_done() {
+            self.walking = false;
+            let walk = self.walk;
+            self.parents.retain(|_, found| *found == walk);
+            self.pending.release_spare_memory();
+            self.changes.push(Change::Synced);
+        }
+    }
+
+    fn unreadable(&mut self, path: &ZnodePath, why: String) {
+        self.created.remove(path);
+        self.changes.push(Change::Unreadable { path: path.clone(), why });
+    }
+
+    fn node(&mut self, path: &ZnodePath, node: Node, entry: PendingRead) {
+        self.created_is_read(path);
+        let stat = node.stat;
+        let place = self.classifier.classify(path);
+        let maximum = self.holds_maximum(path);
+        let counts = |place: &Classification| stat.ephemeral_owner.is_some() || !place.needs_ephemeral();
+        let contends = place.as_ref().is_some_and(counts);
+        // Before it was read it may have been taken for a contender, and reported: then it is to be said that it is none.
+        let was_taken_for_one = place.is_some() && !entry.walk;
+        if maximum || contends || was_taken_for_one {
+            self.changes.push(Change::Seen { path: path.clone(), node });
+        }
+        if let Some(place) = place.filter(|_| maximum || contends) {
+            self.know_parent(&place.lock, path);
+            if let Some(parent) = path.parent() {
+                self.know_parent(&parent, path);
+            }
+        }
+        if maximum {
+            self.parents.insert(path.clone(), self.walk);
+        }
+        // What is listed by itself reads its own children; besides, a node that a session owns has none.
+        let deep = entry.walk || self.watching == WatchStyle::OneShot;
+        let may_have_children = stat.num_children > 0 || self.watching == WatchStyle::OneShot;
+        if deep && may_have_children && stat.ephemeral_owner.is_none() && !maximum {
+            self.ask(NodeRead::List(path.clone()), entry);
+        }
+    }
+
+    fn know_parent(&mut self, parent: &ZnodePath, child: &ZnodePath) {
+        if parent != child {
+            self.parents.insert(parent.clone(), self.walk);
+        }
+    }
+
+    fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: PendingRead) {
+        let deep = entry.walk || self.watching == WatchStyle::OneShot;
+        let fresh = self.fresh_children(path, names);
+        if deep {
+            if self.is_root(path) {
+                self.note_hint(path, None);
+            }
+            self.note_hints(&fresh);
+        }
+        let mut plain = Vec::new();
+        let mut contenders = false;
+        for child in fresh {
+            if let Some(place) = self.classifier.classify(&child) {
+                contenders = true;
+                if !entry.walk {
+                    self.note_lease(&child, &place);
+                }
+                self.ask(NodeRead::Node(child), entry);
+            } else if deep && !is_servers_own(&child) {
+                if self.holds_maximum(&child) {
+                    self.ask(NodeRead::Node(child.clone()), entry);
+                }
+                plain.push(child);
+            }
+        }
+        if contenders || self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path) {
+            self.parents.insert(path.clone(), self.walk);
+            self.changes.push(Change::Listed { path: path.clone(), stat });
+        }
+        if self.is_worth_counting(path, plain.len(), entry) {
+            // Lock parents that have been emptied are among them and must not be lost.
+            plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
+            self.pending.walk_count(path, entry.counted + 1, names.len());
+        }
+        for child in plain {
+            self.ask(NodeRead::List(child), entry);
+        }
+    }
+
+    fn note_hints(&mut self, listing: &[ZnodePath]) {
+        let hints: Vec<&ZnodePath> = listing.iter().filter(|child| Classifier::is_hint(child)).collect();
+        if hints.is_empty() {
+            return;
+        }
+        let listing = listing.iter().cloned().collect();
+        for hint in hints {
+            self.note_hint(hint, Some(&listing));
+        }
+    }
+
+    /// The children to look at: all of them, but with one-shot watches only those that the last listing did not have and
+    /// those whose names are used again. Those that it had and that are gone are reported.
+    fn fresh_children(&mut self, path: &ZnodePath, names: &[String]) -> Vec<ZnodePath> {
+        if self.watching == WatchStyle::Recursive {
+            return names.iter().map(|name| path.child(name)).collect();
+        }
+        let now = names.iter().map(|name| name.as_str().into()).collect();
+        let before = self.children.insert(path.clone(), now).unwrap_or_default();
+        let is_reused =
+            |child: &ZnodePath| self.classifier.classify(child).is_some_and(|place| place.sequence.is_none());
+        let mut fresh = Vec::new();
+        for name in names {
+            let child = path.child(name);
+            if !before.contains(name.as_str()) || is_reused(&child) {
+                fresh.push(child);
+            }
+        }
+        let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
+        for gone in before.iter().filter(|name| !now.contains(&***name)) {
+            self.gone(&path.child(gone), None);
+        }
+        fresh
+    }
+
+    fn is_worth_counting(&self, path: &ZnodePath, plain: usize, entry: PendingRead) -> bool {
+        // The top of a tree also holds the server's own nodes, which no count leaves out.
+        let possible = entry.walk && self.counts && self.watching == WatchStyle::Recursive && !path.is_root();
+        possible && plain > COUNT_DESCENDANTS_ABOVE && entry.counted < MAX_COUNTS
+    }
+
+    fn counted(&mut self, path: &ZnodePath, count: usize, entry: PendingRead) {
+        match entry.expected {
+            None => self.pending.walk_counted(path, entry.counted),
+            Some(children) if children != count => self.pending.walk_counted(path, MAX_COUNTS),
+            Some(_) => {}
+        }
+    }
+
+    /// A read found no node. It may have been reported before it was deleted, or listed before its deletion was handled.
+    fn absent(&mut self, path: &ZnodePath) {
+        match (self.is_root(path), self.parents.contains_key(path)) {
+            (true, false) => self.missing_root(path),
+            (true, true) => self.gone(path, None),
+            (false, _) => self.deleted(path, None),
+        }
+    }
+
+    /// Asks for a read on behalf of another one.
+    fn ask(&mut self, read: NodeRead, cause: PendingRead) {
+        if cause.walk {
+            self.pending.walk(read);
+        } else {
+            self.pending.refresh(read);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Notices that the member of the ensemble that answers lags behind the others.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use zookeeper_client::Client;
+
+use crate::zk::TransportStatus;
+use lockscope_base::time::now;
+use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_model::queue::{Change, ConnectionState};
+use lockscope_model::server_view::{Lag, LagWatch, ServerView, Standing};
+
+/// What is done where the connect string names other members, and where it names none.
+const GOES_ON: &str = "going on with another member";
+const WAITS: &str =
+    "what it showed is kept until it has caught up; name other members in --connect to go on with one of them";
+
+/// Compares the member that a connection leads to with the others.
+pub(super) struct MemberWatch<'a> {
+    servers: &'a TransportStatus,
+    views: &'a mut watch::Receiver<Arc<ServerView>>,
+    lag: &'a mut LagWatch,
+    /// The member that was left last because it lags.
+    left: &'a mut Option<String>,
+    session: SessionId,
+    /// When the connection was there, by our clock.
+    since: Timestamp,
+}
+
+impl<'a> MemberWatch<'a> {
+    /// From here on a connection of the session lasts.
+    pub(super) fn begin(
+        client: &Client,
+        servers: &'a TransportStatus,
+        (views, lag, left): (&'a mut watch::Receiver<Arc<ServerView>>, &'a mut LagWatch, &'a mut Option<String>),
+    ) -> Self {
+        Self { servers, views, lag, left, session: SessionId(client.session_id().0), since: now() }
+    }
+
+    /// Waits until the member lags. Cancel safe.
+    pub(super) async fn lags(&mut self) -> Lag {
+        loop {
+            if let Standing::Lags(lag) = self.next_standing().await {
+                return lag;
+            }
+        }
+    }
+
+    /// Waits until the member is known not to lag any more. Cancel safe.
+    pub(super) async fn has_caught_up(&mut self) {
+        while self.next_standing().await != Standing::Current {}
+    }
+
+    /// How the member stands by the next view; never, where nobody asks the members.
+    async fn next_standing(&mut self) -> Standing {
+        if self.views.changed().await.is_err() {
+            pending::<()>().await;
+        }
+        let view = Arc::clone(&self.views.borrow_and_update());
+        let Some(member) = self.servers.member() else { return Standing::Unknown };
+        self.lag.look(&view, &member, self.session, self.since)
+    }
+
+    /// Leaves the member for another one. Returns `false` where the connect string names no other,
+    /// and where the session came back to this member because no other one took it.
+    pub(super) fn leaves(&mut self, lag: &Lag) -> bool {
+        let leaves = self.servers.has_other_members() && self.left.as_ref() != Some(&lag.member);
+        if leaves {
+            *self.left = Some(lag.member.clone());
+            self.servers.want_another_member();
+        }
+        leaves
+    }
+
+    /// What is to be reported of it.
+    pub(super) fn report(&self, lag: Lag, leaves: bool) -> impl Iterator<Item = Change> + use<> {
+        let next = match (leaves, self.servers.has_other_members()) {
+            (true, _) => format!(": {GOES_ON}"),
+            (false, false) => format!(": {WAITS}"),
+            (false, true) => ", and no other member takes the session".to_owned(),
+        };
+        let reason = lag.sentence() + &next;
+        tracing::info!(reason, "the member lags");
+        let heard = lag.current_until.map(|at| Change::Heard { at });
+        let lagging = Change::Connection(ConnectionState::Lagging { member: lag.member, reason });
+        heard.into_iter().chain([lagging])
+    }
+}

@@ -1,0 +1,186 @@
+//! The changes that the consumer has not taken yet, bounded.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::mpsc;
+
+use super::Observed;
+use lockscope_base::time::now;
+use lockscope_model::queue::Change;
+
+/// Changes in one batch.
+const MAX_BATCH: usize = 1024;
+
+/// Batches that may lie in the channel.
+const MAX_QUEUED_BATCHES: usize = 4;
+
+/// With more changes than this held, no new reads are issued: their answers would only add to them.
+const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
+
+/// The channel to the consumer.
+pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
+    mpsc::channel(MAX_QUEUED_BATCHES)
+}
+
+/// How many changes the consumer has not taken yet. Only to be shown: it is a moment behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UntakenChanges(Arc<AtomicUsize>);
+
+impl UntakenChanges {
+    pub(super) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The consumer took so many, or so many were dropped.
+    pub(super) fn remove(&self, count: usize) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
+/// The consumer has gone.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What the consumer has not taken yet.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    sender: mpsc::Sender<Vec<Observed>>,
+    held: VecDeque<Observed>,
+    /// Changes that are held for a slow consumer before they are dropped for a fresh start.
+    max_held: usize,
+    overflown: bool,
+    untaken: UntakenChanges,
+}
+
+impl Outbox {
+    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, untaken: UntakenChanges) -> Self {
+        Self { sender, held: VecDeque::new(), max_held, overflown: false, untaken }
+    }
+
+    /// Takes a change. When there are too many, all but those of the connection are dropped, and so are the following ones until
+    /// [`Self::start_over`].
+    pub(super) fn push(&mut self, change: Change) {
+        let is_connection = |change: &Change| matches!(change, Change::Connection(_));
+        if self.overflown && !is_connection(&change) {
+            return;
+        }
+        if self.held.len() >= self.max_held {
+            self.overflown = true;
+            let before = self.held.len();
+            self.held.retain(|observed| is_connection(&observed.change));
+            self.untaken.remove(before - self.held.len());
+            if !is_connection(&change) {
+                return;
+            }
+        }
+        self.untaken.0.fetch_add(1, Ordering::Relaxed);
+        self.held.push_back(Observed { at: now(), change });
+    }
+
+    /// How many changes may be held.
+    pub(super) fn max_held(&self) -> usize {
+        self.max_held
+    }
+
+    /// Whether changes were dropped, so that only a fresh start brings the truth.
+    pub(super) fn is_overflown(&self) -> bool {
+        self.overflown
+    }
+
+    /// Whether the answers to more reads are welcome.
+    pub(super) fn has_room(&self) -> bool {
+        self.held.len() < MAX_HELD_TO_READ_MORE && !self.overflown
+    }
+
+    /// Whether [`Self::send`] has anything to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Sends one batch when the consumer has room for it. Cancel safe.
+    pub(super) async fn send(&mut self) -> Result<(), Gone> {
+        let permit = self.sender.reserve().await.map_err(|_| Gone)?;
+        let count = self.held.len().min(MAX_BATCH);
+        if count > 0 {
+            permit.send(self.held.drain(..count).collect());
+        }
+        if self.held.is_empty() && self.held.capacity() > MAX_BATCH {
+            // What the first reading needed.
+            self.held.shrink_to(MAX_BATCH);
+        }
+        Ok(())
+    }
+
+    /// Sends until nothing is held.
+    pub(super) async fn send_all(&mut self) -> Result<(), Gone> {
+        while !self.is_empty() {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something else and goes on sending meanwhile.
+    pub(super) async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
+        let mut other = pin!(other);
+        loop {
+            tokio::select! {
+                biased;
+                sent = self.send(), if !self.is_empty() => sent?,
+                output = &mut other => return Ok(output),
+            }
+        }
+    }
+
+    /// Waits until the consumer has taken everything, the batches in the channel included. Cancel safe.
+    pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
+        self.send_all().await?;
+        self.sender.reserve_many(MAX_QUEUED_BATCHES).await.map_err(|_| Gone)?;
+        Ok(())
+    }
+
+    /// Takes changes again after an overflow.
+    pub(super) fn start_over(&mut self) {
+        self.overflown = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockscope_base::znode::ZnodePath;
+    use lockscope_model::queue::ConnectionState;
+
+    fn deleted() -> Change {
+        Change::Deleted { path: ZnodePath::root(), zxid: None }
+    }
+
+    #[tokio::test]
+    async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
+        let (sender, mut receiver) = channel();
+        let untaken = UntakenChanges::default();
+        let mut outbox = Outbox::new(sender, 1_000, untaken.clone());
+        outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
+        for _ in 0..1_010 {
+            outbox.push(deleted());
+        }
+        assert!(outbox.is_overflown() && !outbox.has_room());
+        assert_eq!((outbox.held.len(), untaken.get()), (1, 1), "changes of the connection are kept");
+
+        let first = async {
+            outbox.caught_up().await.expect("a consumer");
+            "caught up"
+        };
+        let second = async { receiver.recv().await.expect("a batch") };
+        let (state, batch) = tokio::join!(first, second);
+        assert_eq!((state, batch.len()), ("caught up", 1));
+        outbox.start_over();
+        outbox.push(Change::Syncing);
+        outbox.send_all().await.expect("a consumer");
+        let batch = receiver.recv().await.expect("a batch");
+        assert_eq!(batch[0].change, Change::Syncing);
+    }
+}

@@ -1,0 +1,260 @@
+//! Four-letter words: one question to one server, bounded in time and in bytes.
+
+mod error;
+mod word;
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+pub use self::error::AskError;
+pub use self::word::{NEEDED_WORDS, Word};
+use super::call::{NamedBy, NotCalled, call};
+use lockscope_model::server_view::{WatchEventTotals, four_letter as answer_of};
+
+/// How long what a server says in place of an answer is at most.
+const MAX_REFUSAL_BYTES: usize = 512;
+
+/// How much one question may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuestionLimits {
+    /// The longest time from the first packet to the last.
+    pub within: Duration,
+    /// How many bytes of the answer are read at most.
+    pub bytes: usize,
+}
+
+impl Default for QuestionLimits {
+    /// Two seconds and 32 MiB.
+    fn default() -> Self {
+        Self { within: Duration::from_secs(2), bytes: 32 << 20 }
+    }
+}
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FourLetterAnswer {
+    /// The text; what was no UTF-8 in it is replaced. Empty where it was taken in while it came.
+    pub text: String,
+    /// How long the answer was, in bytes.
+    pub bytes: usize,
+    /// Whether a limit ended it, so that there is more than this.
+    pub cut: bool,
+    /// From the word to the last byte, without the time that a packet takes to the server and back.
+    pub took: Duration,
+}
+
+/// Asks one server one word, over a plain connection of its own. Cancel safe.
+///
+/// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
+/// beginning came, it is an error.
+pub async fn ask(address: &str, word: Word, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
+    ask_over(None, address, NamedBy::User, word, limits, None).await
+}
+
+/// Takes in an answer while it comes, piece by piece, so that its text is never whole in memory.
+pub(super) type Taker<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+
+/// As [`ask`], over TLS where that is given; with a taker the answer goes there and has no text of its own.
+pub(super) async fn ask_over(
+    tls: Option<&TlsConnector>,
+    address: &str,
+    named_by: NamedBy,
+    word: Word,
+    limits: QuestionLimits,
+    taker: Option<Taker<'_>>,
+) -> Result<FourLetterAnswer, AskError> {
+    let deadline = Instant::now() + limits.within;
+    let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
+    let called = Instant::now();
+    let stream = timeout_at(deadline, call(address, named_by)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| match error {
+        NotCalled::Io(error) => refusal(address, &error),
+        NotCalled::NotFollowed => AskError::NotFollowed { address: address.to_owned() },
+    })?;
+    let there_and_back = called.elapsed();
+    let Some(connector) = tls else {
+        return converse(stream, address, word, limits, (deadline, there_and_back), taker).await;
+    };
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let untrusted = |why: String| AskError::Untrusted { address: address.to_owned(), why };
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| untrusted("no certificate can name it".to_owned()))?;
+    let stream = timeout_at(deadline, connector.connect(name, stream)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| untrusted(error.to_string()))?;
+    converse(stream, address, word, limits, (deadline, there_and_back), taker).await
+}
+
+/// Says the word and takes the answer, until a moment; without the time that a packet takes to the server and back.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    address: &str,
+    word: Word,
+    limits: QuestionLimits,
+    (deadline, there_and_back): (Instant, Duration),
+    mut taker: Option<Taker<'_>>,
+) -> Result<FourLetterAnswer, AskError> {
+    let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
+    let asked = Instant::now();
+    match timeout_at(deadline, say(&mut stream, word)).await {
+        Err(_) => return Err(silent()),
+        Ok(Err(error)) => return Err(refusal(address, &error)),
+        Ok(Ok(())) => {}
+    }
+    let (mut text, mut beginning) = (Vec::new(), Vec::new());
+    let mut take = |part: &[u8]| {
+        beginning.extend_from_slice(&part[..part.len().min(MAX_REFUSAL_BYTES - beginning.len())]);
+        match &mut taker {
+            Some(take) => take(part),
+            None => text.extend_from_slice(part),
+        }
+    };
+    let read = read(&mut stream, limits.bytes, deadline, &mut take).await;
+    // A server that resets the connection has closed it.
+    let Ok((bytes, cut)) = read else {
+        return Err(AskError::Closed { address: address.to_owned() });
+    };
+    if bytes == 0 {
+        return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
+    }
+    let took = asked.elapsed().saturating_sub(there_and_back);
+    let text = String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if let Some(refused) = refused(address, word, &String::from_utf8_lossy(&beginning)) {
+        return Err(refused);
+    }
+    Ok(FourLetterAnswer { text, bytes, cut, took })
+}
+
+async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
+    stream.write_all(word.as_str().as_bytes()).await?;
+    stream.flush().await
+}
+
+/// How many watch events a server sent since it started, by one `mntr` of at most two seconds. Cancel safe.
+///
+/// `address` is `HOST:PORT`, a plain client port.
+pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
+    let answer = ask(address, Word::Mntr, QuestionLimits::default()).await?;
+    let foreign = || AskError::Foreign { address: address.to_owned(), word: Word::Mntr };
+    answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
+}
+
+/// Reads to the end or to a limit: how many bytes, and whether it was a limit. An error after the first bytes is a cut.
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: usize,
+    deadline: Instant,
+    take: Taker<'_>,
+) -> std::io::Result<(usize, bool)> {
+    let mut bytes = 0;
+    let mut part = vec![0; 16 << 10];
+    loop {
+        match timeout_at(deadline, stream.read(&mut part)).await {
+            Ok(Err(error)) if bytes == 0 => return Err(error),
+            // Servers end a connection over TLS without closing TLS first; the answer itself shows whether it is whole.
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
+            Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
+            Ok(Ok(0)) => return Ok((bytes, false)),
+            Ok(Ok(read)) => {
+                let room = most - bytes;
+                take(&part[..read.min(room)]);
+                bytes += read.min(room);
+                if read > room {
+                    return Ok((bytes, true));
+                }
+            }
+        }
+    }
+}
+
+/// What a server says in place of an answer.
+fn refused(address: &str, word: Word, answer: &str) -> Option<AskError> {
+    let address = address.to_owned();
+    // Both sentences are the servers' own, in all versions from 3.5.3.
+    let first = answer.lines().next().unwrap_or_default();
+    if first.contains("is not executed because it is not in the whitelist") {
+        Some(AskError::NotAllowed { address, word, needed: NEEDED_WORDS })
+    } else if first.contains("is not currently serving requests") {
+        Some(AskError::NotServing { address })
+    } else {
+        None
+    }
+}
+
+fn refusal(address: &str, error: &std::io::Error) -> AskError {
+    let address = address.to_owned();
+    match error.kind() {
+        ErrorKind::ConnectionRefused => AskError::Refused { address },
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => AskError::Closed { address },
+        _ => AskError::Io { address, why: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers each connection with these bytes, and closes it or stays.
+    async fn serve(answer: &'static [u8], closes: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut word = [0; 4];
+                    let _ = stream.read_exact(&mut word).await;
+                    let _ = stream.write_all(answer).await;
+                    if !closes {
+                        std::future::pending::<()>().await;
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    fn limits(bytes: usize) -> QuestionLimits {
+        QuestionLimits { within: Duration::from_millis(300), bytes }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_long_or_never_ends_is_cut_and_says_so() {
+        let address = serve(b"0123456789", true).await;
+        let answer = ask(&address, Word::Mntr, limits(4)).await.expect("an answer");
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123", true));
+        let answer = ask(&address, Word::Mntr, limits(10)).await.expect("an answer");
+        assert!(!answer.cut);
+
+        let endless = serve(b"0123456789", false).await;
+        let answer = ask(&endless, Word::Mntr, limits(100)).await.expect("an answer");
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123456789", true));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_hangs_is_given_up_in_time() {
+        let address = serve(b"", false).await;
+        let began = Instant::now();
+        let error = ask(&address, Word::Srvr, limits(100)).await.expect_err("silence");
+        assert!(matches!(error, AskError::Silent { .. }), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(2));
+    }
+
+    #[tokio::test]
+    async fn a_word_that_is_not_allowed_is_answered_by_what_to_change() {
+        let address = serve(b"wchp is not executed because it is not in the whitelist.\n", true).await;
+        let error = ask(&address, Word::Wchp, limits(100)).await.expect_err("a refusal").to_string();
+        assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs,conf"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_watch_events_is_no_answer() {
+        let address = serve(b"zk_version\t3.4.14\n", true).await;
+        let error = watch_events(&address).await.expect_err("too old");
+        assert!(matches!(error, AskError::Foreign { .. }), "{error}");
+    }
+}

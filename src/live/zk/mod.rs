@@ -1,0 +1,51 @@
+//! Connecting to an ensemble: connect string, session, authentication, TLS.
+//!
+//! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
+//! server and what to do about it. Whether and when to try again is the caller's
+//! choice; [`ConnectError::is_permanent`] says when it is useless, and [`ConnectError::ends_a_command`] when a command does not wait.
+//!
+//! Every session goes through a transport of its own (`transport`): a port on loopback that serves this process only, opens the
+//! connections to the servers itself, and lets nothing pass that the client library could choke on.
+
+pub mod admin;
+mod call;
+mod connect;
+mod connect_string;
+mod containers;
+mod dial;
+mod ensemble_address;
+mod error;
+mod fault;
+pub mod four_letter;
+mod kerberos;
+mod login;
+mod node;
+mod options;
+mod probe;
+mod quiet_stream;
+mod reply_fault;
+mod session;
+mod stat;
+mod stream;
+pub mod survey;
+mod tls;
+mod transport;
+
+pub(crate) use connect::connect_and_gather;
+pub use connect::{connect, connect_through};
+pub use connect_string::{BadConnectString, servers};
+pub use containers::create_containers;
+pub use dial::Dialer;
+pub use ensemble_address::EnsembleAddress;
+pub use error::ConnectError;
+pub use fault::{ServerFault, Unreachable};
+pub use four_letter::watch_events;
+pub use kerberos::{BadPrincipal, KerberosFault, ServerPrincipal};
+pub use login::{until_unverified_login, unverified_login};
+pub use node::{AclEntry, MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, read_node};
+pub use options::{Auth, ConnectOptions, KerberosLogin, TlsFiles};
+pub use reply_fault::{MAX_NAMES, MAX_REPLY, ReplyFault};
+pub use session::close_session;
+pub use session::ended;
+pub use stat::stat_of;
+pub use transport::{Flow, Passed, Transport, TransportStatus};

@@ -1,0 +1,26 @@
+//! The end of a session: how one is closed, and how one learns that it is over.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use zookeeper_client::{Client, SessionState, StateWatcher};
+
+/// How long to wait for the end of a session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Closes a session, if this is its last client, and waits until that is known: two seconds at most. Without a connection a
+/// session cannot be closed; it then expires at the servers.
+pub async fn close_session(client: Client) {
+    let states = client.state_watcher();
+    drop(client);
+    let _ = timeout(CLOSE_TIMEOUT, ended(states)).await;
+}
+
+/// Waits until a session is over; gives how it ended. Cancel safe.
+pub async fn ended(mut states: StateWatcher) -> SessionState {
+    let mut state = states.peek_state();
+    while !state.is_terminated() {
+        state = states.changed().await;
+    }
+    state
+}

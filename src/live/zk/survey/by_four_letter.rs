@@ -1,0 +1,205 @@
+//! Asks one member by four-letter words.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_rustls::TlsConnector;
+
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
+use crate::zk::call::NamedBy;
+use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
+use lockscope_model::server_view::four_letter::WatchedPathsReader;
+use lockscope_model::server_view::{AskedBy, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter};
+
+/// How often a server is asked that counts more connections than it lists.
+const MAX_CONNECTION_LISTINGS: u32 = 3;
+
+/// One server, while it is asked by words.
+struct ByFourLetter<'a> {
+    tls: Option<&'a TlsConnector>,
+    address: &'a str,
+    named_by: NamedBy,
+    limits: QuestionLimits,
+    load: &'a mut Load,
+    answers: RoundAnswers,
+    /// From where the connections without a session are that were listed last.
+    without_session: HashSet<String>,
+}
+
+/// A question that was answered or not.
+struct WordReply {
+    word: Word,
+    result: Result<FourLetterAnswer, AskError>,
+    elapsed: Duration,
+}
+
+/// Asks one server all words: first what it is, then its connections, then the rest at the same time. An error when the first
+/// is not answered; what it cost is counted either way.
+pub(super) async fn by_four_letter(
+    tls: Option<&TlsConnector>,
+    (address, named_by): (&str, NamedBy),
+    limits: QuestionLimits,
+    wanted: WantedAnswers,
+    load: &mut Load,
+) -> Result<RoundAnswers, AskError> {
+    let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
+    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers, without_session: HashSet::new() };
+    let asked = asking.ask(Word::Srvr).await;
+    asking.answers.server = four_letter::srvr(&asking.take(asked)?.text);
+    if asking.answers.server.version.is_none() {
+        return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
+    }
+    // Apart, since the questions that are asked at the same time take much room.
+    Box::pin(asking.ask_the_rest(wanted)).await;
+    Ok(asking.answers)
+}
+
+impl ByFourLetter<'_> {
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+        let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
+        let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
+        // Alone, so that no other word's connection makes up for one that it does not list.
+        let counted = self.answers.server.connections;
+        self.list_connections(counted, false).await;
+        let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
+        let (sessions, monitor, totals, settings, watched) = tokio::join!(
+            when(keeps_sessions, Word::Dump),
+            when(wanted.figures, Word::Mntr),
+            when(wanted.figures, Word::Wchs),
+            when(wanted.figures, Word::Conf),
+            async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
+        );
+        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
+            self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+        }
+        // Of an ensemble, the other members list their connections at other times anyway.
+        if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
+            self.answers.connections = None;
+            let counted = self.count_connections().await;
+            self.list_connections(counted, true).await;
+        }
+        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
+            let others = self.answers.begin_timed();
+            let found = self.take_figures(monitor, totals, settings);
+            self.answers.figures = Some(self.answers.end_timed(others, found));
+        }
+        if let Some(asked) = watched {
+            let others = self.answers.begin_timed();
+            let found = self.take_watched(asked);
+            self.answers.watched = Some(self.answers.end_timed(others, found));
+        }
+    }
+
+    fn take_figures(&mut self, monitor: WordReply, totals: WordReply, settings: WordReply) -> ServerFigures {
+        let monitor = self.take_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.take_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
+        let settings = self.take(settings).ok();
+        let sync_settings = settings.as_ref().and_then(|answer| SyncSettings::from_conf(&answer.text));
+        let settings = settings.and_then(|answer| four_letter::conf(&answer.text));
+        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
+    }
+
+    fn take_watched(&mut self, (asked, listed): (WordReply, WatchedPathsReader)) -> Option<(Vec<WatchedPath>, bool)> {
+        let answer = self.take_or_note(asked).ok()?;
+        let (found, whole) = listed.end();
+        Some((found, whole && !answer.cut))
+    }
+
+    /// Lists the connections of the port that is asked, and compares them with `counted`, those of all ports.
+    ///
+    /// Connections come and go between the two answers, above all those of other consoles' words. Where the
+    /// count is larger than the list, the server is asked again before its list is taken for a part.
+    ///
+    /// A connection that comes between the two answers hides one of another port. `surely` excludes that: of
+    /// the connections without a session it accepts only our own and those that the last list had, too, and
+    /// it counts again after the list.
+    async fn list_connections(&mut self, mut counted: Option<u64>, surely: bool) {
+        let mut looks = 1;
+        let (found, whole, all) = loop {
+            let connections = self.ask(Word::Cons).await;
+            let Ok(answer) = self.take_or_note(connections) else { return };
+            let found = four_letter::cons(&answer.text);
+            let before = std::mem::replace(&mut self.without_session, found.without_session.iter().cloned().collect());
+            let stay = found.without_session.iter().filter(|client| before.contains(*client)).count();
+            let without_session = if surely { stay + 1 } else { found.without_session.len() };
+            let listed = (found.with_session.len() + without_session) as u64;
+            let lists_all = |counted: Option<u64>| counted.is_some_and(|counted| counted <= listed);
+            let mut all = lists_all(counted);
+            if all && surely {
+                counted = self.count_connections().await;
+                all = lists_all(counted);
+            }
+            let whole = found.whole && !answer.cut;
+            if all || counted.is_none() || !whole || looks == MAX_CONNECTION_LISTINGS {
+                break (found, whole, all);
+            }
+            looks += 1;
+            // Not in step with somebody else who asks.
+            sleep(Duration::from_millis(fastrand::u64(20..=120))).await;
+            counted = self.count_connections().await;
+        };
+        if found.whole && !all && self.answers.server.connections.is_some() {
+            self.answers.note_problem(format!(
+                "{} has connections on another port, which it does not list here: let AdminServer be asked (--server-view http)",
+                self.address
+            ));
+        }
+        self.answers.connections = Some((found.with_session, whole && all));
+    }
+
+    /// How many connections the server has now, on all its ports.
+    async fn count_connections(&mut self) -> Option<u64> {
+        let what = self.ask(Word::Srvr).await;
+        four_letter::srvr(&self.take(what).ok()?.text).connections
+    }
+
+    async fn ask(&self, word: Word) -> WordReply {
+        self.ask_into(word, None).await
+    }
+
+    /// Who watches what: of very many watches the answer is read while it comes.
+    async fn ask_watched(&self) -> (WordReply, WatchedPathsReader) {
+        let mut listed = WatchedPathsReader::default();
+        let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.take(part))).await;
+        (reply, listed)
+    }
+
+    async fn ask_into(&self, word: Word, taker: Option<Taker<'_>>) -> WordReply {
+        let began = Instant::now();
+        let result = ask_over(self.tls, self.address, self.named_by, word, self.limits, taker).await;
+        WordReply { word, result, elapsed: began.elapsed() }
+    }
+
+    /// Counts what a question cost, and gives its answer.
+    fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
+        let bytes = asked.result.as_ref().map_or(0, |answer| answer.bytes);
+        let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
+        self.load.count(bytes, took);
+        self.answers.cost += took;
+        asked.result
+    }
+
+    /// As `take`, and keeps what is wrong.
+    fn take_or_note(&mut self, asked: WordReply) -> Result<FourLetterAnswer, ()> {
+        let word = asked.word;
+        match self.take(asked) {
+            Ok(answer) => {
+                if answer.cut {
+                    self.answers.note_problem(format!(
+                        "{} answered {} only in part: the whole answer takes longer than {} or more than {} bytes",
+                        self.address,
+                        word.as_str(),
+                        humantime::format_duration(self.limits.within),
+                        self.limits.bytes
+                    ));
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                self.answers.note_problem(error.to_string());
+                Err(())
+            }
+        }
+    }
+}

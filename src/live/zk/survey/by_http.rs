@@ -1,0 +1,107 @@
+//! Asks one member by its AdminServer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
+use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
+use crate::zk::call::NamedBy;
+use crate::zk::four_letter::QuestionLimits;
+use lockscope_model::server_view::admin::{self, BadAnswer};
+use lockscope_model::server_view::{AskedBy, Load, ServerMode, Transport};
+
+/// One server, while its AdminServer is asked.
+struct ByHttp<'a> {
+    url: &'a AdminUrl,
+    tls: Option<&'a AdminTls<'a>>,
+    host: &'a str,
+    named_by: NamedBy,
+    limits: QuestionLimits,
+    load: &'a mut Load,
+    answers: RoundAnswers,
+}
+
+/// A question that was answered or not.
+struct HttpReply {
+    result: Result<Reply, AdminError>,
+    elapsed: Duration,
+}
+
+/// Asks one AdminServer all commands; first what the server is, then the rest at the same time. An error when not even that is
+/// answered; what it cost is counted either way.
+pub(super) async fn by_http(
+    (url, tls): (&AdminUrl, Option<&AdminTls<'_>>),
+    (host, named_by): (&str, NamedBy),
+    limits: QuestionLimits,
+    wanted: WantedAnswers,
+    load: &mut Load,
+) -> Result<RoundAnswers, AdminError> {
+    let answers = RoundAnswers::new(AskedBy::Http, if url.is_secure() { Transport::Tls } else { Transport::Plain });
+    let mut asking = ByHttp { url, tls, host, named_by, limits, load, answers };
+    let asked = asking.ask("server_stats").await;
+    asking.answers.server = asking.take(asked, admin::server_stats)?;
+    asking.ask_the_rest(wanted).await;
+    Ok(asking.answers)
+}
+
+impl ByHttp<'_> {
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+        let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
+        let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
+        let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
+        let (connections, sessions, monitor, totals, settings, watched) = tokio::join!(
+            self.ask("connections"),
+            when(keeps_sessions, "dump"),
+            when(wanted.figures, "monitor"),
+            when(wanted.figures, "watch_summary"),
+            when(wanted.figures, "configuration"),
+            when(wanted.watchers, "watches_by_path")
+        );
+        self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+        self.answers.sessions =
+            sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
+        // Of an ensemble, the other members list their connections at other times anyway.
+        if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
+            let connections = self.ask("connections").await;
+            self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+        }
+        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
+            let others = self.answers.begin_timed();
+            let found = self.take_figures(monitor, totals, settings);
+            self.answers.figures = Some(self.answers.end_timed(others, found));
+        }
+        if let Some(asked) = watched {
+            let others = self.answers.begin_timed();
+            let found = self.take_or_note(asked, admin::watches_by_path);
+            self.answers.watched = Some(self.answers.end_timed(others, found));
+        }
+    }
+
+    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> ServerFigures {
+        let monitor = self.take_or_note(monitor, admin::monitor).unwrap_or_default();
+        let totals = self.take_or_note(totals, admin::watch_summary);
+        let settings = self.take(settings, admin::configuration).ok().flatten();
+        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
+    }
+
+    async fn ask(&self, command: &str) -> HttpReply {
+        let began = Instant::now();
+        let result = get_from(self.url, self.tls, (self.host, self.named_by), command, self.limits).await;
+        HttpReply { result, elapsed: began.elapsed() }
+    }
+
+    /// Counts what a question cost, and reads its answer.
+    fn take<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
+        let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
+        let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
+        self.load.count(bytes, took);
+        self.answers.cost += took;
+        read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
+    }
+
+    /// As `take`, and keeps what is wrong.
+    fn take_or_note<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
+        self.take(asked, read).map_err(|error| self.answers.note_problem(format!("AdminServer: {error}"))).ok()
+    }
+}

@@ -1,0 +1,300 @@
+//! One member: which way to ask it, when to ask what, and what is known of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers};
+use super::by_four_letter::by_four_letter;
+use super::by_http::by_http;
+use super::members::MemberAddress;
+use super::own_session::OwnSession;
+use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
+use super::{SurveyOptions, ViewBy};
+use crate::zk::admin::AdminTls;
+use crate::zk::connect_string::ConnectString;
+use crate::zk::four_letter::AskError;
+use crate::zk::tls;
+use lockscope_base::time::now;
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::server_view::{
+    Anchor, AskedBy, ExpiryClock, Keyed, Listing, Load, MemberProgress, MemberView, Provenance, ServerClock,
+    ServerMode, SessionTiming, Transport, WatchedPath,
+};
+
+/// How long an AdminServer that did not answer is left alone.
+const ADMIN_SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A member of the ensemble and what is known of it.
+#[derive(Debug)]
+pub(super) struct Member {
+    address: MemberAddress,
+    options: SurveyOptions,
+    chroot: Option<ZnodePath>,
+    /// How our session with the ensemble goes.
+    session: Transport,
+    view: MemberView,
+    clock: ServerClock,
+    clients: Pace,
+    figures: Pace,
+    watchers: Pace,
+    /// What was wrong with each of the latter two when they were asked last.
+    problems: [Option<String>; 2],
+    /// When to ask next, counted from the end of the last round.
+    wait: Duration,
+    /// The way that was answered last.
+    answered_by: AskedBy,
+    /// When its AdminServer did not answer, and why.
+    http_failed: Option<(Instant, String)>,
+}
+
+impl Member {
+    pub(super) fn new(address: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
+        let view = MemberView::unasked(address.label.clone());
+        let options = options.clone();
+        let pace = |share| Pace::new(share, options.max_interval);
+        let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
+        Self {
+            address,
+            options,
+            chroot: target.chroot.clone(),
+            session: target.transport(),
+            view,
+            clock: ServerClock::default(),
+            clients,
+            figures,
+            watchers,
+            problems: [None, None],
+            wait: Duration::ZERO,
+            answered_by: AskedBy::None,
+            http_failed: None,
+        }
+    }
+
+    pub(super) fn view(&self) -> &MemberView {
+        &self.view
+    }
+
+    pub(super) fn into_view(self) -> MemberView {
+        self.view
+    }
+
+    /// How long to wait after the last round.
+    pub(super) fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Asks who is connected, what it counts if that is not too early, and who watches what if that is wanted and not too early.
+    /// Takes at most eight times the limit of a question.
+    pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
+        let mut load = Load::default();
+        let anchor = own.touch(&mut load, self.view.mode == Some(ServerMode::Standalone)).await;
+        let asked_at = now();
+        let wanted = WantedAnswers { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
+        match self.by_any_way(wanted, &mut load).await {
+            Ok(mut answers) => {
+                let answered_at = now();
+                self.wait = self.clients.answered(answers.cost);
+                if let Some((connections, _)) = &mut answers.connections {
+                    self.clock.learn(connections, answered_at);
+                    self.clock.place(connections, answered_at);
+                }
+                if let Some((sessions, _)) = &mut answers.sessions {
+                    self.clock.date(sessions, anchor, answered_at);
+                }
+                let expiry_clock = self.expiry_clock(&answers, anchor, answered_at);
+                self.take(answers, asked_at, watchers);
+                self.view.timing.clock = expiry_clock;
+                self.view.answered_at = Some(answered_at);
+            }
+            Err(RoundFailure { sentence, leaderless, .. }) => {
+                self.wait = self.clients.failed();
+                self.clock.forget();
+                let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
+                let unasked = MemberView::unasked(self.address.label.clone());
+                self.view = MemberView {
+                    error: Some(sentence),
+                    progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
+                    answered_at,
+                    timing: SessionTiming { clock: None, settings },
+                    ..unasked
+                };
+            }
+        }
+        load
+    }
+
+    /// By which clock it wrote when sessions expire.
+    fn expiry_clock(&mut self, answers: &RoundAnswers, anchor: Option<Anchor>, at: Timestamp) -> Option<ExpiryClock> {
+        let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
+        let settings =
+            answers.figures.as_ref().and_then(|figures| figures.found.settings).or(self.view.timing.settings);
+        self.clock.of_expiries((connections, sessions), settings, anchor, at)
+    }
+
+    /// Replaces what was answered; what was not asked this time stays, unless nobody looks at it.
+    fn take(&mut self, answers: RoundAnswers, at: Timestamp, watchers: bool) {
+        let view = &mut self.view;
+        self.answered_by = answers.asked_by;
+        view.asked_by = answers.asked_by;
+        view.provenance = Provenance::of(answers.transport, self.session);
+        view.mode = answers.server.mode.as_deref().and_then(ServerMode::named);
+        view.version = answers.server.version;
+        let zxid = answers.server.zxid.filter(|_| view.mode != Some(ServerMode::ReadOnly));
+        let says = zxid.is_some() || view.mode == Some(ServerMode::ReadOnly);
+        view.progress = says.then_some(MemberProgress { asked_at: at, zxid });
+        view.connections = listing(answers.connections, at);
+        view.sessions = listing(answers.sessions, at);
+        if let Some(TimedAnswer { found, took, problem }) = answers.figures {
+            self.figures.answered(took);
+            self.problems[0] = problem;
+            (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
+            view.sync_settings = found.sync_settings;
+            view.timing.settings = found.settings.or(view.timing.settings);
+            view.counted_at = Some(at);
+        }
+        if let Some(TimedAnswer { found, took, problem }) = answers.watched {
+            self.watchers.answered(took);
+            self.problems[1] = problem;
+            let chroot = self.chroot.as_ref();
+            let within = |paths: Vec<_>| paths.into_iter().filter_map(|watched| below(chroot, watched)).collect();
+            view.watched = found.map(|(paths, whole)| Listing::new(within(paths), whole, at));
+        } else if !watchers {
+            view.watched = None;
+            self.problems[1] = None;
+        }
+        view.error = answers.problem.or_else(|| self.problems.iter().flatten().next().cloned());
+    }
+
+    async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+        match self.options.by {
+            ViewBy::FourLetter | ViewBy::Off => self.four_letter(wanted, load).await,
+            ViewBy::Http => self.http(wanted, load).await,
+            ViewBy::Auto => {
+                if self.answered_by == AskedBy::Http
+                    && let Ok(answers) = self.http(wanted, load).await
+                {
+                    return Ok(answers);
+                }
+                self.four_letter_else_http(wanted, load).await
+            }
+        }
+    }
+
+    /// By four-letter words; where they don't say everything, by AdminServer; where that doesn't answer, says that too.
+    async fn four_letter_else_http(
+        &mut self,
+        wanted: WantedAnswers,
+        load: &mut Load,
+    ) -> Result<RoundAnswers, RoundFailure> {
+        let mut words = self.four_letter(wanted, load).await;
+        if words.as_mut().is_ok_and(|answers| answers.problems().next().is_none()) {
+            return words;
+        }
+        let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < ADMIN_SERVER_RETRY_INTERVAL);
+        let http = match tried {
+            Some((_, error)) => error.clone(),
+            None => match self.http(wanted, load).await {
+                Ok(answers) => return Ok(answers),
+                Err(failure) => failure.sentence,
+            },
+        };
+        if tried.is_none() {
+            self.http_failed = Some((Instant::now(), http.clone()));
+        }
+        match words {
+            Ok(mut answers) => {
+                answers
+                    .problems()
+                    .for_each(|problem| *problem = format!("{problem}; AdminServer does not answer either: {http}"));
+                Ok(answers)
+            }
+            Err(failure) if failure.away => Err(failure),
+            Err(RoundFailure { sentence, .. }) => {
+                Err(RoundFailure::here(format!("{sentence}; AdminServer does not answer either: {http}")))
+            }
+        }
+    }
+
+    async fn four_letter(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+        let Some(address) = &self.address.four_letter else {
+            return Err(RoundFailure::here(self.address.why_no_four_letter()));
+        };
+        // Only the servers of a connect string that was given the files are spoken to over TLS.
+        let tls = match self.options.connection.tls.as_ref().filter(|_| self.address.tls) {
+            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
+            None => None,
+        };
+        let answers =
+            by_four_letter(tls.as_ref(), (address, self.address.named_by), self.options.limits, wanted, load).await;
+        answers.map_err(|error| {
+            let leaderless = matches!(error, AskError::NotServing { .. });
+            let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
+            RoundFailure { sentence: error.to_string(), away, leaderless }
+        })
+    }
+
+    async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+        let Some(host) = &self.address.admin_host else {
+            return Err(RoundFailure::here(self.address.why_no_http()));
+        };
+        let files = self.options.connection.tls.as_ref().filter(|_| self.options.admin.is_secure());
+        let connector = match files {
+            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
+            None => None,
+        };
+        let has_certificate = files.is_some_and(|files| files.cert.is_some());
+        let tls = connector.as_ref().map(|connector| AdminTls { connector, has_certificate });
+        let at = (&self.options.admin, tls.as_ref());
+        by_http(at, (host, self.address.named_by), self.options.limits, wanted, load)
+            .await
+            .map_err(|error| RoundFailure::here(error.to_string()))
+    }
+}
+
+/// Why a round of questions brought nothing.
+#[derive(Debug)]
+struct RoundFailure {
+    sentence: String,
+    /// Whether the server itself is away or busy, and not only its words.
+    away: bool,
+    /// Whether it said that it serves no clients, for want of a leader.
+    leaderless: bool,
+}
+
+impl RoundFailure {
+    fn here(sentence: String) -> Self {
+        Self { sentence, away: false, leaderless: false }
+    }
+}
+
+fn listing<T: Keyed>(found: Option<(Vec<T>, bool)>, at: Timestamp) -> Option<Listing<T>> {
+    found.map(|(items, whole)| Listing::new(items, whole, at))
+}
+
+/// The watched path as it is called below the chroot; `None` when it lies elsewhere.
+fn below(chroot: Option<&ZnodePath>, watched: WatchedPath) -> Option<WatchedPath> {
+    let Some(chroot) = chroot else { return Some(watched) };
+    if !watched.path.is_within(chroot) {
+        return None;
+    }
+    let rest = &watched.path.as_str()[chroot.as_str().len()..];
+    let path = if rest.is_empty() { ZnodePath::root() } else { ZnodePath::new(rest).ok()? };
+    Some(WatchedPath { path, ..watched })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_that_the_session_sees() {
+        let watched =
+            |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: std::iter::empty().collect() };
+        let chroot = ZnodePath::new("/prod").expect("a path");
+        let seen = |path| below(Some(&chroot), watched(path)).map(|watched| watched.path.to_string());
+        assert_eq!(seen("/prod/a").as_deref(), Some("/a"));
+        assert_eq!(seen("/prod").as_deref(), Some("/"));
+        assert_eq!(seen("/production/a"), None);
+    }
+}

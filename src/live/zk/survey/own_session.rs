@@ -1,0 +1,151 @@
+//! The survey's own session: the ensemble's config, and the servers' idea of the time.
+
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, timeout};
+use zookeeper_client::{Client, Error};
+
+use crate::zk::connect_string::ConnectString;
+use crate::zk::{ConnectOptions, connect, ended};
+use lockscope_base::time::{Backoff, now};
+use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_model::server_view::{Anchor, EnsembleConfig, Load};
+
+/// Where an ensemble keeps its own config, from 3.5.
+const CONFIG_PATH: &str = "/zookeeper/config";
+
+/// How often the config is read again: members come and go by hand.
+const CONFIG_READ_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long a request on our session may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long it waits before it asks for a session again: at first, and at most.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// After this time without a request, the leader may not know at once of a new one: followers report it with their pings.
+const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
+
+/// How long a follower takes to report to the leader which sessions sent something, with a tick of two seconds.
+const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
+
+/// Our own session and what it found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnSession {
+    client: Option<Client>,
+    /// When it was begun to be asked for, by our clock.
+    pub(super) connecting_since: Option<Timestamp>,
+    touched: std::sync::Arc<Mutex<Option<Instant>>>,
+    /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
+    pub(super) configured: EnsembleConfig,
+    /// What that cost.
+    pub(super) load: Load,
+}
+
+impl OwnSession {
+    /// Tries for a time to get a session and read the config with it.
+    pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
+        let mut own = Self { connecting_since: Some(now()), ..Self::default() };
+        if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
+            own.adopt(client).await;
+        }
+        own
+    }
+
+    /// Keeps a session and reports what it finds, until nobody listens; never longer than it is polled.
+    pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
+        let options = above_chroot(&options, &target);
+        let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
+        while !found.is_closed() {
+            own.connecting_since = Some(now());
+            match connect(&options).await {
+                Ok(client) => {
+                    own.adopt(client.clone()).await;
+                    found.send_replace(own.clone());
+                    backoff.reset();
+                    own.stay(&client, &found).await;
+                    own.client = None;
+                    found.send_replace(own.clone());
+                }
+                Err(error) => tracing::info!(error = error.to_string(), "no session for the survey"),
+            }
+            sleep(backoff.next_pause()).await;
+        }
+    }
+
+    /// Reads the config from time to time, as long as the session lasts.
+    async fn stay(&mut self, client: &Client, found: &watch::Sender<Self>) {
+        let mut over = std::pin::pin!(ended(client.state_watcher()));
+        loop {
+            tokio::select! {
+                _ = &mut over => return,
+                () = found.closed() => return,
+                () = sleep(CONFIG_READ_INTERVAL) => {}
+            }
+            if self.read_config(client).await {
+                found.send_replace(self.clone());
+            }
+        }
+    }
+
+    async fn adopt(&mut self, client: Client) {
+        self.read_config(&client).await;
+        *self.touched.lock().await = Some(Instant::now());
+        self.client = Some(client);
+    }
+
+    /// Whether it is another than before. One that cannot be read now stays as it was.
+    async fn read_config(&mut self, client: &Client) -> bool {
+        let began = Instant::now();
+        let read = timeout(REQUEST_TIMEOUT, client.get_data(CONFIG_PATH)).await;
+        let configured = match &read {
+            Ok(Ok((data, _))) => EnsembleConfig::read(data),
+            // Forbidden to us, or older than 3.5.
+            Ok(Err(Error::NoAuth | Error::NoNode)) => EnsembleConfig::default(),
+            _ => self.configured.clone(),
+        };
+        let bytes = read.ok().and_then(Result::ok).map_or(0, |(data, _)| data.len());
+        self.load.count(bytes, began.elapsed());
+        let changed = configured != self.configured;
+        self.configured = configured;
+        changed
+    }
+
+    /// The id of our session; `None` while there is none.
+    pub(super) fn session(&self) -> Option<SessionId> {
+        self.client.as_ref().map(|client| SessionId(client.session_id().0))
+    }
+
+    /// Sends a request on our session, so that its expiry and its last response show the servers' time. `None` when there is
+    /// no session or no answer.
+    ///
+    /// After three seconds without a request it waits 1.2 s, until the leader knows of this one. A standalone server
+    /// (`alone`) knows at once: the wait would only make the time less certain.
+    pub(super) async fn touch(&self, load: &mut Load, alone: bool) -> Option<Anchor> {
+        let client = self.client.as_ref()?;
+        let (asked, began) = (now(), Instant::now());
+        let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
+        load.count(0, began.elapsed());
+        answer.ok()?.ok()?;
+        let heard = now();
+        let before = self.touched.lock().await.replace(Instant::now());
+        if !alone && before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
+            sleep(FOLLOWER_REPORT_DELAY).await;
+        }
+        let session = SessionId(client.session_id().0);
+        Some(Anchor {
+            session,
+            timeout: client.session_timeout(),
+            connecting_since: self.connecting_since?,
+            asked,
+            heard,
+        })
+    }
+}
+
+/// The same ensemble, seen whole.
+fn above_chroot(options: &ConnectOptions, target: &ConnectString) -> ConnectOptions {
+    let whole = ConnectString { servers: target.servers.clone(), chroot: None };
+    ConnectOptions { connect: whole.to_string(), ..options.clone() }
+}

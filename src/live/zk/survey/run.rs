@@ -1,0 +1,146 @@
+//! Runs a survey: a task for each member, and the view put together from their reports.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
+
+use super::member::Member;
+use super::members::{MemberAddress, MemberList, find_members};
+use super::own_session::OwnSession;
+use super::{SurveyOptions, ViewBy};
+use crate::zk::connect_string::ConnectString;
+use lockscope_base::time::now;
+use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
+
+/// Reports that may wait: more than any ensemble has members.
+const MAX_QUEUED_REPORTS: usize = 32;
+
+/// What one round of one member brought.
+struct RoundReport {
+    view: MemberView,
+    load: Load,
+}
+
+/// Everything a survey runs on. Its tasks end with it.
+struct Survey {
+    options: SurveyOptions,
+    target: ConnectString,
+    own: watch::Receiver<OwnSession>,
+    watchers_wanted: watch::Receiver<bool>,
+    reports: mpsc::Sender<RoundReport>,
+    tasks: JoinSet<()>,
+    members: Vec<(MemberAddress, MemberView, AbortHandle)>,
+    /// Whether the config names members that are not among them.
+    incomplete: bool,
+    load: Load,
+}
+
+/// Asks until nobody wants views; never longer than it is polled.
+pub(super) async fn run(
+    options: SurveyOptions,
+    target: ConnectString,
+    views: watch::Sender<Arc<ServerView>>,
+    watchers_wanted: watch::Receiver<bool>,
+) {
+    if options.by == ViewBy::Off {
+        return;
+    }
+    let (found, own) = watch::channel(OwnSession::default());
+    let (reports, mut reported) = mpsc::channel(MAX_QUEUED_REPORTS);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(OwnSession::keep(options.connection.clone(), target.clone(), found));
+    let mut survey = Survey {
+        options,
+        target,
+        own,
+        watchers_wanted,
+        reports,
+        tasks,
+        members: Vec::new(),
+        incomplete: false,
+        load: Load::default(),
+    };
+    survey.update_members().await;
+    loop {
+        tokio::select! {
+            () = views.closed() => return,
+            Some(report) = reported.recv() => survey.take(report),
+            Ok(()) = survey.own.changed() => survey.update_members().await,
+        }
+        views.send_replace(Arc::new(survey.view()));
+    }
+}
+
+impl Survey {
+    /// Finds out who the members are now; starts to ask the new ones and no longer asks those that are none.
+    async fn update_members(&mut self) {
+        // Those that were aborted at the last time.
+        while self.tasks.try_join_next().is_some() {}
+        let configured = self.own.borrow_and_update().configured.clone();
+        let MemberList { members: addresses, incomplete } = find_members(&self.target, &configured).await;
+        self.incomplete = incomplete;
+        self.members.retain(|(address, _, task)| {
+            let stays = addresses.contains(address);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for address in addresses {
+            if !self.members.iter().any(|(other, ..)| *other == address) {
+                let member = Member::new(address.clone(), &self.options, &self.target);
+                let view = member.view().clone();
+                let asking = keep_asking(member, self.own.clone(), self.watchers_wanted.clone(), self.reports.clone());
+                self.members.push((address, view, self.tasks.spawn(asking)));
+            }
+        }
+    }
+
+    fn take(&mut self, report: RoundReport) {
+        self.load.add(report.load);
+        let member = self.members.iter_mut().find(|(address, ..)| address.label == report.view.address);
+        if let Some((_, view, _)) = member {
+            *view = report.view;
+        }
+    }
+
+    fn view(&self) -> ServerView {
+        let own = self.own.borrow();
+        let mut load = self.load;
+        load.add(own.load);
+        let view = assemble(self.members.iter().map(|(_, view, _)| view.clone()).collect(), &own, load);
+        ServerView { members_known: view.members_known && !self.incomplete, ..view }
+    }
+}
+
+/// Asks one member at its pace, until nobody listens.
+async fn keep_asking(
+    mut member: Member,
+    own: watch::Receiver<OwnSession>,
+    mut watchers_wanted: watch::Receiver<bool>,
+    reports: mpsc::Sender<RoundReport>,
+) {
+    loop {
+        let (own, watchers) = (own.borrow().clone(), *watchers_wanted.borrow_and_update());
+        let load = member.ask(&own, watchers).await;
+        if reports.send(RoundReport { view: member.view().clone(), load }).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            () = sleep(member.wait()) => {}
+            // Who begins to look waits for the answer.
+            Ok(_) = watchers_wanted.wait_for(|now| *now && !watchers) => {}
+        }
+    }
+}
+
+/// The view of these members.
+pub(super) fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) -> ServerView {
+    // A standalone server has no config, and no other members.
+    let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
+    let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
+    let own_session_since = own.connecting_since.filter(|_| own.session().is_some());
+    ServerView { at: now(), members, members_known, own_session: own.session(), own_session_since, asked }
+}

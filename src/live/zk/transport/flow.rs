@@ -1,0 +1,174 @@
+//! How a transport delays, pauses, loses or cuts what passes, and what it counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How a transport treats what passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// By how much everything is delayed, each way.
+    pub delay: Duration,
+    /// How long what the server sends may wait for more, so that much passes at once: after a piece passed, nothing is read for
+    /// this time, unless a request is not answered yet. Each piece that passes wakes several tasks and threads, which costs more than what is in it.
+    pub gather: Duration,
+    /// Whether nothing passes, while the connection stays.
+    pub paused: bool,
+    /// Whether there is no connection.
+    pub cut: bool,
+    /// Whether what the server sends is lost. The connection ends soon after the first lost byte.
+    pub loses_replies: bool,
+}
+
+/// What passed a transport, or several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Requests that somebody made for a purpose: no heartbeats, no authentication, no end of a session.
+    pub requests: u64,
+    /// Watch events.
+    pub events: u64,
+    /// Bytes to the server, those of handshakes included.
+    pub up: u64,
+    /// Bytes from the server.
+    pub down: u64,
+}
+
+impl std::ops::AddAssign for Passed {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.events += other.events;
+        self.up += other.up;
+        self.down += other.down;
+    }
+}
+
+/// Counts what has passed.
+#[derive(Debug, Default)]
+pub(super) struct FlowMeter {
+    requests: AtomicU64,
+    events: AtomicU64,
+    up: AtomicU64,
+    down: AtomicU64,
+    heard: Arc<LastHeard>,
+}
+
+impl FlowMeter {
+    pub(super) fn count_up(&self, bytes: usize, requests: u64) {
+        self.up.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_down(&self, bytes: usize, events: u64) {
+        self.down.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+        self.heard.is_now();
+    }
+
+    /// When a byte from a server last passed.
+    pub(super) fn heard(&self) -> Arc<LastHeard> {
+        Arc::clone(&self.heard)
+    }
+
+    pub(super) fn passed(&self) -> Passed {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Passed {
+            requests: load(&self.requests),
+            events: load(&self.events),
+            up: load(&self.up),
+            down: load(&self.down),
+        }
+    }
+}
+
+/// When a server was last heard of: a reply, an event, or the answer to a heartbeat.
+#[derive(Debug)]
+pub(super) struct LastHeard {
+    began: Instant,
+    /// Milliseconds from then on, and one more; 0 as long as there was nothing.
+    after: AtomicU64,
+}
+
+impl Default for LastHeard {
+    fn default() -> Self {
+        Self { began: Instant::now(), after: AtomicU64::new(0) }
+    }
+}
+
+impl LastHeard {
+    fn is_now(&self) {
+        let after = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.after.store(after + 1, Ordering::Relaxed);
+    }
+
+    /// How long ago; `None` when nothing has been heard.
+    pub(super) fn ago(&self) -> Option<Duration> {
+        let after = self.after.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.began.elapsed().saturating_sub(Duration::from_millis(after)))
+    }
+}
+
+/// Lets connections write only while the transport is not cut. A cut takes effect with the call that makes it: not one byte more of
+/// an older connection is handed to the system, even when the cut is healed at once.
+#[derive(Debug, Default)]
+pub(super) struct Gate(Mutex<Cuts>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cuts {
+    so_far: u64,
+    is_cut: bool,
+}
+
+/// When a connection began, counted in cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Admission(u64);
+
+impl Gate {
+    /// Cuts, or heals.
+    pub(super) fn set(&self, is_cut: bool) {
+        let mut cuts = self.lock();
+        if is_cut && !cuts.is_cut {
+            cuts.so_far += 1;
+        }
+        cuts.is_cut = is_cut;
+    }
+
+    /// Lets a new connection begin; `None` while there is a cut.
+    pub(super) fn admit(&self) -> Option<Admission> {
+        let cuts = self.lock();
+        (!cuts.is_cut).then_some(Admission(cuts.so_far))
+    }
+
+    /// Whether no cut came since.
+    pub(super) fn admits(&self, admission: Admission) -> bool {
+        self.lock().so_far == admission.0
+    }
+
+    /// Does something that a cut waits for; `None` when a cut came before it.
+    pub(super) fn while_open<T>(&self, admission: Admission, act: impl FnOnce() -> T) -> Option<T> {
+        let cuts = self.lock();
+        (cuts.so_far == admission.0).then(act)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cuts> {
+        // Nothing under the lock leaves it half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_that_is_mended_at_once_still_ends_what_was_there() {
+        let gate = Gate::default();
+        let before = gate.admit().expect("no cut");
+        assert_eq!(gate.while_open(before, || 1), Some(1));
+        gate.set(true);
+        assert_eq!(gate.admit(), None);
+        gate.set(false);
+        assert_eq!(gate.while_open(before, || 1), None);
+        let after = gate.admit().expect("it is mended");
+        assert!(gate.admits(after) && !gate.admits(before));
+    }
+}

@@ -1,0 +1,196 @@
+//! The transport between the client library and the servers: all sessions of this program go through one.
+//!
+//! A [`Transport`] is a port on loopback that serves one client of this very process ([`secret`]). The library connects to it in
+//! plain text; the transport connects to a member of the ensemble, over TLS where that is wanted, and so knows the cause of
+//! every failure ([`round`], [`Report`]). It checks what the servers send before the library sees it ([`replies`]), counts what
+//! passes, and can delay, pause, lose and cut it ([`flow`]).
+//!
+//! Architecture invariant: nothing that a server or a stranger sends is kept beyond a stated bound, and nothing reaches a server
+//! before the client has shown the secret.
+
+mod accept;
+mod body;
+mod directions;
+mod find_member;
+mod flow;
+mod handshake;
+mod op;
+mod outstanding;
+mod pump;
+mod relay;
+mod replies;
+mod report;
+mod requests;
+mod round;
+mod secret;
+mod steps;
+mod utf8;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
+
+pub use self::flow::{Flow, Passed};
+use self::flow::{FlowMeter, Gate};
+use self::handshake::PASSWORD_LENGTH;
+pub use self::report::{TransportReport, TransportStatus};
+use self::round::Round;
+use self::secret::Secret;
+use super::dial::Dialer;
+use super::fault::{ServerFault, Unreachable};
+
+/// The connection of one client to the servers. It ends with this value: its connections are cut, and its port stays taken until the
+/// client's session is over, so that nobody else can take the port and receive the secret from the library.
+#[derive(Debug)]
+pub struct Transport {
+    address: SocketAddr,
+    secret: &'static Secret,
+    shared: Arc<TransportShared>,
+    flow: watch::Sender<Flow>,
+    _end: DropGuard,
+}
+
+/// What the tasks of a transport share.
+#[derive(Debug)]
+struct TransportShared {
+    dialer: Arc<Dialer>,
+    secret: &'static Secret,
+    gate: Gate,
+    meter: FlowMeter,
+    state: Mutex<TransportState>,
+    report: watch::Sender<TransportReport>,
+    /// That somebody wants another member ([`TransportStatus::want_another_member`]).
+    leave: Arc<Notify>,
+}
+
+/// What is remembered from connection to connection.
+#[derive(Debug)]
+struct TransportState {
+    round: Round,
+    /// The member that gave the last connection, by its place in the connect string.
+    serving: Option<usize>,
+    /// The session that the servers gave, and the password to it, which the library does not know.
+    session: Option<(i64, Vec<u8>)>,
+    /// The clients that have had a session here.
+    clients: Vec<StateWatcher>,
+}
+
+impl Transport {
+    /// A transport to the servers that `dialer` knows. It fails when there are no sockets left.
+    pub async fn start(dialer: Arc<Dialer>, flow: Flow) -> io::Result<Self> {
+        let secret = Secret::of_this_process().await?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let round = Round::new(dialer.members().len());
+        let state = TransportState { round, serving: None, session: None, clients: Vec::new() };
+        let shared = Arc::new(TransportShared {
+            dialer,
+            secret,
+            gate: Gate::default(),
+            meter: FlowMeter::default(),
+            state: Mutex::new(state),
+            report: watch::Sender::new(TransportReport::default()),
+            leave: Arc::default(),
+        });
+        let (flow, seen) = watch::channel(flow);
+        let end = CancellationToken::new();
+        tokio::spawn(accept::serve(listener, Arc::clone(&shared), seen, end.clone()));
+        Ok(Self { address, secret, shared, flow, _end: end.drop_guard() })
+    }
+
+    /// Where the client connects.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The session with which the client must begin: it carries the secret.
+    pub(super) fn session(&self) -> SessionInfo {
+        self.secret.session()
+    }
+
+    /// The chroot of the connect string; empty when there is none.
+    pub(super) fn chroot(&self) -> String {
+        self.shared.dialer.chroot().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Stays until this client's session is over, whatever becomes of this value.
+    pub(super) fn serves(&self, states: StateWatcher) {
+        let mut state = self.shared.state();
+        state.clients.retain(|client| !client.peek_state().is_terminated());
+        state.clients.push(states);
+    }
+
+    /// How it treats what passes.
+    pub fn flow(&self) -> Flow {
+        *self.flow.borrow()
+    }
+
+    /// Changes how it treats what passes, from now on; what is under way included. After a cut not one byte more passes on the
+    /// connection that was there, in either direction.
+    pub fn change(&self, change: impl FnOnce(&mut Flow)) {
+        self.flow.send_modify(|flow| {
+            change(flow);
+            self.shared.gate.set(flow.cut);
+        });
+    }
+
+    /// What has passed so far.
+    pub fn passed(&self) -> Passed {
+        self.shared.meter.passed()
+    }
+
+    /// What it knows about the servers.
+    pub fn status(&self) -> TransportStatus {
+        let has_others = self.shared.dialer.members().len() > 1;
+        let leave = Arc::clone(&self.shared.leave);
+        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), leave, has_others)
+    }
+
+    /// Cuts the connection as often as another member is wanted. The client's next one tries all
+    /// other members before this one.
+    pub(super) async fn leave_members(&self) {
+        loop {
+            self.shared.leave.notified().await;
+            let mut state = self.shared.state();
+            let serving = state.serving;
+            state.round.begin(serving);
+            drop(state);
+            self.change(|flow| flow.cut = true);
+            self.change(|flow| flow.cut = false);
+        }
+    }
+}
+
+impl TransportState {
+    /// Whether the last client reports that it is connected.
+    fn client_believes_connected(&self) -> bool {
+        self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)
+    }
+}
+
+impl TransportShared {
+    fn state(&self) -> MutexGuard<'_, TransportState> {
+        // Nothing under the lock leaves it half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the library gets in place of the servers' password.
+    fn password(&self) -> &[u8; PASSWORD_LENGTH] {
+        self.secret.bytes()
+    }
+
+    /// What is the matter with the members that have been tried.
+    fn unreachable(&self, state: &TransportState) -> Unreachable {
+        let members = self.dialer.members();
+        let named = |(member, fault): (usize, &ServerFault)| (members[member].address(), fault.clone());
+        Unreachable { servers: state.round.faults().map(named).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

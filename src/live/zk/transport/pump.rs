@@ -1,0 +1,173 @@
+//! Passes on what one side of a connection sends to the other.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Flow;
+use super::flow::{Admission, Gate};
+use crate::deadline::until;
+
+/// What is read at once, at first and at most, in bytes: it grows where much passes.
+const READ_BUFFER_SIZES: (usize, usize) = (4 << 10, 64 << 10);
+
+/// What may be kept for its delay, in bytes; then nothing more is read until some of it has passed.
+const MAX_DELAYED_BYTES: usize = 1 << 20;
+
+/// How long after the first lost byte the connection ends: time enough for what the client sent to take effect.
+const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
+
+/// How a direction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The side that is read has closed.
+    Closed,
+    /// Nothing can be written any more.
+    Unwritable,
+    /// The transport stopped it: a cut, a loss, or a fault in what was read.
+    Stopped,
+}
+
+/// One direction of a connection.
+pub(super) trait Direction {
+    /// Looks at what is about to pass. It gives how many of the bytes may.
+    fn inspect(&mut self, bytes: &[u8]) -> usize;
+    /// Whether the rest was held back for good.
+    fn is_over(&self) -> bool;
+    /// These have passed.
+    fn passed(&mut self, bytes: usize);
+    /// Waits until more may be read. Cancel safe.
+    fn ready(&self) -> impl Future<Output = ()> + Send;
+    /// Waits until somebody waits for what comes next, so that it must not be held to pass with more. Cancel safe.
+    fn awaited(&self) -> impl Future<Output = ()> + Send;
+    /// Whether this is what the server says.
+    const IS_DOWN: bool;
+}
+
+/// Writes for one side, as long as there is no cut.
+pub(super) struct Gated<'a, W> {
+    pub(super) to: W,
+    pub(super) gate: &'a Gate,
+    pub(super) admission: Admission,
+}
+
+impl<W: AsyncWrite + Unpin> Gated<'_, W> {
+    /// Writes all of it, and hands it to the system.
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let cut = || io::Error::from(io::ErrorKind::ConnectionAborted);
+        while !bytes.is_empty() {
+            let written = poll_fn(|context| {
+                let polled = self.gate.while_open(self.admission, || Pin::new(&mut self.to).poll_write(context, bytes));
+                polled.unwrap_or_else(|| Err(cut()).into())
+            });
+            match written.await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => bytes = &bytes[written..],
+            }
+        }
+        let flushed = poll_fn(|context| {
+            let polled = self.gate.while_open(self.admission, || Pin::new(&mut self.to).poll_flush(context));
+            polled.unwrap_or_else(|| Err(cut()).into())
+        });
+        flushed.await
+    }
+}
+
+/// Takes what one side says to the other, until one of them ends, there is a cut, or the direction is over. An error is the
+/// reading side's.
+pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
+    from: &mut R,
+    to: &mut Gated<'_, W>,
+    mut flow: watch::Receiver<Flow>,
+    direction: &mut D,
+) -> io::Result<Ended> {
+    let mut piece = vec![0; READ_BUFFER_SIZES.0];
+    let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut size = 0;
+    let mut gathers_until = None;
+    loop {
+        let Flow { delay, gather, paused, cut, .. } = *flow.borrow_and_update();
+        if cut {
+            return Ok(Ended::Stopped);
+        }
+        let due = kept.front().map(|(due, _)| *due);
+        tokio::select! {
+            biased;
+            changed = flow.changed() => {
+                if changed.is_err() {
+                    return Ok(Ended::Stopped);
+                }
+            }
+            () = until(due), if !paused => {
+                let Some((_, bytes)) = kept.pop_front() else { continue };
+                size -= bytes.len();
+                if let Some(ended) = pass(to, &bytes, direction).await {
+                    return Ok(ended);
+                }
+            }
+            read = read(from, &mut piece, direction, gathers_until), if !paused && size < MAX_DELAYED_BYTES => {
+                let length = read?;
+                if length == 0 {
+                    return Ok(Ended::Closed);
+                }
+                if D::IS_DOWN && flow.borrow().loses_replies {
+                    // Keep on reading: what is lost must not hold up the server.
+                    let rest = async { while matches!(from.read(&mut piece).await, Ok(1..)) {} };
+                    let _ = timeout(CUT_AFTER_LOSS_DELAY, rest).await;
+                    return Ok(Ended::Stopped);
+                }
+                if delay.is_zero() && kept.is_empty() {
+                    if let Some(ended) = pass(to, &piece[..length], direction).await {
+                        return Ok(ended);
+                    }
+                } else {
+                    size += length;
+                    kept.push_back((Instant::now() + delay, piece[..length].to_vec()));
+                }
+                let is_full = length == piece.len();
+                if is_full && length < READ_BUFFER_SIZES.1 {
+                    piece.resize(length * 2, 0);
+                }
+                // Where more is there than fits, waiting would gather nothing.
+                gathers_until = (D::IS_DOWN && !is_full && !gather.is_zero()).then(|| Instant::now() + gather);
+            }
+        }
+    }
+}
+
+/// Reads what there is, but not before `from_then_on`, unless it is awaited.
+async fn read<R: AsyncRead + Unpin, D: Direction>(
+    from: &mut R,
+    piece: &mut [u8],
+    direction: &D,
+    from_then_on: Option<Instant>,
+) -> io::Result<usize> {
+    if let Some(time) = from_then_on {
+        tokio::select! {
+            () = sleep_until(time) => {}
+            () = direction.awaited() => {}
+        }
+    }
+    direction.ready().await;
+    from.read(piece).await
+}
+
+/// `None` when it goes on.
+async fn pass<W: AsyncWrite + Unpin, D: Direction>(
+    to: &mut Gated<'_, W>,
+    bytes: &[u8],
+    direction: &mut D,
+) -> Option<Ended> {
+    let length = direction.inspect(bytes);
+    if to.write(&bytes[..length]).await.is_err() {
+        return Some(Ended::Unwritable);
+    }
+    direction.passed(length);
+    direction.is_over().then_some(Ended::Stopped)
+}

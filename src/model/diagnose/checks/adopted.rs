@@ -1,0 +1,154 @@
+//! A node of a session that ends, while a newer session of the same host goes on.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::round_memory::RoundMemory;
+use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::{Code, OwnerState, Severity};
+use crate::queue::Contender;
+use crate::server_view::{Connection, Listing, ServerView};
+use lockscope_base::znode::{SessionId, Timestamp};
+
+const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
+
+/// Where a holder's client was connected from, and when that was last seen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct LastSeen {
+    host: String,
+    at: Timestamp,
+}
+
+/// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
+/// looks the same until it contends anew: this is never more than a hint.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct AdoptedNode {
+    /// From where a session that holds something was connected, and when it was last seen to be. Once for all that it holds.
+    last_seen: RoundMemory<SessionId, LastSeen>,
+}
+
+impl Check for AdoptedNode {
+    fn begin(&mut self) {
+        self.last_seen.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let (lock, view) = (context.lock, context.table_at.view());
+        let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session()?))) else {
+            return;
+        };
+        let Some(gathered) = view.connections_as_of() else { return };
+        if let Some((_, connection)) = view.connection_of(session) {
+            let seen = || LastSeen { host: host(&connection.client).to_owned(), at: gathered };
+            let known = self.last_seen.see(session, seen);
+            if known.at != gathered {
+                *known = seen();
+            }
+            return;
+        }
+        let Some(known) = self.last_seen.recall(&session) else { return };
+        if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
+            return;
+        }
+        let Some(newer) = newer(view, known) else { return };
+        if lock.rows(0..lock.len()).any(|row| row.contender.session() == Some(newer.session)) {
+            return;
+        }
+        found.push(suspicion(context, holder, newer, gathered));
+    }
+}
+
+fn suspicion(context: &LockContext<'_>, holder: &Contender, newer: &Connection, gathered: Timestamp) -> Suspicion {
+    let summary = format!(
+        "{} holds, but its session has no connection any more, while {} goes on with the newer session {}",
+        context.table_at.who(holder),
+        host(&newer.client),
+        newer.session
+    );
+    let finding = of_contender(Code::AdoptedNode, Severity::Info, context, holder).because(summary, REMEDY);
+    Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
+}
+
+/// A connection from the same host that was made after the holder was last seen.
+fn newer<'a>(view: &'a ServerView, known: &LastSeen) -> Option<&'a Connection> {
+    let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
+    let mut all = listed.flat_map(Listing::items);
+    all.find(|connection| {
+        let is_newer = connection.established.is_some_and(|made| made > known.at);
+        is_newer && host(&connection.client) == known.host && Some(connection.session) != view.own_session
+    })
+}
+
+/// An address without its port.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::AdoptedNode, adopted())]
+    }
+
+    fn adopted() -> DiagnosisFixture {
+        let mut world = after_a_cut(queue(&[1, 2]), "10.0.0.1:5555");
+        world.pass(3);
+        world
+    }
+
+    /// 1 holds from a host, is cut off, and that host or another comes back with session 7.
+    fn come_back(address: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        after_a_cut(world, address)
+    }
+
+    /// 1 is cut off, and session 7 comes from this address.
+    fn after_a_cut(mut world: DiagnosisFixture, address: &str) -> DiagnosisFixture {
+        world.pass(3);
+        world.client(1).connected = false;
+        let made = world.now.plus(Duration::from_millis(500));
+        let newer = world.client(7);
+        (newer.address, newer.established) = (address.to_owned(), made);
+        world
+    }
+
+    #[test]
+    fn a_host_that_goes_on_with_another_session_is_told() {
+        let mut world = come_back("10.0.0.1:5555");
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), [Code::ExpiringHolder, Code::AdoptedNode]);
+        world.client(1).connected = true;
+        assert!(world.pass(1).1.contains(&Code::AdoptedNode));
+    }
+
+    #[test]
+    fn from_where_a_session_was_connected_is_known_for_all_that_it_holds() {
+        let mut world = DiagnosisFixture::new();
+        for lock in ["/l", "/m"] {
+            world.create(&curator(lock, 1), 1);
+        }
+        let mut world = after_a_cut(world, "10.0.0.1:5555");
+        world.pass(3);
+        let found = world.diagnosis.findings().filter(|finding| finding.code == Code::AdoptedNode);
+        let locks: Vec<&str> = found.map(|finding| finding.lock.path.as_str()).collect();
+        assert_eq!(locks, ["/l", "/m"]);
+    }
+
+    #[test]
+    fn another_host_and_a_session_that_contends_by_a_node_of_its_own_are_not() {
+        let mut world = come_back("10.0.0.9:5555");
+        world.pass(3);
+        assert_eq!(world.found(Code::AdoptedNode), None);
+        let mut world = come_back("10.0.0.1:5555");
+        world.create(&curator("/l", 7), 7);
+        world.pass(3);
+        assert_eq!(world.found(Code::AdoptedNode), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Sessions that wait for each other in a cycle, across locks.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use rustc_hash::FxHasher;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, TableContext, held_at_least};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::waits::{Cycle, Wait};
+use crate::diagnose::{Code, Severity, TableAt, election};
+use crate::queue::LockQueue;
+use lockscope_base::znode::escaped;
+
+const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
+
+/// How many of a cycle's sessions are named.
+const MOST_NAMED: usize = 5;
+
+/// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
+/// dissolves, one of which nothing moves does not.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Deadlock;
+
+impl Check for Deadlock {
+    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let TableContext { table_at, thresholds, cycles, .. } = context;
+        for cycle in cycles {
+            let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
+            // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
+            if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
+                continue;
+            }
+            // Who is elected in one place and stands by in another waits for nothing.
+            let elections = locks.iter().any(|lock| election::is_likely(lock));
+            let severity = if elections { Severity::Info } else { Severity::Critical };
+            let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
+            let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));
+            let lasted = each.min().unwrap_or_default();
+            for (wait, lock) in cycle.iter().zip(&locks) {
+                let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held))
+                    .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.blocker))
+                    .because(summary.clone(), REMEDY);
+                let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state);
+                found.push(suspicion.proved_by(lasted));
+            }
+        }
+    }
+}
+
+/// For how long this one has waited while that one held, at the least. Nobody knows since when a single node is watched.
+fn lasts(table_at: TableAt<'_>, lock: &LockQueue, wait: &Wait) -> Duration {
+    let waiter = table_at.table().position(&lock.queue_path().child(&wait.node));
+    let waiter = waiter.filter(|(id, _)| *id == lock.id()).and_then(|(_, position)| lock.row(position));
+    let holder = lock.rows(0..lock.holding()).find(|row| row.contender.node == wait.held);
+    let (Some(waiter), Some(holder)) = (waiter, holder) else { return Duration::ZERO };
+    let waits = table_at.now().since(waiter.contender.contends_since(table_at.table().clock_ahead_ms()));
+    waits.min(held_at_least(table_at, holder.contender))
+}
+
+/// The same as long as the same nodes are part of it.
+fn state(cycle: &Cycle) -> i64 {
+    let mut hasher = FxHasher::default();
+    for wait in cycle {
+        (&wait.node, &wait.held, wait.waiter).hash(&mut hasher);
+    }
+    hasher.finish().cast_signed()
+}
+
+/// Each waits for the lock that the next one holds. A client with another name where it waits is
+/// named there, too.
+fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
+    let before = cycle.iter().zip(locks).cycle().skip(locks.len().saturating_sub(1));
+    let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
+    let each = named.map(|((wait, lock), (waited_for, holds))| {
+        let [held, awaited] = [holds, lock].map(|lock| escaped(lock.path().as_str()));
+        let identity = |lock: &LockQueue, node| table_at.table().identity_at(lock.id(), node, wait.waiter);
+        let (holder, waiter) = (identity(holds, &waited_for.held), identity(lock, &wait.node));
+        let other = waiter.telling_name().filter(|name| holder.name.as_deref() != Some(name));
+        let other = other.map(|name| format!(" as {}", escaped(name))).unwrap_or_default();
+        format!("{} holds {held}, waits for {awaited}{other}", holder.in_sentence(table_at.now()))
+    });
+    let text = each.collect::<Vec<_>>().join("; ");
+    match cycle.len().checked_sub(MOST_NAMED) {
+        None | Some(0) => text,
+        Some(more) => format!("{text}; and {more} more"),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
+    use lockscope_base::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        [2, 7].map(|sessions| (Code::Deadlock, ring(sessions))).into()
+    }
+
+    /// Each of so many sessions holds a lock and waits for that of the next.
+    fn ring(sessions: u32) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        let lock = |number: u32| format!("/l{}", number % sessions);
+        for number in 0..sessions {
+            world.create(&curator(&lock(number), number), i64::from(number) + 1);
+        }
+        for number in 0..sessions {
+            world.create(&curator(&lock(number + 1), number + 100), i64::from(number) + 1);
+        }
+        world.pass(5);
+        world
+    }
+
+    /// Two sessions, two locks, each held by one and awaited by the other.
+    fn crossed(a: &str, b: &str) -> (DiagnosisFixture, ZnodePath) {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator(a, 1), 1);
+        world.create(&curator(b, 2), 2);
+        let victim = world.create(&curator(b, 3), 1);
+        world.create(&curator(a, 4), 2);
+        (world, victim)
+    }
+
+    #[test]
+    fn two_sessions_that_wait_for_each_other_are_told_at_both_locks_until_one_gives_up() {
+        let (mut world, victim) = crossed("/a", "/b");
+        assert_eq!(world.pass(5).0, [Code::Deadlock, Code::Deadlock]);
+        assert_eq!(world.codes(Severity::Critical), [Code::Deadlock, Code::Deadlock]);
+        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        assert_eq!(finding.summary, "10.0.0.1:4000 holds /a, waits for /b; 10.0.0.2:4000 holds /b, waits for /a");
+        world.delete(&victim);
+        assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
+    }
+
+    #[test]
+    fn a_session_that_serves_several_clients_is_named_in_each_place_as_its_node_there() {
+        let mut world = DiagnosisFixture::new();
+        let holds = world.create(&curator("/a", 1), 1);
+        world.create(&curator("/b", 2), 2);
+        let waits = world.create(&curator("/b", 3), 1);
+        world.create(&curator("/a", 4), 2);
+        world.write(&holds, b"w-0");
+        world.write(&waits, b"app-0");
+        world.pass(5);
+        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        let said = "w-0 (10.0.0.1:4000) holds /a, waits for /b as app-0; 10.0.0.2:4000 holds /b, waits for /a";
+        assert_eq!(finding.summary, said);
+        assert_eq!(finding.client.as_ref().and_then(|client| client.name.as_deref()), Some("w-0"), "as its node");
+    }
+
+    #[test]
+    fn a_deadlock_that_was_there_before_is_told_at_the_first_look() {
+        let (mut world, _) = crossed("/a", "/b");
+        world.now = world.now.plus(Duration::from_secs(60));
+        world.begin_anew();
+        let raised = world.diagnosis.examine(&world.table, world.now).raised;
+        assert_eq!(raised.len(), 2, "{raised:?}");
+    }
+
+    #[test]
+    fn circles_that_dissolve_and_form_anew_are_no_deadlock() {
+        let mut world = DiagnosisFixture::new();
+        for _ in 0..20 {
+            let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];
+            let nodes = nodes.map(|(lock, session)| world.create(&curator(lock, 1), session));
+            world.pass(2);
+            for node in &nodes {
+                world.delete(node);
+            }
+        }
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn candidates_of_two_elections_wait_for_nothing() {
+        let (mut world, _) = crossed("/app/leader", "/app/b");
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+}

@@ -1,0 +1,155 @@
+//! A holder that sends heartbeats and nothing else.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::round_memory::RoundMemory;
+use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::{Code, Severity, election};
+use crate::queue::ContenderRow;
+use crate::text::human;
+use lockscope_base::znode::{SessionId, Timestamp};
+
+/// How many holders of a lock are looked at: readers hold together by the thousand.
+const MAX_HOLDERS: usize = 16;
+
+const REMEDY: &str = "look at that process, and restart it only if it hangs; deleting the node of a process that still works lets two in";
+
+/// The last request that a client sent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct LastRequest {
+    /// The client's own number of it.
+    cxid: i64,
+    /// When its connection was made: the numbers begin anew with each.
+    established: Option<Timestamp>,
+    /// When it was first seen to be the last.
+    since: Timestamp,
+}
+
+/// Work outside ZooKeeper looks the same as a process that hangs: somebody has to look at it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct IdleHolder {
+    /// The last request of a session that holds what others wait for. Once for all that it holds.
+    last_requests: RoundMemory<SessionId, LastRequest>,
+}
+
+impl Check for IdleHolder {
+    fn begin(&mut self) {
+        self.last_requests.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if context.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
+            return;
+        }
+        for row in lock.rows(0..lock.holding().min(MAX_HOLDERS)) {
+            found.extend(suspicion(context, &row, &mut self.last_requests));
+        }
+    }
+}
+
+/// Heartbeats don't move the number of a client's last request.
+fn suspicion(
+    context: &LockContext<'_>,
+    row: &ContenderRow<'_>,
+    memory: &mut RoundMemory<SessionId, LastRequest>,
+) -> Option<Suspicion> {
+    let session = row.contender.session()?;
+    let (member, connection) = context.table_at.view().connection_of(session)?;
+    let gathered = member.connections.as_ref()?.at;
+    let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);
+    let fresh = LastRequest { cxid, established: connection.established, since: gathered };
+    let last = memory.see(session, || fresh);
+    if (last.cxid, last.established) != (cxid, connection.established) {
+        *last = fresh;
+    }
+    // What it did before it held tells nothing.
+    let since = row.contender.acquired_at().map_or(last.since, |acquired| acquired.max(last.since));
+    let silent = gathered.since(since);
+    let min_silence = context.thresholds.stuck_after;
+    if silent < min_silence || heard <= since || context.first_waits()? < min_silence {
+        return None;
+    }
+    let summary = format!(
+        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
+        headline(context, row)?,
+        context.table_at.who(row.contender),
+        human::duration(silent)
+    );
+    let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
+    Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
+}
+
+/// The same that is said where it is only known that the lock is stuck.
+fn headline(context: &LockContext<'_>, idle: &ContenderRow<'_>) -> Option<String> {
+    let mut standstill = context.table_at.standstill(context.lock)?;
+    standstill.is_idle |= standstill.longest.position == idle.position;
+    Some(standstill.headline())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::IdleHolder, idle())]
+    }
+
+    fn idle() -> DiagnosisFixture {
+        let mut world = queue(&[1, 2]);
+        world.pass(65);
+        world
+    }
+
+    fn held(path: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator(path, 1), 1);
+        world.create(&curator(path, 2), 2);
+        world
+    }
+
+    #[test]
+    fn a_holder_whose_client_only_sends_heartbeats_is_told_until_it_asks_something() {
+        let mut world = held("/l");
+        assert_eq!(world.pass(60).0, []);
+        world.pass(5);
+        assert_eq!(world.codes(Severity::Info), [Code::IdleHolder], "that it is stuck says no more");
+        world.client(1).cxid += 1;
+        world.pass(1);
+        assert_eq!(world.found(Code::IdleHolder), None);
+    }
+
+    #[test]
+    fn what_a_client_did_before_it_held_is_not_told_of_that_lock() {
+        let mut world = held("/a");
+        let head = world.create(&curator("/b", 3), 3);
+        world.create(&curator("/b", 1), 1);
+        world.create(&curator("/b", 2), 2);
+        world.pass(65);
+        world.delete(&head);
+        world.pass(5);
+        let is_idle = |world: &DiagnosisFixture, lock| {
+            world.diagnosis.of(world.id(lock)).any(|finding| finding.code == Code::IdleHolder)
+        };
+        assert!(is_idle(&world, "/a") && !is_idle(&world, "/b"));
+        world.pass(60);
+        assert!(is_idle(&world, "/b"));
+    }
+
+    #[test]
+    fn a_leader_may_be_quiet_for_as_long_as_it_likes() {
+        let mut world = held("/app/leader-election");
+        world.pass(100);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn a_holder_with_nobody_waiting_may_be_quiet() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 1);
+        world.pass(100);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+}

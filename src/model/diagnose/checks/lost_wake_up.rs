@@ -1,0 +1,246 @@
+//! A waiter that watches nothing: when its turn comes it will not know.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched, of_contender};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::{Code, Severity};
+use crate::queue::{ContenderRow, ContenderState};
+use lockscope_base::znode::Timestamp;
+
+const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
+
+/// That a waiter watched nothing: from when on, until when, and its client's last request.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct SeenUnwatched {
+    from: Timestamp,
+    until: Timestamp,
+    cxid: Option<i64>,
+}
+
+/// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct LostWakeUp {
+    /// Waiters that were seen to watch nothing.
+    unwatched: RoundMemory<NodeKey, SeenUnwatched>,
+}
+
+impl Check for LostWakeUp {
+    fn begin(&mut self) {
+        self.unwatched.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        found.extend(slept_through(context, &mut self.unwatched));
+        let mut reported = 0;
+        for seen in &context.unwatched {
+            let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+            let Some(row) = context.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position))
+            else {
+                continue;
+            };
+            let key = (context.lock.id(), row.contender.czxid.0);
+            let kept = self.unwatched.see(key, || SeenUnwatched {
+                from: context.now(),
+                until: seen.gathered,
+                cxid: seen.cxid,
+            });
+            *kept = SeenUnwatched { from: kept.from, until: seen.gathered, cxid: seen.cxid };
+            reported += 1;
+            if reported <= MAX_SUSPICIONS {
+                found.push(suspicion(context, &row, seen));
+            }
+        }
+    }
+}
+
+fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched) -> Suspicion {
+    let summary = format!(
+        "{} waits for {}, but watches nothing here: it lost its wake-up, or gave up and left {}",
+        context.table_at.who(row.contender),
+        short_node(&seen.behind),
+        short_node(&row.contender.node)
+    );
+    let finding = of_contender(Code::LostWakeUp, Severity::Warning, context, row.contender).because(summary, REMEDY);
+    let suspicion = Suspicion::new(finding, seen.gathered, context.thresholds.settled_after);
+    suspicion.of_state(seen.state).of_client_heard(seen.heard)
+}
+
+/// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
+fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, SeenUnwatched>) -> Option<Suspicion> {
+    let row = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
+    let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
+    let session = row.contender.session()?;
+    let (member, connection) = context.table_at.view().connection_of(session)?;
+    let gathered = member.connections.as_ref()?.at;
+    let lasted = seen.until.since(seen.from) >= context.thresholds.settled_after;
+    if !lasted || seen.cxid.is_none() || connection.last_cxid != seen.cxid {
+        return None;
+    }
+    let who = context.table_at.who(row.contender);
+    let summary = format!("it is the turn of {who}, but it watched nothing and has sent no request since");
+    let severity = if context.blocks_for_good(&row) { Severity::Critical } else { Severity::Warning };
+    let finding = of_contender(Code::LostWakeUp, severity, context, row.contender)
+        .because(summary, "restart that client, or delete its node: it does not know that it holds");
+    let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
+    Some(suspicion.of_client_heard(connection.last_heard))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
+    use lockscope_base::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        [false, true].map(|at_its_turn| (Code::LostWakeUp, lost_wake_up(at_its_turn))).into()
+    }
+
+    fn lost_wake_up(at_its_turn: bool) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.client(2).sound = false;
+        world.pass(10);
+        if at_its_turn {
+            world.delete(&head);
+            world.pass(3);
+        }
+        world
+    }
+
+    fn queue() -> (DiagnosisFixture, ZnodePath, ZnodePath) {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        let waiter = world.create(&curator("/l", 2), 2);
+        world.client(2).sound = false;
+        (world, head, waiter)
+    }
+
+    #[test]
+    fn a_waiter_that_watches_nothing_is_told_until_it_watches() {
+        let (mut world, head, waiter) = queue();
+        assert_eq!(world.pass(3).0, []);
+        assert_eq!(world.pass(2).0, [Code::LostWakeUp]);
+        let finding = world.found(Code::LostWakeUp).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(waiter.name())));
+        world.client(2).watches = vec![head];
+        assert_eq!(world.pass(1).1, [Code::LostWakeUp]);
+    }
+
+    #[test]
+    fn a_herd_and_a_server_that_does_not_list_watches_are_not_accused() {
+        let (mut world, ..) = queue();
+        world.child_watches = 1;
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Info), []);
+        (world.child_watches, world.lists_watches) = (0, false);
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn among_others_who_watch_children_it_is_told_by_its_indifference() {
+        let (mut world, ..) = queue();
+        world.child_watches = 7;
+        world.pass(5);
+        let third = world.create(&curator("/l", 3), 3);
+        assert_eq!(world.pass(12).0, [Code::LostWakeUp]);
+        world.delete(&third);
+        world.client(2).cxid += 1;
+        world.pass(1);
+        assert_eq!(world.codes(Severity::Info), [], "who asks something may have listed the children");
+    }
+
+    #[test]
+    fn a_herd_that_lists_the_children_after_each_event_is_not_accused() {
+        let (mut world, ..) = queue();
+        world.client(3).sound = false;
+        world.child_watches = 2;
+        for number in 0..30 {
+            let node = world.create(&curator("/l", 3), 3);
+            if number % 3 == 0 {
+                world.clients.iter_mut().for_each(|client| client.cxid += 1);
+            }
+            world.pass(1);
+            world.delete(&node);
+        }
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn members_of_a_group_wait_for_nobody() {
+        let mut world = DiagnosisFixture::new();
+        for number in 1..=3 {
+            world.create("/workers/worker-", number);
+            world.client(number).sound = false;
+        }
+        world.pass(200);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn whoever_watches_another_node_of_the_queue_has_listed_it_some_other_way() {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        let second = world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 3);
+        let client = world.client(3);
+        (client.sound, client.watches) = (false, vec![head]);
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Info), [], "{second}");
+    }
+
+    #[test]
+    fn a_queue_that_moves_on_each_second_has_waiters_between_two_watches() {
+        let mut world = DiagnosisFixture::new();
+        let mut nodes: Vec<_> =
+            (1..=30).map(|number| world.create(&curator("/l", number), i64::from(number))).collect();
+        for next in 2..=30 {
+            // Whoever stands next is not seen to watch, and holds a second later.
+            world.client(next).sound = false;
+            world.pass(1);
+            assert_eq!(world.found(Code::LostWakeUp), None, "{next} is next");
+            if next < 30 {
+                world.delete(&nodes.remove(0));
+            }
+        }
+        world.pass(10);
+        assert_eq!(
+            world.severity(Code::LostWakeUp),
+            Some(Severity::Warning),
+            "the queue stands, and the last has waited"
+        );
+    }
+
+    #[test]
+    fn a_client_that_is_frozen_is_not_accused_before_it_is_heard_again() {
+        let (mut world, ..) = queue();
+        world.client(2).heard = Some(world.now);
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Info), []);
+        world.client(2).heard = None;
+        world.pass(1);
+        assert_eq!(world.codes(Severity::Info), [Code::LostWakeUp]);
+    }
+
+    #[test]
+    fn who_lost_its_wake_up_does_not_know_that_it_holds() {
+        let (mut world, head, _) = queue();
+        world.create(&curator("/l", 3), 3);
+        world.client(3).watches = vec![
+            crate::diagnose::testing::path("/l").child(&world.lock("/l").row(1).expect("a waiter").contender.node),
+        ];
+        world.pass(10);
+        world.delete(&head);
+        world.pass(3);
+        assert_eq!(world.severity(Code::LostWakeUp), Some(Severity::Critical));
+        world.client(2).cxid += 1;
+        world.pass(1);
+        assert_eq!(world.severity(Code::LostWakeUp), None, "it asked something: it woke up");
+    }
+}

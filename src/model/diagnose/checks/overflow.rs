@@ -1,0 +1,103 @@
+//! The numbers of a queue run out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity};
+use crate::queue::LockQueue;
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::Sequence;
+
+/// How many numbers a parent gives.
+const NUMBERS: i64 = 1 << 31;
+
+const REMEDY: &str =
+    "let the queue drain, then delete the lock parent and let it be created again: its numbers start at 0";
+
+/// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SequenceOverflow;
+
+impl Check for SequenceOverflow {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.kind() == LockKind::SingleNode {
+            return;
+        }
+        let lowest = lock.rows(0..1).find_map(|row| row.contender.sequence);
+        let (severity, summary) = if let Some(Sequence(number)) = lowest.filter(|Sequence(number)| *number < 0) {
+            let summary =
+                format!("the sequence numbers overflowed to {number}: the newest nodes stand before the oldest");
+            (Severity::Critical, summary)
+        } else {
+            let left = numbers_left(lock);
+            if left > context.thresholds.numbers_left {
+                return;
+            }
+            let left_over = match left {
+                0 => format!("none of {NUMBERS} sequence numbers is"),
+                1 => format!("only 1 of {NUMBERS} sequence numbers is"),
+                _ => format!("only {left} of {NUMBERS} sequence numbers are"),
+            };
+            let severity = if left == 0 { Severity::Critical } else { Severity::Warning };
+            (severity, format!("{left_over} left for nodes of this queue"))
+        };
+        let finding = finding(Code::SequenceOverflow, severity, lock, None).because(summary, REMEDY);
+        found.push(Suspicion::proved(finding, context.now()));
+    }
+}
+
+/// A listing shows how many children were created and deleted together, in 32 bits: of half of that, the highest bit is lost.
+fn numbers_left(lock: &LockQueue) -> i64 {
+    let next = lock.next_sequence().unwrap_or_default();
+    let next = if next < 0 { next + NUMBERS } else { next };
+    (NUMBERS - 1 - next).max(0)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
+
+    pub fn examples() -> Vec<Example> {
+        ["2147480000", "2147483645", "2147483646", "2147483647", "-2147483648"]
+            .map(|number| (Code::SequenceOverflow, overflow(number)))
+            .into()
+    }
+
+    fn overflow(number: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create_at(&format!("{}{number}", curator("/l", 1)), 1);
+        world.pass(2);
+        world
+    }
+
+    fn with_number(number: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create_at(&format!("{}{number}", curator("/l", 1)), 1);
+        world.pass(2);
+        world
+    }
+
+    #[test]
+    fn a_queue_near_its_last_number_is_told() {
+        assert_eq!(with_number("2147480000").severity(Code::SequenceOverflow), Some(Severity::Warning));
+        assert_eq!(with_number("2147483647").severity(Code::SequenceOverflow), Some(Severity::Critical));
+        assert_eq!(with_number("1732180000").severity(Code::SequenceOverflow), None);
+    }
+
+    #[test]
+    fn numbers_that_ran_over_are_critical() {
+        assert_eq!(with_number("-2147483648").severity(Code::SequenceOverflow), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn it_is_cleared_when_the_parent_is_made_anew() {
+        let mut world = with_number("2147480000");
+        world.delete(&crate::diagnose::testing::path("/l"));
+        assert_eq!(world.pass(1).1, [Code::SequenceOverflow]);
+        world.create(&curator("/l", 1), 1);
+        assert_eq!(world.pass(3).0, []);
+    }
+}

@@ -1,0 +1,155 @@
+//! Contenders that no session's end deletes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, Severity};
+use crate::queue::{ContenderRow, ContenderState};
+use lockscope_base::recipe::Recipe;
+
+const REMEDY: &str =
+    "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
+
+/// One finding for each lock, about the first of them. Hive's locks are meant so.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct PersistentContender;
+
+impl Check for PersistentContender {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.recipe() == Recipe::Hive {
+            return;
+        }
+        let is_ownerless = |position: &usize| {
+            lock.contender_at(*position).is_some_and(|contender| contender.session().is_none() && contender.is_read())
+        };
+        let mut ownerless = (0..lock.len()).filter(is_ownerless);
+        let Some(first) = ownerless.next().and_then(|first| lock.row(first)) else { return };
+        let finding = describe(context, &first, 1 + ownerless.count());
+        found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
+    }
+}
+
+fn describe(context: &LockContext<'_>, first: &ContenderRow<'_>, count: usize) -> Finding {
+    let lock = context.lock;
+    let mixed = count < lock.len();
+    // Names that anybody could give are a lock's only when sessions contend there too.
+    let sure = mixed
+        || !matches!(
+            lock.recipe(),
+            Recipe::TextbookQueue | Recipe::TextbookNamedQueue | Recipe::TextbookShared | Recipe::ZookeeperElection
+        );
+    let severity = match (sure, context.blocks_for_good(first)) {
+        (false, _) => Severity::Info,
+        (true, false) => Severity::Warning,
+        (true, true) => Severity::Critical,
+    };
+    let node = short_node(&first.contender.node);
+    let others = match count {
+        1 => String::new(),
+        2 => format!("; nor does 1 more of {} contenders", lock.len()),
+        _ => format!("; nor do {} more of {} contenders", count - 1, lock.len()),
+    };
+    let verb = if first.state == ContenderState::Holds { "holds" } else { "stands in the queue" };
+    let summary = format!("{node} {verb} and is owned by no session, so it does not go by itself{others}");
+    finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid};
+    use crate::queue::Change;
+
+    pub fn examples() -> Vec<Example> {
+        [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
+            .map(|sessions| (Code::PersistentContender, persistent(sessions)))
+            .into()
+    }
+
+    fn persistent(sessions: &[i64]) -> DiagnosisFixture {
+        let mut world = queue(sessions);
+        world.pass(2);
+        world
+    }
+
+    #[test]
+    fn a_persistent_node_at_the_head_of_a_queue_is_told_until_it_is_deleted() {
+        let mut world = DiagnosisFixture::new();
+        let node = world.create(&curator("/l", 1), 0);
+        world.create(&curator("/l", 2), 2);
+        assert_eq!(world.pass(2).0, [Code::PersistentContender]);
+        let finding = world.found(Code::PersistentContender).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(node.name())));
+        world.delete(&node);
+        assert_eq!(world.pass(1).1, [Code::PersistentContender]);
+    }
+
+    #[test]
+    fn a_persistent_holder_is_raised_again_as_critical_when_somebody_waits_for_it() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 0);
+        assert_eq!(world.pass(2).0, [Code::PersistentContender]);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "nobody waits");
+        let waiter = world.create(&curator("/l", 2), 2);
+        assert_eq!(world.pass(1), (vec![Code::PersistentContender], vec![]));
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
+        world.delete(&waiter);
+        assert_eq!(world.pass(1), (vec![], vec![]));
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "it went again");
+    }
+
+    #[test]
+    fn a_persistent_waiter_blocks_the_lock_when_it_comes_to_hold() {
+        let mut world = queue(&[1, 0, 2]);
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        world.pass(2);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "the holder will release");
+        world.delete(&head);
+        assert_eq!(world.pass(1).0, [Code::PersistentContender]);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn a_persistent_lease_blocks_a_semaphore_only_when_no_session_holds_another() {
+        let mut world = DiagnosisFixture::new();
+        world.create_at("/s/leases", 0);
+        world.create(&format!("/s/leases/_c_{}-lease-", uuid(1)), 0);
+        let other = world.create(&format!("/s/leases/_c_{}-lease-", uuid(2)), 2);
+        world.create(&format!("/s/locks/_c_{}-lock-", uuid(3)), 3);
+        world.pass(2);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "the other lease may return");
+        world.delete(&other);
+        world.pass(1);
+        assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn numbered_nodes_of_common_names_among_themselves_may_be_no_lock() {
+        let mut world = DiagnosisFixture::new();
+        world.create("/items/lock-", 0);
+        world.create("/items/lock-", 0);
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), [Code::PersistentContender]);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn one_that_is_not_read_yet_is_not_called_ownerless() {
+        let mut world = queue(&[1, 2]);
+        let path = path(&format!("{}0000000009", curator("/l", 9)));
+        world.apply(Change::Appeared { path });
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn hives_persistent_locks_are_meant_so() {
+        let mut world = DiagnosisFixture::new();
+        world.create("/hive/db/LOCK-EXCLUSIVE-", 0);
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+}

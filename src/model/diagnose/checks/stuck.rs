@@ -1,0 +1,233 @@
+//! A lock, or a lease of a semaphore, that is not handed on for long though others wait.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::standstill::{Standstill, longest_holders};
+use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::{Code, Finding, Severity, election};
+use crate::queue::ContenderRow;
+use lockscope_base::recipe::LockKind;
+
+const REMEDY: &str =
+    "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
+
+/// One finding for each lock, about who has held longest: what is proven of the time before the first look counts.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Stuck;
+
+impl Check for Stuck {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let stuck_after = context.thresholds.stuck_after;
+        if !waits_for_long(context) {
+            return;
+        }
+        let standstill = context.table_at.standstill(context.lock);
+        if let Some(standstill) = standstill.filter(|standstill| standstill.held.at_least >= stuck_after) {
+            let contender = standstill.longest.contender;
+            // Who was seen to acquire is looked at once more: by then it may be known why it is stuck. Who holds an election does so by
+            // design: what it did before it was watched is nothing to tell.
+            let (found_holding, elected) = (contender.acquired_at().is_none(), election::is_likely(context.lock));
+            let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
+            let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
+            let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };
+            found.push(suspicion.of_state(contender.czxid.0));
+        }
+    }
+}
+
+/// Whether somebody has waited for so long that the lock is stuck if it has not been handed on meanwhile.
+fn waits_for_long(context: &LockContext<'_>) -> bool {
+    context.waiting() > 0
+        && !election::is_registry(context.lock)
+        && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
+}
+
+/// Whether a lock may be stuck, and was not looked at for long enough to say: the evidence allows either.
+pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
+    let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
+    let stuck_after = context.thresholds.stuck_after;
+    waits_for_long(context)
+        && !election::is_likely(context.lock)
+        && longest_holders(context.lock).filter_map(bounds).any(|held| held.at_most >= stuck_after)
+        && !longest_holders(context.lock).filter_map(bounds).any(|held| held.at_least >= stuck_after)
+}
+
+fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
+    let lock = context.lock;
+    let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
+    let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
+    let summary = format!("{}: {}", standstill.headline(), standstill.holders());
+    of_contender(code, severity, context, standstill.longest.contender).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid, work};
+
+    pub fn examples() -> Vec<Example> {
+        let found = |world: DiagnosisFixture| (Code::Stuck, at_the_first_look(world));
+        let leases = [(1, None), (2, None), (2, Some("2")), (2, Some("3")), (6, None)];
+        let of_leases = leases.map(|(held, maximum)| (Code::StuckLease, stuck_leases(held, maximum)));
+        let of_locks =
+            vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::Stuck, readers())];
+        of_locks.into_iter().chain(of_leases).collect()
+    }
+
+    /// Three readers hold, and a writer waits.
+    fn readers() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        for session in 1..=3 {
+            world.create("/l/read-", session);
+        }
+        world.create("/l/write-", 4);
+        work(&mut world, 65);
+        world
+    }
+
+    fn stuck(waiters: i64) -> DiagnosisFixture {
+        let mut world = queue(&(1..=waiters + 1).collect::<Vec<_>>());
+        work(&mut world, 65);
+        world
+    }
+
+    /// Another console begins after a quarter of an hour, and looks once.
+    fn at_the_first_look(mut world: DiagnosisFixture) -> DiagnosisFixture {
+        let last = world.lock("/l").rows(0..9).last().expect("a waiter").contender;
+        let at = world.lock("/l").path_of(last);
+        world.delete(&at);
+        world.create(&curator("/l", 9), 9);
+        world.now = world.now.plus(Duration::from_secs(900));
+        world.begin_anew();
+        world.diagnosis.examine(&world.table, world.now);
+        world
+    }
+
+    /// Some hold leases and one waits; kazoo stores how many there may be. Where that is not
+    /// stored, the one that waits has made its own lease already, as Curator's clients do.
+    fn stuck_leases(held: u32, maximum: Option<&str>) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        let waits = i64::from(held) + 1;
+        let node = |kind: &str, number: u32| format!("/s/{kind}s/_c_{}-{kind}-", uuid(number));
+        match maximum {
+            None => {
+                world.create_at("/s/leases", 0);
+                for number in 1..=held {
+                    world.create(&node("lease", number), i64::from(number));
+                    work(&mut world, 1);
+                }
+                world.create(&node("lock", held + 1), waits);
+                if held > 1 {
+                    world.create(&node("lease", held + 1), waits);
+                }
+            }
+            Some(maximum) => {
+                world.create_at("/s-__lock__", 0);
+                world.create_with("/s", 0, maximum.as_bytes());
+                for number in 1..=held {
+                    world.client(number.into());
+                    world.create_at(&format!("/s/{number:032x}"), number.into());
+                }
+                world.create(&format!("/s-__lock__/{:032x}__lock__", 9), waits);
+            }
+        }
+        work(&mut world, 70);
+        world
+    }
+
+    #[test]
+    fn a_lock_that_is_not_handed_on_while_others_wait_is_stuck_until_it_is() {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        work(&mut world, 60);
+        assert_eq!(world.codes(Severity::Info), []);
+        work(&mut world, 3);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+        world.delete(&head);
+        work(&mut world, 1);
+        assert_eq!(world.found(Code::Stuck), None);
+    }
+
+    #[test]
+    fn a_lock_that_has_stood_for_long_is_stuck_at_the_first_look() {
+        let world = at_the_first_look(stuck(1));
+        let finding = world.found(Code::Stuck).expect("it stands");
+        assert!(
+            finding.summary.starts_with("stuck at least 15m00s, 1 waits: session 0x1 holds"),
+            "{}",
+            finding.summary
+        );
+    }
+
+    #[test]
+    fn a_lock_that_was_handed_on_at_some_time_is_not_called_stuck_before_it_was_watched_for_so_long() {
+        let mut world = queue(&[1, 2, 3]);
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        world.now = world.now.plus(Duration::from_secs(890));
+        world.delete(&head);
+        world.now = world.now.plus(Duration::from_secs(10));
+        world.begin_anew();
+        let undecided = |world: &DiagnosisFixture| {
+            let table_at = crate::diagnose::TableAt::new(&world.table, world.now);
+            is_undecided(&LockContext::new(table_at, world.diagnosis.thresholds(), world.lock("/l")))
+        };
+        work(&mut world, 59);
+        assert!(undecided(&world) && world.found(Code::Stuck).is_none());
+        work(&mut world, 1);
+        assert!(!undecided(&world) && world.found(Code::Stuck).is_some());
+    }
+
+    #[test]
+    fn an_election_is_held_for_long_by_design() {
+        let mut world = DiagnosisFixture::new();
+        for number in 1..=2 {
+            world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
+        }
+        work(&mut world, 100);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
+    }
+
+    #[test]
+    fn an_election_is_not_news_at_the_first_look() {
+        let mut world = DiagnosisFixture::new();
+        for number in 1..=2 {
+            world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
+        }
+        world.now = world.now.plus(Duration::from_secs(900));
+        world.begin_anew();
+        work(&mut world, 60);
+        assert_eq!(world.codes(Severity::Info), []);
+        work(&mut world, 3);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
+    }
+
+    #[test]
+    fn a_lease_that_never_moves_is_told_when_somebody_waits_for_one() {
+        let mut world = DiagnosisFixture::new();
+        world.create_at("/s/leases", 0);
+        for number in 1..=2 {
+            world.create(&format!("/s/leases/_c_{}-lease-", uuid(number)), i64::from(number));
+        }
+        work(&mut world, 100);
+        assert_eq!(world.codes(Severity::Info), [], "nobody waits");
+        world.create(&format!("/s/locks/_c_{}-lock-", uuid(3)), 3);
+        work(&mut world, 70);
+        assert_eq!(world.severity(Code::StuckLease), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn those_who_watch_a_single_node_wait_for_it() {
+        let mut world = DiagnosisFixture::new();
+        world.client(1);
+        world.create_at("/app/lock", 1);
+        work(&mut world, 70);
+        assert_eq!(world.codes(Severity::Info), []);
+        world.client(2).watches = vec![path("/app/lock")];
+        work(&mut world, 3);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+    }
+}

@@ -1,0 +1,282 @@
+//! The findings of this moment: every check looks, and what lasts stands.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::code::Explains;
+use super::suspicion::{StandingFinding, Suspicion, SuspicionHistory};
+use super::{Finding, Severity, TableAt, Thresholds};
+use crate::queue::{ClientIdentity, LockId, LockTable};
+use lockscope_base::znode::Timestamp;
+
+/// What one look changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FindingChanges {
+    /// Findings that are new, or more severe than they were.
+    pub raised: Vec<Arc<Finding>>,
+    /// Findings that no longer stand.
+    pub cleared: Vec<Arc<Finding>>,
+}
+
+/// Why locks are stuck: the findings of this moment, and what must be remembered to be sure of them.
+///
+/// What a sound hand-over also shows for a moment is a finding only when it lasts: see [`Thresholds`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "StoredDiagnosis")]
+pub struct Diagnosis {
+    thresholds: Thresholds,
+    checks: Checks,
+    ledger: SuspicionHistory,
+    /// The most severe first. Each is the same as in the ledger.
+    #[serde(skip_serializing)]
+    findings: Vec<Arc<Finding>>,
+    /// Their places in `findings`, by lock.
+    #[serde(skip_serializing)]
+    by_lock: Vec<(LockId, u32)>,
+}
+
+/// What of a diagnosis is kept in a file: the rest follows from it.
+#[derive(Deserialize)]
+struct StoredDiagnosis {
+    thresholds: Thresholds,
+    checks: Checks,
+    ledger: SuspicionHistory,
+}
+
+impl From<StoredDiagnosis> for Diagnosis {
+    fn from(stored: StoredDiagnosis) -> Self {
+        let StoredDiagnosis { thresholds, checks, ledger } = stored;
+        let mut diagnosis = Self { thresholds, checks, ledger, findings: Vec::new(), by_lock: Vec::new() };
+        diagnosis.set_findings(diagnosis.ledger.shown().cloned().collect());
+        diagnosis
+    }
+}
+
+/// What one look shows so far.
+#[derive(Debug, Default)]
+struct Look {
+    standing: Vec<Arc<Finding>>,
+    raised: Vec<Arc<Finding>>,
+    /// What was shown before and is not shown any more though it stands.
+    hidden: Vec<Arc<Finding>>,
+    /// The clients of the findings, each once: few clients may have very many nodes.
+    clients: FxHashSet<Arc<ClientIdentity>>,
+}
+
+impl Diagnosis {
+    /// Nothing was looked at yet.
+    pub fn new(thresholds: Thresholds) -> Self {
+        Self {
+            thresholds,
+            checks: Checks::default(),
+            ledger: SuspicionHistory::default(),
+            findings: Vec::new(),
+            by_lock: Vec::new(),
+        }
+    }
+
+    /// From when on something is a finding.
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
+    }
+
+    /// Looks at the table and what its servers told. To be called about once a second and after each new view: one that comes
+    /// more often costs without telling more. Nearly linear in the number of contenders.
+    ///
+    /// A table that is not live has no findings: all that stood are cleared.
+    pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
+        self.findings.clear();
+        if !table.is_live() {
+            self.checks = Checks::default();
+            let gone = self.ledger.forget_all();
+            return self.replace(Look::default(), gone);
+        }
+        let look = self.look(TableAt::new(table, now));
+        let gone = self.ledger.end();
+        self.replace(look, gone)
+    }
+
+    /// Lets every check look, and shows what stands: one lock at a time, so that only what stands is kept.
+    fn look(&mut self, table_at: TableAt<'_>) -> Look {
+        let Self { thresholds, checks, ledger, .. } = self;
+        let mut look = Look::default();
+        let mut found = Vec::new();
+        ledger.begin();
+        checks.begin();
+        checks.look_at_all(table_at, thresholds, &mut found);
+        let across_locks = judge(&mut found, table_at, ledger);
+        let mut explained: FxHashSet<LockId> = locks_with_cause(&across_locks).collect();
+        for lock in table_at.table().locks() {
+            checks.look_at_lock(table_at, thresholds, lock, &mut found);
+            if !found.is_empty() {
+                let of_lock = judge(&mut found, table_at, ledger);
+                explained.extend(locks_with_cause(&of_lock));
+                look.show(of_lock, &explained, ledger);
+            }
+        }
+        look.show(across_locks, &explained, ledger);
+        look
+    }
+
+    /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at. Answers what
+    /// stood.
+    pub fn start_over(&mut self) -> Vec<Arc<Finding>> {
+        std::mem::replace(self, Self::new(self.thresholds)).findings
+    }
+
+    /// All findings, the most severe first.
+    pub fn findings(&self) -> impl ExactSizeIterator<Item = &Finding> {
+        self.findings.iter().map(|finding| &**finding)
+    }
+
+    /// The findings of a lock, the most severe first.
+    pub fn of(&self, lock: LockId) -> impl ExactSizeIterator<Item = &Finding> {
+        let first = self.by_lock.partition_point(|(other, _)| *other < lock);
+        let count = self.by_lock[first..].partition_point(|(other, _)| *other == lock);
+        self.by_lock[first..first + count].iter().map(|(_, at)| &*self.findings[*at as usize])
+    }
+
+    /// The most severe finding of a lock.
+    pub fn worst(&self, lock: LockId) -> Option<&Finding> {
+        self.of(lock).next()
+    }
+
+    /// Takes what a look shows in place of what was shown before; `gone` of that is what was not seen any more.
+    fn replace(&mut self, look: Look, mut gone: Vec<Arc<Finding>>) -> FindingChanges {
+        let Look { standing, raised, hidden, .. } = look;
+        self.set_findings(standing);
+        gone.extend(hidden);
+        // What stands in another state is the same to whoever reads it.
+        gone.retain(|gone| {
+            !self.of(gone.lock.id).any(|finding| (finding.code, &finding.node) == (gone.code, &gone.node))
+        });
+        gone.sort_by(|a, b| order(a).cmp(&order(b)));
+        FindingChanges { raised, cleared: gone }
+    }
+
+    fn set_findings(&mut self, mut findings: Vec<Arc<Finding>>) {
+        findings.sort_by(|a, b| order(a).cmp(&order(b)));
+        self.by_lock = (0..).zip(&findings).map(|(at, finding)| (finding.lock.id, at)).collect();
+        self.by_lock.sort();
+        self.findings = findings;
+    }
+}
+
+impl Look {
+    /// Shows what stands, but for that a lock is stuck where it is known why.
+    fn show(&mut self, standing: Vec<StandingFinding>, explained: &FxHashSet<LockId>, ledger: &mut SuspicionHistory) {
+        for mut standing in standing {
+            let finding = &mut standing.finding;
+            if finding.code.traits().explains == Explains::Symptom && explained.contains(&finding.lock.id) {
+                self.hidden.extend(ledger.hide(&standing));
+                continue;
+            }
+            if let Some(client) = &mut finding.client {
+                match self.clients.get(client) {
+                    Some(known) => *client = Arc::clone(known),
+                    None => _ = self.clients.insert(Arc::clone(client)),
+                }
+            }
+            let is_raised = standing.is_raised;
+            let finding = ledger.show(standing);
+            self.raised.extend(is_raised.then(|| Arc::clone(&finding)));
+            self.standing.push(finding);
+        }
+    }
+}
+
+/// What stands of what was found.
+fn judge(found: &mut Vec<Suspicion>, table_at: TableAt<'_>, ledger: &mut SuspicionHistory) -> Vec<StandingFinding> {
+    let can_prove = table_at.view().provenance().can_prove();
+    let suspicions = found.drain(..).map(|suspicion| if can_prove { suspicion } else { suspicion.doubted() });
+    suspicions.filter_map(|suspicion| ledger.judge(suspicion, table_at.now())).collect()
+}
+
+/// The locks of which these findings say why nobody gets them.
+fn locks_with_cause(standing: &[StandingFinding]) -> impl Iterator<Item = LockId> {
+    let findings = standing.iter().map(|standing| &standing.finding);
+    let causes = findings
+        .filter(|finding| finding.severity > Severity::Info && finding.code.traits().explains == Explains::Cause);
+    causes.map(|finding| finding.lock.id)
+}
+
+fn order(finding: &Finding) -> impl Ord + '_ {
+    (Reverse(finding.severity), finding.code, &finding.lock.path, &finding.lock.name, &finding.node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::Code;
+    use crate::diagnose::testing::{DiagnosisFixture, curator};
+    use crate::queue::{Change, ConnectionState};
+    use crate::server_view::Provenance;
+
+    fn troubled() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/b", 1), 0);
+        world.create(&curator("/a", 2), 2);
+        world.create(&curator("/a", 2), 2);
+        world.pass(10);
+        world
+    }
+
+    #[test]
+    fn findings_stand_with_the_worst_first_and_at_their_locks() {
+        let world = troubled();
+        let codes: Vec<Code> = world.diagnosis.findings().map(|finding| finding.code).collect();
+        assert_eq!(codes, [Code::Orphan, Code::PersistentContender, Code::SelfBlocked]);
+        let at = |lock| world.diagnosis.worst(world.id(lock)).map(|finding| finding.code);
+        assert_eq!((at("/a"), at("/b")), (Some(Code::Orphan), Some(Code::PersistentContender)));
+        assert_eq!(world.diagnosis.of(world.id("/a")).len(), 2);
+        assert_eq!(world.diagnosis.of(LockId(99)).len(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_not_live_has_no_findings_and_begins_anew() {
+        let mut world = troubled();
+        world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
+        assert_eq!(world.pass(1), (vec![], vec![Code::Orphan, Code::PersistentContender, Code::SelfBlocked]));
+        assert_eq!(world.pass(5), (vec![], vec![]));
+    }
+
+    #[test]
+    fn beside_tls_plain_text_makes_no_ghost_and_what_builds_on_it_says_so() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 3);
+        world.provenance = Provenance::PlainBesideTls;
+        let hidden = world.client(1);
+        (hidden.connected, hidden.listed) = (false, false);
+        world.client(3).sound = false;
+        world.pass(30);
+        assert!(world.found(Code::Ghost).is_none() && world.found(Code::ExpiringHolder).is_none());
+        let finding = world.found(Code::LostWakeUp).expect("it stands");
+        assert!(
+            finding.summary.ends_with("(told in plain text, which proves nothing beside TLS)"),
+            "{}",
+            finding.summary
+        );
+        assert!(finding.severity <= Severity::Warning);
+
+        world.provenance = Provenance::AsSession;
+        world.pass(30);
+        assert!(world.found(Code::Ghost).is_some());
+    }
+
+    #[test]
+    fn a_finding_that_gets_worse_is_raised_again() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        let (raised, cleared) = world.pass(70);
+        assert_eq!(raised.iter().filter(|code| **code == Code::SelfBlocked).count(), 2, "{raised:?}");
+        assert!(!cleared.contains(&Code::SelfBlocked));
+    }
+}

@@ -1,0 +1,350 @@
+//! What the servers say about the contenders of a table: whether their owners live, and what they watch.
+
+use std::time::Duration;
+
+use crate::queue::{
+    ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockId, LockQueue, LockTable,
+};
+use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
+use lockscope_base::recipe::{self, LockKind, Recipe};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
+
+/// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
+/// follower may lag.
+const GHOSTLY: Duration = Duration::from_secs(2);
+
+/// Whether a contender's owner lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnerState {
+    /// A server holds a connection of it.
+    Live,
+    /// A server holds a connection of it, and has not heard it for at least half of its session timeout.
+    Silent,
+    /// Its session has no connection: it expires by itself, unless its client comes back.
+    Expiring,
+    /// It is proved that there is no such session, though its node is still there.
+    Ghost,
+    /// No session owns the node.
+    Ownerless,
+    /// The servers did not tell enough.
+    Unknown,
+}
+
+impl OwnerState {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Silent => "silent",
+            Self::Expiring => "expiring",
+            Self::Ghost => "ghost",
+            Self::Ownerless => "ownerless",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a contender's owner watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WatchTarget {
+    /// The node that it waits for.
+    Predecessor,
+    /// That node and the one before it: it looks ahead.
+    TwoBefore,
+    /// The lock parent's children: a herd.
+    Parent,
+    /// Neither.
+    Nothing,
+    /// The servers did not tell enough. It is so for whoever holds, too: nothing is to be watched then.
+    Unknown,
+}
+
+impl WatchTarget {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Predecessor | Self::TwoBefore => "predecessor",
+            Self::Parent => "parent",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the servers say about a contender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// Whether its owner lives.
+    pub owner: OwnerState,
+    /// Its owner's connection.
+    pub connection: Option<&'a Connection>,
+    /// How long its session still has, if it has no connection or is silent, and that is known.
+    pub expires_in: Option<Duration>,
+    /// Since when it is silent, and of what timeout, if it is: for a countdown.
+    pub silence: Option<Silence>,
+    /// What its owner watches.
+    pub watching: WatchTarget,
+}
+
+/// A table and what the servers say, seen together at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct TableAt<'a> {
+    table: &'a LockTable,
+    now: Timestamp,
+}
+
+impl<'a> TableAt<'a> {
+    /// The table, with the view that it was told last.
+    pub fn new(table: &'a LockTable, now: Timestamp) -> Self {
+        Self { table, now }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'a LockTable {
+        self.table
+    }
+
+    /// What the servers told.
+    pub fn view(&self) -> &'a ServerView {
+        self.table.view()
+    }
+
+    /// This moment, by this machine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// What the servers say about a contender. It costs a search by halves for each member and each node that is waited for.
+    pub fn facts(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
+        let contender = row.contender;
+        let (life, expires_in) = self.owner_of(contender);
+        let connection =
+            contender.session().and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
+        let silence = contender.session().filter(|_| life == OwnerState::Silent);
+        let silence = silence.and_then(|session| self.view().silence_of(session));
+        Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
+    }
+
+    /// Who a contender is.
+    pub fn identity(&self, contender: &Contender) -> ClientIdentity {
+        self.table.identity_of(contender)
+    }
+
+    /// Who a contender is, in a sentence; of who has no session and no name, how its node is called.
+    pub fn who(&self, contender: &Contender) -> String {
+        let client = self.identity(contender);
+        let nobody = ClientIdentity { unread: client.unread, ..ClientIdentity::default() };
+        if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }
+    }
+
+    /// The client with this node in the queue of a lock, in a sentence.
+    pub(super) fn who_at(&self, lock: LockId, node: &str, session: SessionId) -> String {
+        self.table.identity_at(lock, node, session).in_sentence(self.now)
+    }
+
+    /// Who a session is, in a sentence.
+    pub(super) fn who_is(&self, session: SessionId) -> String {
+        self.table.identity(session).in_sentence(self.now)
+    }
+
+    /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
+    pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
+        let Some(session) = contender.session() else {
+            let owner = if contender.is_read() { OwnerState::Ownerless } else { OwnerState::Unknown };
+            return (owner, None);
+        };
+        self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
+    }
+
+    /// Whether a session lives that had a node at that time, by this machine's clock.
+    pub fn owner_state(&self, session: SessionId, since: Timestamp) -> (OwnerState, Option<Duration>) {
+        let liveness = self.view().liveness(session);
+        match liveness {
+            Liveness::Connected => match self.view().silence_of(session) {
+                Some(silence) => (OwnerState::Silent, Some(silence.left(self.now))),
+                None => (OwnerState::Live, None),
+            },
+            Liveness::Disconnected { .. } => (OwnerState::Expiring, liveness.expires_in(self.now)),
+            // A list that is older than the node says nothing about its owner.
+            Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {
+                (OwnerState::Ghost, None)
+            }
+            Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven | Liveness::Unknown => {
+                (OwnerState::Unknown, None)
+            }
+        }
+    }
+
+    /// Whether the owner of a contender in an exclusive lock also watches the node before its predecessor, for no other node of
+    /// its own.
+    fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
+        let Some(predecessor) = position.checked_sub(1) else { return false };
+        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session() == Some(session));
+        let ahead = lock.waits_for(predecessor, 1);
+        let watched = |node: &&str| self.view().watches(session, &path_of(lock, node)) == Some(true);
+        lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
+    }
+
+    /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
+    /// watches there are in all.
+    fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
+        let Some(session) = row.contender.session() else { return WatchTarget::Unknown };
+        let mut known = true;
+        for node in lock.waits_for(row.position, MOST_WATCHED) {
+            match self.view().watches(session, &path_of(lock, node)) {
+                Some(true) if self.watches_ahead(lock, session, row.position) => return WatchTarget::TwoBefore,
+                Some(true) => return WatchTarget::Predecessor,
+                Some(false) => {}
+                None => known = false,
+            }
+        }
+        if row.state != ContenderState::Waits || !known {
+            return WatchTarget::Unknown;
+        }
+        let watched = |node: &str| self.view().watches(session, &path_of(lock, node)) == Some(true);
+        if lock.last_writer_before(row.position).is_some_and(watched) {
+            return WatchTarget::Predecessor;
+        }
+        let since = row.contender.contends_since(self.table.clock_ahead_ms());
+        match self.child_watches_beside(session) {
+            Some((0, counted)) if counted >= since.plus(JUST_MADE) => WatchTarget::Nothing,
+            _ => WatchTarget::Unknown,
+        }
+    }
+
+    /// How many watches on children there are on the server that holds a session's connection, and of when that is; without
+    /// that of the observer of this table, which servers before 3.9 count too.
+    pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<(u64, Timestamp)> {
+        let (member, _) = self.view().connection_of(session)?;
+        let (count, at) = (member.child_watches()?, member.counted_at?);
+        let own = match self.table.connection() {
+            ConnectionState::Connected { session, recursive: true } if member.counts_recursive_watches() => {
+                let here = member.connections_of(*session).iter();
+                here.filter_map(|connection| connection.established).any(|made| at.since(made) > JUST_MADE)
+            }
+            _ => false,
+        };
+        Some((count.saturating_sub(u64::from(own)), at))
+    }
+
+    /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
+    /// told, and for other locks, whose waiters are in the tree.
+    pub fn waiters(&self, lock: &LockQueue) -> Option<Watchers> {
+        if lock.kind() != LockKind::SingleNode {
+            return None;
+        }
+        let mut watchers = self.view().watchers_of(lock.path())?;
+        let holder = lock.first_holder().and_then(Contender::session);
+        let observer = match self.table.connection() {
+            ConnectionState::Connected { session, .. } => Some(*session),
+            _ => None,
+        };
+        let others = [holder, observer, self.view().own_session];
+        watchers.sessions.retain(|session| !others.contains(&Some(*session)));
+        Some(watchers)
+    }
+
+    /// What speaks for it that nobody wants this node any more, one sentence each, by what is seen at this moment: evidence,
+    /// no proof. Empty for a node that looks sound. Linear in the queue.
+    pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
+        let mut found = Vec::new();
+        let Some(session) = row.contender.session() else { return found };
+        let own = attempt(lock, &row.contender.node);
+        let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
+        for other in others.filter(|other| other.contender.session() == Some(session)) {
+            let node = escaped(&other.contender.node);
+            if own.is_some() && attempt(lock, &other.contender.node) == own {
+                found
+                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
+            } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
+                found.push(format!("its session queues again as {node}"));
+            }
+        }
+        if self.watching(lock, row) == WatchTarget::Nothing {
+            let doubt = if self.view().provenance().can_prove() { "" } else { IN_PLAIN_TEXT };
+            found.push(format!("its session does not watch what it waits for{doubt}"));
+        }
+        found
+    }
+}
+
+/// How a node is called in a sentence: by its number, which tells the nodes of a queue apart, else by its name.
+pub(super) fn short_node(node: &str) -> String {
+    match Sequence::split(node) {
+        Some((_, Sequence(number))) => format!("node {number}"),
+        None => format!("node {}", escaped(node)),
+    }
+}
+
+/// What follows a sentence that only an answer in plain text beside a session over TLS speaks for.
+pub(super) const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
+
+/// What was made so shortly before somebody counted may not have been counted.
+const JUST_MADE: Duration = Duration::from_secs(2);
+
+/// How many of the nodes that a contender waits for are looked at: only who waits for a lease waits for more than one.
+const MOST_WATCHED: usize = 64;
+
+/// The path of a node that a contender of this lock waits for.
+fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
+    let leases =
+        lock.kind() == LockKind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
+    match (leases, lock.first_holder()) {
+        (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
+        _ => lock.queue_path().child(node),
+    }
+}
+
+/// What a node's name says of the attempt that made it, its number left out; `None` for names without an id, and for
+/// those with a session's id, which all attempts of a session share.
+pub(super) fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
+    let name = match lock.recipe() {
+        Recipe::Own(own) => own.read(node),
+        _ => recipe::read(node),
+    };
+    let id = name?.attempt?;
+    let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
+    (digits == 32).then_some(Sequence::split(node)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::DiagnosisFixture;
+
+    #[test]
+    fn a_reader_that_watches_the_last_writer_where_its_recipe_watches_the_first_watches_what_wakes_it() {
+        let mut fixture = DiagnosisFixture::new();
+        let name = |kind| format!("/orders/_c_00000000-0000-4000-8000-000000000000-__{kind}__");
+        let nodes: Vec<ZnodePath> = (1..)
+            .zip(["WRIT", "WRIT", "READ", "READ"])
+            .map(|(session, kind)| fixture.create(&name(kind), session))
+            .collect();
+        for session in [3, 4] {
+            fixture.client(session).sound = false;
+        }
+        fixture.client(3).watches.push(nodes[1].clone());
+        fixture.pass(10);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        assert_eq!(watching, [WatchTarget::Predecessor, WatchTarget::Predecessor, WatchTarget::Nothing]);
+    }
+
+    #[test]
+    fn a_waiter_that_also_watches_the_node_before_its_predecessor_looks_ahead() {
+        let mut fixture = DiagnosisFixture::new();
+        let nodes: Vec<ZnodePath> = (1..=4).map(|session| fixture.create("/orders/lock-", session)).collect();
+        fixture.client(3).watches.push(nodes[0].clone());
+        // It watches two nodes, each for one of its own.
+        fixture.create("/orders/lock-", 4);
+        fixture.pass(3);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        let predecessor = WatchTarget::Predecessor;
+        assert_eq!(watching, [predecessor, WatchTarget::TwoBefore, predecessor, predecessor]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Which session holds which locks and waits for which, and how it waits.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::facts::{TableAt, WatchTarget};
+use crate::queue::{ClientIdentity, ContenderState, LockId, LockTable};
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+
+/// A session that holds a lock or waits for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionLocks {
+    /// The session.
+    pub session: SessionId,
+    /// When its oldest node came, by this machine's clock.
+    pub since: Timestamp,
+    /// The locks that it holds, in the order of their paths.
+    pub holds: Vec<LockId>,
+    /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
+    /// the tree (single node).
+    pub awaits: Vec<(LockId, Option<ZnodePath>)>,
+    /// What its nodes call their clients, but for addresses, in order, at most `MAX_NAMES`: several
+    /// clients may share a session.
+    pub names: Vec<Arc<str>>,
+}
+
+/// How a session waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitStyle {
+    /// It watches the node before its own.
+    Chain,
+    /// It watches what every other waiter watches.
+    Herd,
+    /// It watches nothing.
+    Nothing,
+    /// The servers did not tell.
+    Unknown,
+}
+
+impl WaitStyle {
+    /// The name on the screen and in exports.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Herd => "herd",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Nodes of one session that are looked at for its style.
+const MAX_NODES_FOR_STYLE: usize = 4;
+
+/// Names of one session that are kept.
+const MAX_NAMES: usize = 4;
+
+impl SessionLocks {
+    /// The client, with all the names that its nodes have.
+    pub fn identity(&self, table: &LockTable) -> ClientIdentity {
+        let known = table.identity(self.session);
+        if self.names.is_empty() {
+            return known;
+        }
+        ClientIdentity { name: Some(self.names.join(", ").into()), ..known }
+    }
+
+    fn note_name(&mut self, data: &[u8]) {
+        let is_name = |name: &&str| self.names.len() < MAX_NAMES && name.parse::<IpAddr>().is_err();
+        let Some(name) = ClientIdentity::name_in(data).filter(is_name) else { return };
+        if let Err(place) = self.names.binary_search_by(|known| (**known).cmp(name)) {
+            self.names.insert(place, name.into());
+        }
+    }
+
+    /// How it waits; `None` when it does not.
+    pub fn style(&self, table_at: TableAt<'_>) -> Option<WaitStyle> {
+        let mut found = None;
+        for (lock, node) in self.awaits.iter().take(MAX_NODES_FOR_STYLE) {
+            let Some(node) = node else { return Some(WaitStyle::Herd) };
+            let Some((queue, row)) = table_at.table().lock(*lock).zip(table_at.table().position(node)).and_then(
+                |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
+            ) else {
+                continue;
+            };
+            match table_at.facts(queue, &row).watching {
+                WatchTarget::Predecessor | WatchTarget::TwoBefore => return Some(WaitStyle::Chain),
+                WatchTarget::Parent => return Some(WaitStyle::Herd),
+                WatchTarget::Nothing => found = Some(WaitStyle::Nothing),
+                WatchTarget::Unknown => found = found.or(Some(WaitStyle::Unknown)),
+            }
+        }
+        found
+    }
+}
+
+/// Every session that holds a lock or waits for one. Work follows the number of contenders.
+pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks> {
+    let mut found: FxHashMap<SessionId, SessionLocks> = FxHashMap::default();
+    let table = table_at.table();
+    for lock in table.locks() {
+        for row in lock.rows(0..lock.len()) {
+            let Some(session) = row.contender.session() else { continue };
+            let since = row.contender.contends_since(table.clock_ahead_ms());
+            let entry = entry(&mut found, session, since);
+            entry.note_name(row.contender.data.bytes());
+            if row.state == ContenderState::Holds {
+                entry.holds.push(lock.id());
+            } else {
+                entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
+            }
+        }
+        if lock.kind() == LockKind::SingleNode {
+            for session in table_at.waiters(lock).into_iter().flat_map(|watchers| watchers.sessions) {
+                entry(&mut found, session, table_at.now()).awaits.push((lock.id(), None));
+            }
+        }
+    }
+    found
+}
+
+fn entry(found: &mut FxHashMap<SessionId, SessionLocks>, session: SessionId, since: Timestamp) -> &mut SessionLocks {
+    let empty = || SessionLocks { session, since, holds: Vec::new(), awaits: Vec::new(), names: Vec::new() };
+    let row = found.entry(session).or_insert_with(empty);
+    row.since = row.since.min(since);
+    row
+}

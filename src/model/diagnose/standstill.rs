@@ -1,0 +1,159 @@
+//! A lock that stands still: one headline for it, whatever is known of the cause. A console that
+//! was just started knows from the nodes that nothing was handed on; one that has looked for a
+//! while knows besides that the holder's client only sends heartbeats.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use super::{OwnerState, TableAt};
+use crate::queue::{Contender, ContenderRow, HoldBounds, LockQueue};
+use crate::text::human::{count, duration};
+use lockscope_base::recipe::{LockKind, Role};
+
+/// The last operation of a client that only sends heartbeats, as the servers abbreviate it.
+const HEARTBEAT: &str = "PING";
+
+/// Holders that are named, at most.
+const MAX_NAMED: usize = 4;
+
+/// A lock that somebody holds, for as long as that may have gone on.
+#[derive(Clone, Copy, Debug)]
+pub struct Standstill<'a> {
+    table_at: TableAt<'a>,
+    lock: &'a LockQueue,
+    /// The contender that has held longest.
+    pub(super) longest: ContenderRow<'a>,
+    /// How long that is.
+    pub held: HoldBounds,
+    /// How many wait.
+    pub waiting: usize,
+    /// Whether that client sends heartbeats and nothing else.
+    pub(super) is_idle: bool,
+}
+
+impl<'a> TableAt<'a> {
+    /// The contender that has held a lock longest, and for how long; `None` while the lock is free.
+    pub fn standstill(self, lock: &'a LockQueue) -> Option<Standstill<'a>> {
+        let longest = longest_holders(lock).max_by_key(|row| (bounds(self, row).at_least, Reverse(row.position)))?;
+        let connection = longest.contender.session().and_then(|session| self.view().connection_of(session));
+        let is_idle = connection.is_some_and(|(_, found)| found.last_operation.as_deref() == Some(HEARTBEAT));
+        Some(Standstill {
+            table_at: self,
+            lock,
+            longest,
+            held: bounds(self, &longest),
+            waiting: self.waiting(lock),
+            is_idle,
+        })
+    }
+
+    /// How many wait for a lock. The waiters of a single node are the sessions that watch it.
+    pub fn waiting(&self, lock: &LockQueue) -> usize {
+        match lock.kind() {
+            LockKind::SingleNode => self.waiters(lock).map_or(0, |watchers| watchers.sessions.len()),
+            _ => lock.waiting(),
+        }
+    }
+}
+
+/// How long a contender has held; unbounded for a node that was deleted and is shown again.
+fn bounds(table_at: TableAt<'_>, row: &ContenderRow<'_>) -> HoldBounds {
+    let nothing = HoldBounds { at_least: Duration::ZERO, at_most: Duration::MAX };
+    table_at.table().hold_bounds(row.contender, table_at.now()).unwrap_or(nothing)
+}
+
+/// `13m42s`, or `at least 13m42s` where the beginning is not known.
+fn length_of(held: HoldBounds) -> String {
+    let least = if held.is_exact() { "" } else { "at least " };
+    format!("{least}{}", duration(held.at_least))
+}
+
+/// The holders to compare. Readers took the lock together, or nearly so: the first stands for all.
+/// Leases differ.
+pub(super) fn longest_holders(lock: &LockQueue) -> impl Iterator<Item = ContenderRow<'_>> {
+    let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
+    lock.rows(0..holders)
+}
+
+impl Standstill<'_> {
+    /// `stuck 13m42s, 2 wait; its client is connected and idle`. No colon stands in it: what
+    /// follows one is about the cause.
+    pub(super) fn headline(&self) -> String {
+        let leases = self.leases().map(|leases| format!(", {leases}")).unwrap_or_default();
+        let wait = if self.waiting == 1 { "waits" } else { "wait" };
+        let client = self.client().map(|client| format!("; {client}")).unwrap_or_default();
+        format!("stuck {}{leases}, {} {wait}{client}", length_of(self.held), count(self.waiting))
+    }
+
+    /// How many leases of a semaphore are held, and whether these are all that there are.
+    fn leases(&self) -> Option<String> {
+        let held = self.lock.holding();
+        if self.lock.kind() != LockKind::Semaphore {
+            return None;
+        }
+        match (held, self.lock.maximum()) {
+            (_, Some(most)) if held < most as usize => {
+                Some(format!("{} of {} leases are held", count(held), count(most)))
+            }
+            (1, _) => None,
+            (2, _) if self.all_are_held() => Some("both leases are held".to_owned()),
+            _ if self.all_are_held() => Some(format!("all {} leases are held", count(held))),
+            _ => Some(format!("{} leases are held", count(held))),
+        }
+    }
+
+    /// Whether it is proven that no lease is free. Where the number of leases is not stored, the
+    /// first in line has made its own lease already, and goes on only when one of the others goes.
+    fn all_are_held(&self) -> bool {
+        let first = self.lock.row(self.lock.holding());
+        self.lock.maximum().is_some() || first.is_some_and(|first| first.contender.role == Role::Lease)
+    }
+
+    /// What is known of the client that has held longest, unless nothing proves it.
+    fn client(&self) -> Option<String> {
+        if !self.table_at.view().provenance().can_prove() {
+            return None;
+        }
+        let whose = if self.lock.kind() == LockKind::Semaphore && self.lock.holding() > 1 {
+            "the client of the oldest"
+        } else {
+            "its client"
+        };
+        let what = match self.table_at.owner_of(self.longest.contender).0 {
+            OwnerState::Live if self.is_idle => "is connected and idle",
+            OwnerState::Live => "is connected",
+            OwnerState::Silent => "is connected and silent",
+            OwnerState::Expiring => "is not connected",
+            OwnerState::Ghost => "is gone",
+            OwnerState::Ownerless | OwnerState::Unknown => return None,
+        };
+        Some(format!("{whose} {what}"))
+    }
+
+    /// The holders, each lease with its time.
+    pub(super) fn holders(&self) -> String {
+        let who = |contender: &Contender| self.table_at.who(contender);
+        let others = self.lock.holding() - 1;
+        if self.lock.kind() != LockKind::Semaphore {
+            let so_do = match others {
+                0 => String::new(),
+                1 => ", and so does 1 more".to_owned(),
+                others => format!(", and so do {} more", count(others)),
+            };
+            return format!("{} holds{so_do}", who(self.longest.contender));
+        }
+        let mut leases: Vec<_> = longest_holders(self.lock).map(|row| (bounds(self.table_at, &row), row)).collect();
+        leases.sort_by_key(|(held, row)| (Reverse(held.at_least), row.position));
+        let more = leases.len().saturating_sub(MAX_NAMED);
+        let leases = leases.iter().take(MAX_NAMED);
+        let mut named: Vec<String> =
+            leases.map(|(held, row)| format!("{} for {}", who(row.contender), length_of(*held))).collect();
+        if more > 0 {
+            named.push(format!("{} more", count(more)));
+        }
+        match named.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("held by {} and {last}", others.join(", ")),
+            _ => format!("held by {}", named.join("")),
+        }
+    }
+}

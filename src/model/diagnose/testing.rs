@@ -1,0 +1,381 @@
+//! A small ensemble for the tests of the findings: nodes as an observer reports them, and what one server says of itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Code, Diagnosis, Finding, Severity, Thresholds};
+use crate::queue::{Change, ConnectionState, LockId, LockQueue, LockTable};
+use crate::server_view::{
+    Connection, Expiry, ExpiryClock, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerSettings,
+    ServerView, SessionTiming, WatchTotals, WatchedPath,
+};
+use lockscope_base::recipe::Classifier;
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// The observer's session, and that of the survey.
+pub const OBSERVER: i64 = 900;
+const SURVEYOR: i64 = 901;
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+/// What the one server knows of a client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub session: i64,
+    pub connected: bool,
+    pub listed: bool,
+    pub address: String,
+    pub established: Timestamp,
+    pub cxid: i64,
+    /// What it asked last, as the server abbreviates it.
+    pub operation: &'static str,
+    pub heard: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
+    /// Whether it watches what its nodes wait for.
+    pub sound: bool,
+    /// What it watches besides.
+    pub watches: Vec<ZnodePath>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DiagnosisFixture {
+    pub table: LockTable,
+    pub diagnosis: Diagnosis,
+    pub now: Timestamp,
+    pub clients: Vec<Client>,
+    /// Watches on children, besides the observer's.
+    pub child_watches: u64,
+    /// Whether the server answers.
+    pub answers: bool,
+    pub lists_watches: bool,
+    /// What its answers are worth.
+    pub provenance: Provenance,
+    zxid: i64,
+    counter: i32,
+    nodes: BTreeMap<ZnodePath, Change>,
+    children: BTreeMap<ZnodePath, Children>,
+}
+
+/// What a parent's stat tells of its children.
+#[derive(Clone, Copy, Debug, Default)]
+struct Children {
+    made: i32,
+    deleted: i32,
+    changed: i64,
+}
+
+impl DiagnosisFixture {
+    pub fn new() -> Self {
+        Self::with(Thresholds::default())
+    }
+
+    pub fn with(thresholds: Thresholds) -> Self {
+        let mut table = LockTable::new([]);
+        let now = Timestamp(1_000_000_000);
+        let session = SessionId(OBSERVER);
+        for change in [
+            Change::Connection(ConnectionState::Connected { session, recursive: true }),
+            Change::Syncing,
+            Change::Synced,
+        ] {
+            table.apply(change, now);
+        }
+        let mut world = Self {
+            table,
+            diagnosis: Diagnosis::new(thresholds),
+            now,
+            clients: Vec::new(),
+            child_watches: 0,
+            answers: true,
+            lists_watches: true,
+            provenance: Provenance::AsSession,
+            zxid: 100,
+            counter: 0,
+            nodes: BTreeMap::new(),
+            children: BTreeMap::new(),
+        };
+        world.client(OBSERVER);
+        world
+    }
+
+    /// A client that is connected for long.
+    pub fn client(&mut self, session: i64) -> &mut Client {
+        let at = self.clients.iter().position(|client| client.session == session).unwrap_or_else(|| {
+            self.clients.push(Client {
+                session,
+                connected: true,
+                listed: true,
+                address: format!("10.0.0.{}:4000", session % 250),
+                established: Timestamp(self.now.0 - 3_600_000),
+                cxid: 1,
+                operation: "PING",
+                heard: None,
+                expires_at: None,
+                sound: true,
+                watches: Vec::new(),
+            });
+            self.clients.len() - 1
+        });
+        &mut self.clients[at]
+    }
+
+    pub fn apply(&mut self, change: Change) {
+        self.table.apply(change, self.now);
+    }
+
+    /// A node is seen; its number, if the prefix needs one, is the next.
+    pub fn create(&mut self, prefix: &str, session: i64) -> ZnodePath {
+        if session != 0 {
+            self.client(session);
+        }
+        let number = self.counter;
+        self.counter += 1;
+        self.create_at(&format!("{prefix}{number:010}"), session)
+    }
+
+    /// The same; the client calls itself by a name in its node's data.
+    pub fn create_named(&mut self, prefix: &str, session: i64, name: &str) -> ZnodePath {
+        self.client(session);
+        let number = self.counter;
+        self.counter += 1;
+        self.create_with(&format!("{prefix}{number:010}"), session, name.as_bytes())
+    }
+
+    pub fn create_at(&mut self, at: &str, session: i64) -> ZnodePath {
+        self.create_with(at, session, b"")
+    }
+
+    pub fn create_with(&mut self, at: &str, session: i64, data: &[u8]) -> ZnodePath {
+        self.zxid += 1;
+        let at = path(at);
+        let stat = self.stat(session);
+        if let Some(parent) = at.parent() {
+            let children = self.children.entry(parent).or_default();
+            (children.made, children.changed) = (children.made + 1, self.zxid);
+        }
+        let change = if Classifier::is_hint(&at) {
+            Change::Appeared { path: at.clone() }
+        } else {
+            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(data) } }
+        };
+        self.nodes.insert(at.clone(), change.clone());
+        self.apply(change);
+        at
+    }
+
+    /// A client writes into its node.
+    pub fn write(&mut self, at: &ZnodePath, data: &[u8]) {
+        self.zxid += 1;
+        let zxid = Zxid(self.zxid);
+        let Some(Change::Seen { node, .. }) = self.nodes.get_mut(at) else { panic!("{at} has data") };
+        (node.stat.mzxid, node.stat.version, node.data) = (zxid, node.stat.version + 1, NodeData::keep(data));
+        let change = Change::Seen { path: at.clone(), node: node.clone() };
+        self.apply(change);
+    }
+
+    fn stat(&self, session: i64) -> ZnodeStat {
+        ZnodeStat::of_new(Zxid(self.zxid), self.now, (session != 0).then_some(SessionId(session)))
+    }
+
+    pub fn delete(&mut self, at: &ZnodePath) {
+        self.zxid += 1;
+        if let Some(children) = at.parent().and_then(|parent| self.children.get_mut(&parent)) {
+            (children.deleted, children.changed) = (children.deleted + 1, self.zxid);
+        }
+        self.nodes.remove(at);
+        self.apply(Change::Deleted { path: at.clone(), zxid: None });
+    }
+
+    /// A node is deleted, and after a reconnect it is there again as it was.
+    pub fn return_deleted(&mut self, at: &ZnodePath) {
+        let session = SessionId(OBSERVER);
+        self.apply(Change::Deleted { path: at.clone(), zxid: None });
+        self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
+        let nodes: Vec<Change> = self.nodes.values().cloned().collect();
+        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
+        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
+            self.apply(change);
+        }
+    }
+
+    /// Another console begins: all that is there is found at once.
+    pub fn begin_anew(&mut self) {
+        let parents = self.children.iter().map(|(parent, children)| Change::Listed {
+            path: parent.clone(),
+            // It was made before them.
+            stat: ZnodeStat {
+                czxid: Zxid(1),
+                ctime: Timestamp(0),
+                pzxid: Zxid(children.changed),
+                num_children: children.made - children.deleted,
+                cversion: children.made + children.deleted,
+                ..self.stat(0)
+            },
+        });
+        let nodes: Vec<Change> = parents.chain(self.nodes.values().cloned()).collect();
+        let (session, now) = (SessionId(OBSERVER), self.now);
+        self.table = LockTable::new([]);
+        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
+        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
+            self.table.apply(change, now);
+        }
+        self.diagnosis = Diagnosis::new(*self.diagnosis.thresholds());
+    }
+
+    /// The server is asked, now.
+    pub fn survey(&mut self) {
+        let at = self.now;
+        let connected = self.clients.iter().filter(|client| client.connected);
+        let connections = connected.clone().map(|client| connection(client, at)).collect();
+        let listed = self.clients.iter().filter(|client| client.listed);
+        let sessions = listed.map(|client| ListedSession {
+            id: SessionId(client.session),
+            expiry: Expiry::Monotonic { millis: client.expires_at.unwrap_or_default().0 },
+            expires_at: client.expires_at,
+        });
+        let sessions = sessions.collect();
+        let mut watched: Vec<WatchedPath> = Vec::new();
+        for client in connected {
+            let awaited = if client.sound { self.awaited_by(client.session) } else { Vec::new() };
+            for path in client.watches.iter().cloned().chain(awaited) {
+                match watched.iter_mut().find(|watched| watched.path == path) {
+                    Some(watched) => watched.sessions.push(SessionId(client.session)),
+                    None => {
+                        watched.push(WatchedPath { path, sessions: [SessionId(client.session)].into_iter().collect() });
+                    }
+                }
+            }
+        }
+        for one in &mut watched {
+            one.sessions.sort_unstable();
+        }
+        let count = watched.iter().map(|one| one.sessions.len() as u64).sum();
+        let mut member = MemberView::unasked("zk1:2181".to_owned());
+        if self.answers {
+            member = MemberView {
+                mode: Some(ServerMode::Standalone),
+                timing: SessionTiming {
+                    clock: Some(ExpiryClock::same_as_ours()),
+                    settings: ServerSettings::new(Duration::from_secs(2), Duration::from_secs(4)),
+                },
+                provenance: self.provenance,
+                version: Some("3.8.0-5a02a05".to_owned()),
+                answered_at: Some(at),
+                connections: Some(Listing::new(connections, true, at)),
+                sessions: Some(Listing::new(sessions, true, at)),
+                watched: self.lists_watches.then(|| Listing::new(watched, true, at)),
+                watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches: count }),
+                counted_at: Some(at),
+                // Before 3.9 the observer's recursive watch counts too.
+                watch_count: Some(count + self.child_watches + 1),
+                ..member
+            };
+        }
+        let own_session = Some(SessionId(SURVEYOR));
+        let view = ServerView { at, members: vec![member], members_known: true, own_session, ..ServerView::default() };
+        self.apply(Change::Surveyed { view: Arc::new(view) });
+    }
+
+    fn awaited_by(&self, session: i64) -> Vec<ZnodePath> {
+        let rows = self.table.locks().flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row)));
+        let own = rows.filter(|(_, row)| row.contender.session() == Some(SessionId(session)));
+        let awaited = own.flat_map(|(lock, row)| {
+            lock.waits_for(row.position, 1).into_iter().map(|node| lock.queue_path().child(node)).collect::<Vec<_>>()
+        });
+        awaited.collect()
+    }
+
+    /// Lets so many seconds pass, with a survey and a look in each; gives the codes that were raised, and those cleared.
+    pub fn pass(&mut self, seconds: u32) -> (Vec<Code>, Vec<Code>) {
+        let (mut raised, mut cleared) = (Vec::new(), Vec::new());
+        for _ in 0..seconds {
+            self.now = self.now.plus(Duration::from_secs(1));
+            self.survey();
+            let changed = self.diagnosis.examine(&self.table, self.now);
+            raised.extend(changed.raised.iter().map(|finding| finding.code));
+            cleared.extend(changed.cleared.iter().map(|finding| finding.code));
+        }
+        (raised, cleared)
+    }
+
+    pub fn lock(&self, at: &str) -> &LockQueue {
+        let id = self.id(at);
+        self.table.lock(id).expect("the table knows what it found")
+    }
+
+    pub fn id(&self, at: &str) -> LockId {
+        self.table.find(&path(at), None).expect("a lock at that path")
+    }
+
+    /// The finding with that code, if it stands.
+    pub fn found(&self, code: Code) -> Option<&Finding> {
+        self.diagnosis.findings().find(|finding| finding.code == code)
+    }
+
+    pub fn severity(&self, code: Code) -> Option<Severity> {
+        self.found(code).map(|finding| finding.severity)
+    }
+
+    /// What stands with at least that severity.
+    pub fn codes(&self, least: Severity) -> Vec<Code> {
+        self.diagnosis.findings().filter(|finding| finding.severity >= least).map(|finding| finding.code).collect()
+    }
+}
+
+fn connection(client: &Client, at: Timestamp) -> Connection {
+    Connection {
+        session: SessionId(client.session),
+        client: client.address.clone(),
+        timeout_ms: Some(30_000),
+        established: Some(client.established),
+        last_operation: Some(client.operation.to_owned()),
+        last_cxid: Some(client.cxid),
+        last_zxid: None,
+        last_response: None,
+        last_heard: Some(client.heard.unwrap_or(at)),
+        received: 0,
+        sent: 0,
+    }
+}
+
+/// `U` of the recipes: a UUID that differs by `number`.
+pub fn uuid(number: u32) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// The beginning of a name of Curator's mutex, for a lock at that path.
+pub fn curator(parent: &str, number: u32) -> String {
+    format!("{parent}/_c_{}-lock-", uuid(number))
+}
+
+/// A code, and what raises it.
+pub type Example = (Code, DiagnosisFixture);
+
+/// Clients that work: they ask something each second.
+pub fn work(world: &mut DiagnosisFixture, seconds: u32) {
+    for _ in 0..seconds {
+        world.clients.iter_mut().for_each(|client| (client.cxid, client.operation) = (client.cxid + 1, "GETD"));
+        world.pass(1);
+    }
+}
+
+/// A lock at `/l`, for which these sessions queue in this order.
+pub fn queue(sessions: &[i64]) -> DiagnosisFixture {
+    let mut world = DiagnosisFixture::new();
+    for (number, session) in (1..).zip(sessions) {
+        world.create(&curator("/l", number), *session);
+    }
+    world
+}
+
+/// One session queues twice, by nodes with these ids.
+pub fn one_session_twice(first: u32, second: u32, seconds: u32) -> DiagnosisFixture {
+    let mut world = DiagnosisFixture::new();
+    world.create(&curator("/l", first), 1);
+    world.create(&curator("/l", second), 1);
+    world.pass(seconds);
+    world
+}

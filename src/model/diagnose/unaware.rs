@@ -1,0 +1,118 @@
+//! What the client of a live node does not know of it, by the evidence: what a deletion of the node may say follows from that.
+
+use super::facts::{TableAt, attempt};
+use super::{Code, Finding, WatchTarget};
+use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use lockscope_base::recipe::LockKind;
+
+/// What a contender's client does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unaware {
+    /// That it has this node: the reply to its create was lost, and it made another one.
+    OfNode,
+    /// The same, as far as is suspected: it queues again, and watches nothing for this node.
+    OfNodeSuspected,
+    /// That it holds: it watched nothing when its turn came, and has asked nothing since.
+    OfTurn,
+    /// When its turn comes: it watches nothing.
+    OfTurnToCome,
+}
+
+impl Unaware {
+    /// What a finding about a contender says that its client does not know; `None` where it says no such thing.
+    pub fn by_finding(finding: &Finding, state: ContenderState) -> Option<Self> {
+        match finding.code {
+            Code::Orphan => Some(Self::OfNode),
+            Code::OrphanSuspected => Some(Self::OfNodeSuspected),
+            Code::LostWakeUp if state == ContenderState::Waits => Some(Self::OfTurnToCome),
+            Code::LostWakeUp => Some(Self::OfTurn),
+            _ => None,
+        }
+    }
+
+    /// Whether the client cannot see what is written into the node: who does not know that it holds does not watch its own node.
+    pub fn ignores_requests(self) -> bool {
+        matches!(self, Self::OfNode | Self::OfTurn)
+    }
+}
+
+impl<'a> TableAt<'a> {
+    /// What a contender's client does not know, by what is seen at this moment. Less sure than a finding that stands, except for an
+    /// orphan, which its name proves. Linear in the queue.
+    pub fn unaware(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Option<Unaware> {
+        // The order of a queue that shows deleted nodes is not the ensemble's.
+        let session = row.contender.session().filter(|_| lock.returned() == 0)?;
+        let later =
+            || lock.rows(row.position + 1..lock.len()).filter(move |other| other.contender.session() == Some(session));
+        if is_orphan(lock, row.contender, later().map(|other| other.contender)) {
+            return Some(Unaware::OfNode);
+        }
+        let queues_again = lock.kind() != LockKind::Semaphore && later().next().is_some();
+        let is_suspect = queues_again && self.facts(lock, row).watching == WatchTarget::Nothing;
+        is_suspect.then_some(Unaware::OfNodeSuspected)
+    }
+}
+
+/// Whether one of these later nodes of the same session comes from the same attempt.
+fn is_orphan<'c>(lock: &LockQueue, contender: &Contender, mut later: impl Iterator<Item = &'c Contender>) -> bool {
+    let Some(own) = attempt(lock, &contender.node) else { return false };
+    later.any(|other| attempt(lock, &other.node) == Some(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, curator, one_session_twice, queue};
+
+    fn unaware(fixture: &DiagnosisFixture) -> Vec<Option<Unaware>> {
+        let (table_at, lock) = (TableAt::new(&fixture.table, fixture.now), fixture.lock("/l"));
+        lock.rows(0..lock.len()).map(|row| table_at.unaware(lock, &row)).collect()
+    }
+
+    fn by_finding(fixture: &DiagnosisFixture, code: Code) -> Option<Unaware> {
+        let (finding, lock) = (fixture.found(code).expect("it stands"), fixture.lock("/l"));
+        let mut rows = lock.rows(0..lock.len());
+        let row = rows.find(|row| Some(&row.contender.node) == finding.node.as_ref()).expect("its node");
+        Unaware::by_finding(finding, row.state)
+    }
+
+    #[test]
+    fn the_earlier_node_of_one_attempt_is_not_known_to_its_client() {
+        let fixture = one_session_twice(1, 1, 3);
+        assert_eq!(unaware(&fixture), [Some(Unaware::OfNode), None]);
+        assert_eq!(by_finding(&fixture, Code::Orphan), Some(Unaware::OfNode));
+    }
+
+    #[test]
+    fn two_threads_of_one_session_know_of_their_nodes() {
+        assert_eq!(unaware(&one_session_twice(1, 2, 70)), [None, None]);
+    }
+
+    #[test]
+    fn an_earlier_waiter_that_nothing_is_watched_for_is_suspect() {
+        let mut fixture = queue(&[1]);
+        let earlier = fixture.create(&curator("/l", 2), 2);
+        fixture.create(&curator("/l", 3), 2);
+        let client = fixture.client(2);
+        (client.sound, client.watches) = (false, vec![earlier]);
+        fixture.pass(10);
+        assert_eq!(unaware(&fixture), [None, Some(Unaware::OfNodeSuspected), None]);
+        assert_eq!(by_finding(&fixture, Code::OrphanSuspected), Some(Unaware::OfNodeSuspected));
+    }
+
+    #[test]
+    fn who_lost_its_wake_up_does_not_know_of_its_turn() {
+        let mut fixture = queue(&[1, 2, 3]);
+        let [head, waiter] = [0, 1].map(|at| {
+            let lock = fixture.lock("/l");
+            lock.path_of(lock.row(at).expect("a contender").contender)
+        });
+        fixture.client(2).sound = false;
+        fixture.client(3).watches = vec![waiter];
+        fixture.pass(10);
+        assert_eq!(by_finding(&fixture, Code::LostWakeUp), Some(Unaware::OfTurnToCome));
+        fixture.delete(&head);
+        fixture.pass(3);
+        assert_eq!(by_finding(&fixture, Code::LostWakeUp), Some(Unaware::OfTurn));
+    }
+}

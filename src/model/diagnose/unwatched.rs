@@ -1,0 +1,131 @@
+//! Waiters that nothing will wake: how that is seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::context::{LockContext, Unwatched};
+use super::round_memory::{NodeKey, RoundMemory};
+use super::{OwnerState, election};
+use crate::queue::{ContenderRow, ContenderState};
+use crate::server_view::Connection;
+use lockscope_base::recipe::{LockKind, Recipe, Role};
+use lockscope_base::znode::Timestamp;
+
+/// A node that was made just before the watches were listed may not be waited with yet.
+const NEW: Duration = Duration::from_secs(1);
+
+/// What is remembered of those who wait without a watch on what they wait for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct UnwatchedMemory {
+    waiters: RoundMemory<NodeKey, Quiet>,
+}
+
+impl UnwatchedMemory {
+    pub fn begin(&mut self) {
+        self.waiters.begin();
+    }
+}
+
+/// Since which look a client has sent no request.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Quiet {
+    cxid: Option<i64>,
+    established: Option<Timestamp>,
+    since: Timestamp,
+}
+
+/// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
+/// and its next watch.
+pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
+    let lock = context.lock;
+    let listed = context.table_at.view().lists_watches();
+    // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
+    let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
+    if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {
+        return Vec::new();
+    }
+    let rows = lock.rows(lock.holding()..lock.len());
+    rows.filter_map(|row| one(context, &row, &mut memory.waiters)).collect()
+}
+
+fn one(
+    context: &LockContext<'_>,
+    row: &ContenderRow<'_>,
+    quiet: &mut RoundMemory<NodeKey, Quiet>,
+) -> Option<Unwatched> {
+    let (table_at, lock, contender) = (context.table_at, context.lock, row.contender);
+    let session = contender.session().filter(|_| row.state == ContenderState::Waits)?;
+    let alone = !context.repeated.contains_key(&session);
+    if alone && context.watching.contains(&session) {
+        return None;
+    }
+    // kazoo's `Lock` does not wait for readers, though its names stand in one queue with theirs.
+    if !alone && lock.recipe() == Recipe::KazooReadWrite {
+        return None;
+    }
+    let behind = awaited(context, row)?;
+    let gathered = table_at.view().watches_as_of(session)?;
+    let since = contender.contends_since(table_at.table().clock_ahead_ms());
+    let unseen = table_at.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
+    let connected = matches!(table_at.owner_of(contender).0, OwnerState::Live | OwnerState::Silent);
+    if !unseen || gathered < since.plus(NEW) || !connected {
+        return None;
+    }
+    let (member, connection) = table_at.view().connection_of(session)?;
+    let asked = member.connections.as_ref()?.at;
+    let indifferent = is_indifferent(
+        context,
+        connection,
+        asked,
+        quiet.see((lock.id(), contender.czxid.0), || Quiet {
+            cxid: connection.last_cxid,
+            established: connection.established,
+            since: context.now(),
+        }),
+    );
+    // Who watches children is told by no list, but may be told by their number: that is counted less often.
+    let gathered = match table_at.child_watches_beside(session) {
+        _ if indifferent => gathered,
+        Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),
+        _ => return None,
+    };
+    Some(Unwatched {
+        position: row.position,
+        session,
+        behind: Arc::clone(&behind.contender.node),
+        state: contender.czxid.0 ^ behind.contender.czxid.0.rotate_left(32),
+        gathered,
+        heard: connection.last_heard,
+        cxid: connection.last_cxid,
+    })
+}
+
+/// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
+/// anew after each event. So it is told apart even where others watch children.
+fn is_indifferent(context: &LockContext<'_>, connection: &Connection, asked: Timestamp, quiet: &mut Quiet) -> bool {
+    let same =
+        quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
+    if !same {
+        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: context.now() };
+        return false;
+    }
+    context.lock.woke_herd_at().is_some_and(|changed| {
+        quiet.since <= changed
+            && asked >= changed.plus(context.thresholds.settled_after)
+            && connection.last_heard.is_some_and(|heard| heard >= changed.plus(NEW))
+    })
+}
+
+/// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
+fn awaited<'a>(context: &LockContext<'a>, row: &ContenderRow<'_>) -> Option<ContenderRow<'a>> {
+    let lock = context.lock;
+    let names = lock.waits_for(row.position, 2);
+    let [name] = names[..] else { return None };
+    let position = match row.position.checked_sub(1).and_then(|before| lock.row(before)) {
+        Some(before) if &*before.contender.node == name => before.position,
+        _ => context.table_at.table().position(&lock.queue_path().child(name))?.1,
+    };
+    lock.row(position).filter(|awaited| awaited.contender.role != Role::Lease)
+}

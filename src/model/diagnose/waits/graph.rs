@@ -1,0 +1,198 @@
+//! The graph of waits: who waits for which lock, and who holds it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diagnose::{TableAt, election};
+use crate::queue::{Contender, ContenderState, LockId, LockQueue, LockTable};
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::{SessionId, Timestamp};
+
+/// A session's claim on a lock: it holds it, or waits for it. Small, since there is one for each contender; what else is known of it
+/// stands in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Claim {
+    pub session: SessionId,
+    /// Its lock's place in [`Graph::locks`].
+    pub lock: u32,
+    /// Its position in the queue; [`NO_NODE`] for who waits for a single node.
+    pub position: u32,
+}
+
+/// The position of who waits without a node of its own.
+const NO_NODE: u32 = u32::MAX;
+
+/// A lock that somebody holds and somebody waits for.
+#[derive(Clone, Copy, Debug)]
+struct Contended<'a> {
+    queue: &'a LockQueue,
+    /// The place of its first waiter in [`Graph::waiters`].
+    first_waiter: u32,
+    /// Whether who waits for it cannot go on without it, and needs each of its holders to go.
+    binds: bool,
+}
+
+/// Who holds and who awaits what.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Graph<'a> {
+    /// In the order of their paths.
+    locks: Vec<Contended<'a>>,
+    /// By session, then in the order of the locks.
+    holders: Vec<Claim>,
+    /// In the order of the locks, then of their queues.
+    waiters: Vec<Claim>,
+    /// The same by session.
+    waiters_by_session: Vec<Claim>,
+}
+
+impl<'a> Graph<'a> {
+    pub fn of(table: &'a LockTable) -> Self {
+        let table_at = TableAt::new(table, Timestamp::default());
+        let mut graph = Self::with_room_for(table);
+        for lock in table.locks() {
+            graph.add(table_at, lock);
+        }
+        graph.holders.sort_unstable();
+        graph.waiters_by_session.clone_from(&graph.waiters);
+        graph.waiters_by_session.sort_unstable();
+        graph
+    }
+
+    /// An empty one. It has room for what is in the queues: there may be very many, and what grows by doubling takes up to three times
+    /// as much. Watchers of single nodes find room as they come.
+    fn with_room_for(table: &LockTable) -> Self {
+        let (mut locks, mut holders, mut waiters) = (0, 0, 0);
+        for queue in table.locks().filter(|queue| queue.waiting() > 0 && may_block(queue)) {
+            locks += 1;
+            holders += queue.holding();
+            waiters += queue.waiting();
+        }
+        Self {
+            locks: Vec::with_capacity(locks),
+            holders: Vec::with_capacity(holders),
+            waiters: Vec::with_capacity(waiters),
+            waiters_by_session: Vec::new(),
+        }
+    }
+
+    /// Adds a lock, if somebody holds it and somebody waits for it.
+    fn add(&mut self, table_at: TableAt<'_>, queue: &'a LockQueue) {
+        if !may_block(queue) {
+            return;
+        }
+        let (at, first_holder, first_waiter) = (index(self.locks.len()), self.holders.len(), self.waiters.len());
+        let claim = |session, position| Claim { session, lock: at, position };
+        if queue.kind() == LockKind::SingleNode {
+            let watchers = table_at.waiters(queue).into_iter().flat_map(|watchers| watchers.sessions);
+            self.waiters.extend(watchers.map(|session| claim(session, NO_NODE)));
+        } else {
+            let waiting = queue.rows(queue.holding()..queue.len()).filter(|row| row.state == ContenderState::Waits);
+            let sessions = waiting.filter_map(|row| Some((row.contender.session()?, row.position)));
+            self.waiters.extend(sessions.map(|(session, position)| claim(session, index(position))));
+        }
+        if self.waiters.len() == first_waiter {
+            return;
+        }
+        let holding = queue.rows(0..queue.holding());
+        let sessions = holding.filter_map(|row| Some((row.contender.session()?, row.position)));
+        self.holders.extend(sessions.map(|(session, position)| claim(session, index(position))));
+        let Some((first, others)) = self.holders[first_holder..].split_first() else {
+            self.waiters.truncate(first_waiter);
+            return;
+        };
+        let one = others.iter().all(|other| other.session == first.session);
+        let binds = queue.kind() != LockKind::Semaphore || one;
+        self.locks.push(Contended { queue, first_waiter: index(first_waiter), binds });
+    }
+
+    /// How many locks somebody holds and somebody waits for.
+    pub fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    pub fn id(&self, lock: u32) -> LockId {
+        self.locks[lock as usize].queue.id()
+    }
+
+    /// Whether who waits for a lock cannot go on without it, and needs each of its holders to go.
+    pub fn binds(&self, lock: u32) -> bool {
+        self.locks[lock as usize].binds
+    }
+
+    /// Where each session holds: the places of one session's claims at a time.
+    pub fn holders(&self) -> impl Iterator<Item = Range<u32>> {
+        let mut end = 0;
+        self.holders.chunk_by(|a, b| a.session == b.session).map(move |claims| {
+            let first = end;
+            end += index(claims.len());
+            first..end
+        })
+    }
+
+    /// The claim of a holder, by its place.
+    pub fn held_at(&self, place: u32) -> Claim {
+        self.holders[place as usize]
+    }
+
+    /// The claims of those who wait, by their places.
+    pub fn awaited_at(&self, places: Range<u32>) -> &[Claim] {
+        &self.waiters_by_session[places.start as usize..places.end as usize]
+    }
+
+    /// Where a session holds.
+    pub fn held_by(&self, session: SessionId) -> &[Claim] {
+        &self.holders[places_of(&self.holders, session)]
+    }
+
+    /// Where a session waits.
+    pub fn awaited_by(&self, session: SessionId) -> &[Claim] {
+        &self.waiters_by_session[places_of(&self.waiters_by_session, session)]
+    }
+
+    /// The places of the claims by which a session waits.
+    pub fn places_awaited_by(&self, session: SessionId) -> Range<u32> {
+        let places = places_of(&self.waiters_by_session, session);
+        index(places.start)..index(places.end)
+    }
+
+    /// Who waits for a lock.
+    pub fn waiters_of(&self, lock: u32) -> &[Claim] {
+        let first = self.locks[lock as usize].first_waiter as usize;
+        let end = self.locks.get(lock as usize + 1).map_or(self.waiters.len(), |next| next.first_waiter as usize);
+        &self.waiters[first..end]
+    }
+
+    /// Whether a lock was held before that wait for another began, as when one thread takes one after the other.
+    pub fn held_before(&self, held: Claim, wait: Claim) -> bool {
+        let (Some(holder), Some(waiter)) = (self.contender(held), self.contender(wait)) else { return true };
+        let came = holder.acquired_at().zip(waiter.enqueued_at());
+        holder.czxid < waiter.czxid && came.is_none_or(|(held, waits)| held <= waits)
+    }
+
+    /// The node of a claim; the lock's own, where waiters have none.
+    pub fn node(&self, claim: Claim) -> Arc<str> {
+        let lock_node = || self.locks[claim.lock as usize].queue.path().name().into();
+        self.contender(claim).map_or_else(lock_node, |contender| Arc::clone(&contender.node))
+    }
+
+    fn contender(&self, claim: Claim) -> Option<&'a Contender> {
+        let queue = self.locks[claim.lock as usize].queue;
+        queue.contender_at(claim.position as usize)
+    }
+}
+
+/// Whether somebody holds it and keeps others from going on: those who stand by in an election or in a registry do not wait for that.
+fn may_block(queue: &LockQueue) -> bool {
+    queue.holding() > 0 && !election::by_recipe(queue) && !election::is_registry(queue)
+}
+
+/// Nobody has more locks or contenders: they take hundreds of bytes each.
+fn index(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(NO_NODE)
+}
+
+/// The places of a session's claims among those that are sorted by session.
+fn places_of(claims: &[Claim], session: SessionId) -> Range<usize> {
+    let first = claims.partition_point(|claim| claim.session < session);
+    first..first + claims[first..].partition_point(|claim| claim.session == session)
+}

@@ -1,0 +1,21 @@
+//! The locks of a ZooKeeper ensemble as state: what was learned goes in, and queues, findings and figures come out.
+//!
+//! Pure: time is an argument, and nothing is sent, read from a file or drawn.
+//!
+//! - [`server_view`]: what the servers say about themselves: connections, sessions, watches, watch events.
+//! - [`queue`]: the state. A [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out.
+//! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
+//! - [`report`]: the facts as JSON.
+//! - [`metrics`]: the facts for Prometheus.
+//! - [`text`]: numbers, durations and times in words, and text that is safe to show in so many columns.
+
+// The trees of the tests serve another crate too, which names this one so.
+#[cfg(test)]
+extern crate self as lockscope_model;
+
+pub mod diagnose;
+pub mod metrics;
+pub mod queue;
+pub mod report;
+pub mod server_view;
+pub mod text;

@@ -1,0 +1,160 @@
+//! What is counted while a table takes in changes.
+
+use super::named_locks::NamedLocks;
+use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFigures};
+use super::{LockCounts, ProcessFigures, Scrape};
+use crate::diagnose::Diagnosis;
+use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
+use crate::server_view::{AskedBy, Load, ServerView};
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::Timestamp;
+
+/// Counts what a table reports: whoever has the table calls [`took_in`](Self::took_in) after each change.
+///
+/// Memory is bounded by the number of locks that have series of their own.
+#[derive(Clone, Debug)]
+pub struct EventCounters {
+    named: NamedLocks,
+    /// What happened to all locks without a series of their own.
+    others: LockCounts,
+    gaps: u64,
+    changes: u64,
+    was_live: bool,
+    /// What asking cost before the servers were asked anew.
+    asked_before: Load,
+    asked: Load,
+}
+
+impl EventCounters {
+    /// Nothing was counted yet. At most so many locks have series of their own.
+    pub fn new(max_locks: usize) -> Self {
+        Self {
+            named: NamedLocks::new(max_locks),
+            others: LockCounts::default(),
+            gaps: 0,
+            changes: 0,
+            was_live: false,
+            asked_before: Load::default(),
+            asked: Load::default(),
+        }
+    }
+
+    /// Counts what one change meant; the table is as it is after the change.
+    pub fn took_in(&mut self, happenings: &[Happening], table: &LockTable) {
+        self.changes += 1;
+        let is_live = table.is_live();
+        // What a reading of everything finds happened at an unknown time.
+        let is_timed = self.was_live && is_live;
+        for happening in happenings {
+            self.count(happening, is_timed);
+        }
+        self.gaps += u64::from(self.was_live && !is_live);
+        self.was_live = is_live;
+        self.asked = table.view().asked;
+    }
+
+    /// What is counted from now on is another table, as after a new connection with other settings: locks and their series begin anew.
+    pub fn start_over(&mut self) {
+        self.named.clear();
+        self.others = LockCounts::default();
+        self.gaps += u64::from(std::mem::take(&mut self.was_live));
+        self.asked_before.add(std::mem::take(&mut self.asked));
+    }
+
+    fn count(&mut self, happening: &Happening, is_timed: bool) {
+        let Some(lock) = &happening.lock else { return };
+        let place = self.named.on_event(lock.id, &lock.path, happening.at);
+        let counts = place.map_or(&mut self.others, |place| &mut place.counts);
+        counts.watch_events.herd += happening.watch_events.herd;
+        counts.watch_events.chain += happening.watch_events.chain;
+        let event = happening.event;
+        counts.acquisitions += u64::from(event == LockEvent::Acquired);
+        counts.expiries += u64::from(event == LockEvent::Expired);
+        if !is_timed {
+            return;
+        }
+        match (event, happening.waited_ms, happening.held_ms) {
+            (LockEvent::Acquired, Some(ms), _) => counts.waits.add(ms),
+            (LockEvent::Released | LockEvent::Expired, _, Some(ms)) => counts.holds.add(ms),
+            _ => {}
+        }
+    }
+
+    /// The figures of this moment, of the table that was counted. Linear in the number of locks.
+    pub fn scrape(
+        &mut self,
+        ensemble: &str,
+        (table, diagnosis): (&LockTable, &Diagnosis),
+        process: ProcessFigures,
+        now: Timestamp,
+    ) -> Scrape {
+        let is_live = table.is_live();
+        if is_live {
+            self.named.drop_gone(table);
+            self.named.allot(table, diagnosis, now);
+        }
+        let mut scrape = Scrape {
+            ensemble: ensemble.to_owned(),
+            is_live,
+            locks: is_live.then_some(table.lock_count() as u64),
+            contenders: is_live.then_some(table.contender_count() as u64),
+            servers: self.servers(table.view()),
+            gaps: self.gaps,
+            changes: self.changes,
+            process,
+            named: Vec::new(),
+            others: LockFigures::others(&self.others),
+            other_locks: is_live.then_some(0),
+        };
+        for lock in table.locks() {
+            let state = is_live.then(|| state(lock, table, now));
+            if let Some(place) = self.named.get_mut(lock.id()) {
+                let labels = LockLabels::of(lock, place.recipe(lock));
+                // The last examination may have been before the locks were lost from sight.
+                let findings = if is_live { findings(lock, diagnosis) } else { FindingCounts::new() };
+                scrape.named.push(LockFigures { labels, counts: place.counts, state, findings });
+            } else if let Some(state) = state {
+                scrape.others.state.get_or_insert_default().add(state);
+                scrape.other_locks = scrape.other_locks.map(|count| count + 1);
+                for (kind, count) in findings(lock, diagnosis) {
+                    *scrape.others.findings.entry(kind).or_default() += count;
+                }
+            }
+        }
+        scrape
+    }
+
+    fn servers(&self, view: &ServerView) -> Option<ServerFigures> {
+        if view.members.is_empty() {
+            return None;
+        }
+        let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
+        let mut asked = self.asked_before;
+        asked.add(view.asked);
+        Some(ServerFigures {
+            known: view.members.len() as u64,
+            answering: view.members.iter().filter(|member| member.asked_by != AskedBy::None).count() as u64,
+            connections: listed.map(|listing| listing.items().len() as u64).reduce(|sum, more| sum + more),
+            asked,
+        })
+    }
+}
+
+fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
+    let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let held = match lock.first_holder() {
+        Some(holder) => table.hold_bounds(holder, now).map(|bounds| ms(bounds.at_least)),
+        None => Some(0),
+    };
+    let waiters = (lock.kind() != LockKind::SingleNode).then_some(lock.waiting() as u64);
+    let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock_ahead_ms()))));
+    LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waiters.map(|_| waited) }
+}
+
+fn findings(lock: &LockQueue, diagnosis: &Diagnosis) -> FindingCounts {
+    let mut counts = FindingCounts::new();
+    for finding in diagnosis.of(lock.id()) {
+        *counts.entry((finding.code, finding.severity)).or_default() += 1;
+    }
+    counts
+}

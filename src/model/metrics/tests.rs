@@ -1,0 +1,211 @@
+//! What is counted and shown of a table.
+
+use super::*;
+use crate::diagnose::{Code, Diagnosis, Severity, Thresholds};
+use crate::queue::{Change, ConnectionState, LockTable};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// A table that is counted, as time passes.
+struct MetricsFixture {
+    table: LockTable,
+    diagnosis: Diagnosis,
+    counters: EventCounters,
+    now: Timestamp,
+    zxid: i64,
+}
+
+fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).unwrap()
+}
+
+impl MetricsFixture {
+    fn new(max_locks: usize) -> Self {
+        let (table, diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
+        let now = Timestamp(1_714_574_467_000);
+        Self { table, diagnosis, counters: EventCounters::new(max_locks), now, zxid: 100 }
+    }
+
+    fn apply(&mut self, change: Change) {
+        let happenings = self.table.apply(change, self.now);
+        self.counters.took_in(&happenings, &self.table);
+    }
+
+    /// Everything is read, and these nodes are there.
+    fn read(&mut self, nodes: &[&str]) {
+        let connected = ConnectionState::Connected { session: SessionId(-2), recursive: true };
+        self.apply(Change::Connection(connected));
+        self.apply(Change::Syncing);
+        for node in nodes {
+            self.seen(node);
+        }
+        self.apply(Change::Synced);
+    }
+
+    fn seen(&mut self, node: &str) {
+        self.zxid += 1;
+        let stat = ZnodeStat::of_new(Zxid(self.zxid), self.now, Some(SessionId(self.zxid)));
+        self.apply(Change::Seen { path: path(node), node: Node { stat, data: NodeData::default() } });
+    }
+
+    fn comes(&mut self, node: &str) {
+        self.apply(Change::Appeared { path: path(node) });
+        self.seen(node);
+    }
+
+    fn goes(&mut self, node: &str) {
+        self.apply(Change::Deleted { path: path(node), zxid: None });
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now = Timestamp(self.now.0 + 1000 * seconds);
+        self.diagnosis.examine(&self.table, self.now);
+    }
+
+    fn scrape(&mut self) -> Scrape {
+        let process = ProcessFigures::default();
+        self.counters.scrape("zk1:2181", (&self.table, &self.diagnosis), process, self.now)
+    }
+
+    fn named(&mut self) -> Vec<String> {
+        let named = self.scrape().named.into_iter();
+        named
+            .map(|lock| match lock.labels {
+                LockLabels::One { path, .. } => path.to_string(),
+                LockLabels::Others => panic!("it stands apart"),
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn a_lock_shows_who_holds_and_waits_now_and_what_was_counted() {
+    let mut fixture = MetricsFixture::new(10);
+    fixture.read(&["/a/lock-0000000000"]);
+    fixture.pass(2);
+    fixture.comes("/a/lock-0000000001");
+    fixture.pass(3);
+    fixture.goes("/a/lock-0000000000");
+    fixture.comes("/a/lock-0000000002");
+    fixture.pass(7);
+    let scrape = fixture.scrape();
+    let [lock] = &scrape.named[..] else { panic!("{scrape:?}") };
+    let state = LockState { holders: 1, waiters: Some(1), held_ms: Some(7_000), waited_ms: Some(7_000) };
+    assert_eq!(lock.state, Some(state));
+    assert_eq!((lock.counts.acquisitions, lock.counts.expiries), (1, 0));
+    assert_eq!((lock.counts.waits.count(), lock.counts.holds.count()), (1, 0), "when it began to hold is not known");
+    assert!((lock.counts.waits.sum_seconds() - 3.0).abs() < 1e-9);
+    fixture.goes("/a/lock-0000000001");
+    let counts = fixture.scrape().named[0].counts;
+    assert_eq!((counts.acquisitions, counts.holds.count()), (2, 1));
+    assert!((counts.holds.sum_seconds() - 7.0).abs() < 1e-9);
+    assert_eq!((counts.watch_events.herd, counts.watch_events.chain), (2, 2));
+}
+
+#[test]
+fn while_the_locks_are_out_of_sight_only_what_was_counted_is_shown() {
+    let mut fixture = MetricsFixture::new(10);
+    assert_eq!((fixture.scrape().is_live, fixture.scrape().gaps), (false, 0));
+    fixture.read(&["/a/lock-0000000000", "/a/lock-0000000001"]);
+    assert!(health(&fixture.table).is_ok());
+    fixture.pass(1);
+    fixture.pass(70);
+    assert_eq!(fixture.scrape().named[0].findings.len(), 1);
+    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "a reset".to_owned() }));
+    let scrape = fixture.scrape();
+    assert_eq!((scrape.is_live, scrape.gaps, scrape.locks, scrape.named[0].state), (false, 1, None, None));
+    assert!(scrape.named[0].findings.is_empty());
+    assert!(health(&fixture.table).unwrap_err().contains("a reset"));
+    fixture.pass(60);
+    fixture.read(&["/a/lock-0000000001"]);
+    let counts = fixture.scrape().named[0].counts;
+    assert_eq!(counts.acquisitions, 1, "it was handed on meanwhile");
+    assert_eq!((counts.waits.count(), counts.holds.count()), (0, 0), "nobody knows when");
+}
+
+#[test]
+fn the_series_of_a_lock_end_with_it_and_other_settings_begin_them_anew() {
+    let mut fixture = MetricsFixture::new(10);
+    fixture.read(&["/a/lock-0000000000", "/b/lock-0000000000"]);
+    assert_eq!(fixture.named(), ["/a", "/b"]);
+    fixture.goes("/a/lock-0000000000");
+    fixture.goes("/a");
+    assert_eq!(fixture.named(), ["/b"]);
+    fixture.comes("/b/lock-0000000001");
+    fixture.goes("/b/lock-0000000000");
+    let changes = fixture.scrape().changes;
+    fixture.counters.start_over();
+    let scrape = fixture.scrape();
+    assert_eq!((scrape.named[0].counts.acquisitions, scrape.gaps, scrape.changes), (0, 1, changes));
+}
+
+#[test]
+fn of_too_many_locks_those_have_series_that_are_waited_for_and_they_keep_them() {
+    let mut fixture = MetricsFixture::new(2);
+    fixture.read(&["/a/lock-0000000000", "/b/lock-0000000000", "/c/lock-0000000000", "/c/lock-0000000001"]);
+    assert_eq!(fixture.named(), ["/a", "/c"]);
+    let scrape = fixture.scrape();
+    assert_eq!((scrape.other_locks, scrape.others.state.map(|state| state.holders)), (Some(1), Some(1)));
+
+    // Nothing was ever to be said of /a.
+    fixture.comes("/b/lock-0000000001");
+    assert_eq!(fixture.named(), ["/b", "/c"]);
+
+    // /c is waited for no more, and keeps its place for ten minutes.
+    fixture.goes("/c/lock-0000000001");
+    fixture.comes("/a/lock-0000000001");
+    fixture.pass(599);
+    assert_eq!(fixture.named(), ["/b", "/c"]);
+    fixture.goes("/a/lock-0000000000");
+    assert_eq!(fixture.scrape().others.counts.acquisitions, 1, "it is counted all the same");
+    fixture.comes("/a/lock-0000000002");
+    fixture.pass(1);
+    assert_eq!(fixture.named(), ["/a", "/b"]);
+    assert_eq!(fixture.scrape().others.counts.acquisitions, 1, "what was counted stays where it is");
+}
+
+#[test]
+fn findings_are_counted_by_kind_also_where_a_lock_has_no_series() {
+    let mut fixture = MetricsFixture::new(1);
+    let long = format!("/{}", "x".repeat(600));
+    let queue = |at: &str| [0, 1].map(|number| format!("{at}/lock-000000000{number}"));
+    let nodes: Vec<String> = ["/a", long.as_str()].into_iter().flat_map(queue).collect();
+    fixture.read(&nodes.iter().map(String::as_str).collect::<Vec<_>>());
+    fixture.pass(1);
+    fixture.pass(70);
+    let scrape = fixture.scrape();
+    let kind = (Code::Stuck, Severity::Warning);
+    let stuck = [&scrape.named[0], &scrape.others].map(|lock| lock.findings.get(&kind).copied());
+    assert_eq!(stuck, [Some(1), Some(1)], "{scrape:?}");
+}
+
+#[test]
+fn names_from_the_tree_cannot_leave_their_label() {
+    let mut fixture = MetricsFixture::new(10);
+    fixture.read(&["/a\"} 1\\\n# EOF\n/lock-0000000000"]);
+    fixture.pass(1);
+    let text = to_open_metrics(fixture.scrape()).unwrap();
+    assert_eq!(text.lines().filter(|line| line.starts_with("# EOF")).count(), 1);
+    let shown = text.lines().filter(|line| line.contains(r#"lock="/a\"} 1\\\n# EOF\n",recipe="textbook-queue""#));
+    assert_eq!(shown.count(), 8, "{text}");
+}
+
+#[test]
+fn the_series_are_named_as_documented() {
+    let mut fixture = MetricsFixture::new(1);
+    fixture.read(&["/a/lock-0000000000", "/b/x_lock_0000000000"]);
+    fixture.comes("/a/lock-0000000001");
+    fixture.pass(5);
+    fixture.goes("/a/lock-0000000000");
+    fixture.goes("/a/lock-0000000001");
+    let mut scrape = fixture.scrape();
+    scrape.process = ProcessFigures { changes_behind: 3, is_stored: Some(true), resident_bytes: Some(4096) };
+    let text = to_plain_text(scrape).unwrap();
+    let documented = include_str!("../../../assets/docs/metrics.md");
+    for family in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
+        assert!(documented.contains(&format!("| `{family}` |")), "{family} stands in no table of metrics.md");
+    }
+    for bound in BOUNDS_SECONDS {
+        assert!(documented.contains(&format!("`{bound}`")), "{bound} is not among the buckets of metrics.md");
+    }
+    insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}

@@ -1,0 +1,232 @@
+//! One change at a time: a node was seen, a node is gone.
+
+use std::cmp::Reverse;
+
+use super::parent::{Listing, Parent};
+use super::table::SyncPhase;
+use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
+use lockscope_base::recipe::{Classifier, LockKind};
+use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// When the server sent what this change, which was seen now, came from; `None` when the change says nothing of that: that a
+/// connection is lost is noticed later than it is, and a survey uses connections of its own.
+fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
+    match change {
+        Change::Connection(_) | Change::Surveyed { .. } => None,
+        Change::Heard { at } => Some(now.min(*at)),
+        _ => Some(now),
+    }
+}
+
+/// Notes the transaction that deleted a node at those who went by that.
+fn note_transaction(out: &mut [Happening], node: &str, zxid: Option<Zxid>) {
+    let is_end = |happening: &&mut Happening| matches!(happening.event, LockEvent::Released | LockEvent::Left);
+    let ended = out.iter_mut().filter(is_end).filter(|happening| happening.node.as_deref() == Some(node));
+    ended.for_each(|happening| happening.deleted_by = zxid);
+}
+
+impl LockTable {
+    /// Takes one change and returns what it means. Logarithmic in the number of contenders, but for
+    /// [`Change::Synced`], which looks at each once, and for the deletion of a parent whose children's deletions
+    /// were missed.
+    ///
+    /// A change that comes twice changes nothing the second time; a read that is older than what is known is ignored.
+    ///
+    /// Which locks were there when everything was read the first time is not reported: [`locks`](Self::locks) are those. Reports of very
+    /// many would take as much memory as the locks.
+    pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
+        let mut out = Vec::new();
+        if self.is_live() {
+            self.last_true = self.last_true.max(server_sent_at(&change, now));
+        }
+        match change {
+            Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
+            Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
+            Change::Appeared { path } => self.appeared(&path, now, &mut out),
+            Change::Deleted { path, zxid } => {
+                self.deleted(&path, now, &mut out);
+                note_transaction(&mut out, path.name(), zxid);
+            }
+            Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
+            Change::Surveyed { view } => self.surveyed(view),
+            Change::Unreadable { path, why } => {
+                self.lease_unreadable(&path, now, &mut out);
+                self.drop_unread(&path, now, &mut out);
+                self.refused = true;
+                self.unreadable.insert(path, why);
+            }
+            Change::Heard { .. } => {}
+            Change::Connection(state) => self.connection_changed(state, now, &mut out),
+            Change::Syncing => self.begin_sync(),
+            Change::Synced => self.end_sync(now, &mut out),
+        }
+        self.name_clients(&mut out);
+        out
+    }
+
+    /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
+    pub fn is_reporting(&self) -> bool {
+        !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
+    }
+
+    fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {
+        let is_connection = |state: &ConnectionState| {
+            matches!(state, ConnectionState::Connected { .. } | ConnectionState::Overloaded { .. })
+        };
+        let (was_connected, is_connected) = (is_connection(&self.connection), is_connection(&state));
+        let is_overload = |state: &ConnectionState| matches!(state, ConnectionState::Overloaded { .. });
+        if is_overload(&state) && !is_overload(&self.connection) {
+            if self.is_reporting() {
+                self.phase = SyncPhase::Stale;
+            }
+            out.push(Happening::of_connection(LockEvent::Overloaded, now));
+        }
+        if was_connected && !is_connected {
+            if self.is_reporting() {
+                self.phase = SyncPhase::Stale;
+            }
+            out.push(Happening::of_connection(LockEvent::Disconnected, now));
+            self.cut_reported = true;
+        } else if is_connected && std::mem::take(&mut self.cut_reported) {
+            out.push(Happening::of_connection(LockEvent::Reconnected, now));
+        }
+        if !is_connected {
+            self.samples.clear();
+        }
+        if let ConnectionState::Connected { session, .. } = &state {
+            self.session = Some(*session);
+        }
+        self.connection = state;
+    }
+
+    fn listed(&mut self, path: &ZnodePath, stat: &ZnodeStat, now: Timestamp, out: &mut Vec<Happening>) {
+        self.unreadable.remove(path);
+        let epoch = self.epoch;
+        let parent = self.parents.entry(path.clone()).or_default();
+        parent.epoch = epoch;
+        parent.set_next_sequence(Some(stat.next_sequence()));
+        parent.listing = Some(Listing::new(path, stat, epoch, parent.listing));
+        for id in self.ids_queueing_at(path) {
+            if let Some(lock) = self.locks.get_mut(&id) {
+                lock.set_next_sequence(Some(stat.next_sequence()));
+                self.touched.insert(id);
+            }
+        }
+        self.leases_listed(path, now, out);
+    }
+
+    fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        if !Classifier::is_hint(path) {
+            self.lease_announced(path, now, out);
+            self.contender_created(path, now, out);
+            return;
+        }
+        self.note_hint(path, now, out);
+    }
+
+    fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
+        self.unreadable.remove(path);
+        let place = self
+            .classifier
+            .classify(path)
+            .filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
+        let Some(place) = place else {
+            self.lease_unreadable(path, now, out);
+            self.note_maximum(path, &node);
+            self.drop_unread(path, now, out);
+            if let Some((id, slot)) = self.node(path) {
+                self.remove(path, id, slot, now, out);
+            }
+            return;
+        };
+        let known = self.node(path);
+        if known.is_some_and(|at| self.is_unread(at)) {
+            return self.unread_is_read(path, &place, node, now, out);
+        }
+        if let Some((id, slot)) = known {
+            let Some(contender) = self.locks.get_mut(&id).and_then(|lock| lock.contender_mut(slot as usize)) else {
+                return;
+            };
+            if node.stat.czxid < contender.czxid {
+                return;
+            }
+            if node.stat.czxid == contender.czxid {
+                contender.epoch = self.epoch;
+                if node.stat.mzxid > contender.mzxid() {
+                    contender.take_data(node);
+                    self.sessions.changed(contender);
+                    self.touched.insert(id);
+                }
+                self.mark_parent(path);
+                return;
+            }
+            // Its predecessor of the same path must have been deleted meanwhile.
+            self.remove(path, id, slot, now, out);
+        }
+        self.add(path, &place, node, now, out);
+    }
+
+    /// kazoo keeps the most leases of a semaphore in the data of the node itself.
+    fn note_maximum(&mut self, path: &ZnodePath, node: &Node) {
+        let maximum = std::str::from_utf8(node.data.bytes()).ok().and_then(|text| text.trim().parse().ok());
+        if !Classifier::hints_of(path).iter().any(|hint| self.hint_epochs.contains_key(hint)) {
+            return;
+        }
+        let epoch = self.epoch;
+        let parent = self.parents.entry(path.clone()).or_default();
+        parent.epoch = epoch;
+        parent.maximum = maximum;
+        for id in self.ids_at(path) {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == LockKind::Semaphore) {
+                lock.set_maximum(maximum);
+                self.touched.insert(id);
+            }
+        }
+    }
+
+    pub(super) fn mark_parent(&mut self, path: &ZnodePath) {
+        let epoch = self.epoch;
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.epoch = epoch;
+        }
+    }
+
+    fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        self.note_child_deleted(path);
+        self.unreadable.remove(path);
+        let below = self.unreadable.range(path.child("")..).take_while(|(place, _)| place.is_within(path));
+        for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
+            self.unreadable.remove(&place);
+        }
+        if let Some((id, slot)) = self.node(path) {
+            self.note_deleted(path, id, slot);
+            self.remove(path, id, slot, now, out);
+        } else {
+            self.number_given(path);
+            self.unread_node_gone(path, now, out);
+            self.drop_free_below(path, now, out);
+        }
+        if self.parents.contains_key(path) {
+            self.drop_parent(path, now, out);
+        }
+        self.forget_hint(path, now, out);
+    }
+
+    /// A parent is gone: so are its children, whether that was reported or not.
+    pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(Parent { children, .. }) = self.parents.get(path) else { return };
+        let mut left: Vec<_> = children.iter(&self.locks).map(|(name, at)| (path.child(name), at)).collect();
+        // From the end of each queue, so that nobody seems to acquire whose node is gone as well.
+        left.sort_by_cached_key(|(child, (id, slot))| {
+            let position = self.locks.get(id).and_then(|lock| lock.position_of_slot(*slot as usize));
+            (*id, Reverse(position), child.clone())
+        });
+        for (child, (id, slot)) in left {
+            self.remove(&child, id, slot, now, out);
+        }
+        self.parents.remove(path);
+        for id in self.ids_at(path) {
+            self.drop_lock_if_gone(id, now, out);
+        }
+    }
+}

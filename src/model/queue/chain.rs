@@ -1,0 +1,168 @@
+//! Which contender waits behind which, and what follows from that: who holds, and what a departure costs in watch events.
+
+use std::ops::Range;
+
+use super::order::{OrderKey, RankedKeys, run};
+use super::{Contender, LockQueue, WatchEvents};
+use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
+
+impl LockQueue {
+    /// How many of the first contenders hold.
+    pub(super) fn count_holders(&self) -> usize {
+        let len = self.order().len();
+        match self.kind() {
+            _ if len == 0 => 0,
+            LockKind::Semaphore => self.leases() - usize::from(self.is_pending()),
+            LockKind::ReadWrite => match self.leading_readers() {
+                0 => 1 + self.readers_under_own_write(),
+                readers => readers,
+            },
+            LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode => 1,
+        }
+    }
+
+    /// The position of the request before which a waiting request of a read/write lock stands.
+    pub(super) fn awaited_by_request(&self, position: usize) -> Option<usize> {
+        let key = self.order().get(position)?;
+        if !self.is_reader(key) {
+            let before = position.checked_sub(1)?;
+            // Whoever queues behind a write and its own thread's reads, which bear its number, watches the write.
+            return Some(if before <= self.readers_under_own_write() { 0 } else { before });
+        }
+        match self.recipe().reader_waits_for() {
+            WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
+            WaitRule::NearestWriter => self.nearest_writer(position, key),
+        }
+    }
+
+    /// The names of the nodes right before the contender at this position that must go before its
+    /// turn, at most `most` of them. A writer [stands behind](Self::waits_for) the last reader, and
+    /// waits for all readers beside that one, too.
+    pub fn blockers(&self, position: usize, most: usize) -> Vec<&str> {
+        if position < self.holding() || self.kind() != LockKind::ReadWrite {
+            return self.waits_for(position, most);
+        }
+        match self.readers_awaited_by_writer(position) {
+            readers if readers.is_empty() => self.waits_for(position, most),
+            readers => readers.take(most).filter_map(|at| self.contender_at(at)).map(|reader| &*reader.node).collect(),
+        }
+    }
+
+    /// The positions of the readers right before a writer, which it needs to go; none where it
+    /// waits for a writer.
+    fn readers_awaited_by_writer(&self, position: usize) -> Range<usize> {
+        let none = position..position;
+        let Some(key) = self.order().get(position).filter(|key| !self.is_reader(*key)) else { return none };
+        // It waits for the write that these read under.
+        if position <= self.readers_under_own_write() + 1 && self.readers_under_own_write() > 0 {
+            return none;
+        }
+        let rank = self.readers().rank(key);
+        let readers = run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
+        position - readers..position
+    }
+
+    /// The position of the last writer before a reader.
+    fn nearest_writer(&self, position: usize, key: OrderKey) -> Option<usize> {
+        let rank = self.readers().rank(key);
+        let between = run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
+        position.checked_sub(between + 1)
+    }
+
+    /// The node of the last writer before a reader of a read/write lock: whoever watches that is woken too, though its recipe's own
+    /// clients may watch the first writer. `None` for others.
+    pub fn last_writer_before(&self, position: usize) -> Option<&str> {
+        let key =
+            self.order().get(position).filter(|key| self.kind() == LockKind::ReadWrite && self.is_reader(*key))?;
+        Some(&self.contender_at(self.nearest_writer(position, key)?)?.node)
+    }
+
+    /// What it costs when the contender at this position goes.
+    pub(super) fn cost_of_removal(&self, position: usize) -> WatchEvents {
+        let chain = match self.kind() {
+            LockKind::SingleNode => return WatchEvents::default(),
+            LockKind::Semaphore => usize::from(self.someone_waits_behind(position)),
+            LockKind::ReadWrite => self.watchers_of_request(position),
+            LockKind::Exclusive | LockKind::Latch => usize::from(position + 1 < self.order().len()),
+        };
+        WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
+    }
+
+    /// What it costs when a contender comes: in a herd every waiter gets a watch event, in a chain nobody does.
+    pub(super) fn cost_of_arrival(&self) -> WatchEvents {
+        match self.kind() {
+            LockKind::SingleNode => WatchEvents::default(),
+            _ => WatchEvents { herd: self.waiting() as u64, chain: 0 },
+        }
+    }
+
+    fn other_waiters(&self, position: usize) -> usize {
+        self.waiting() - usize::from(position >= self.holding() && position < self.order().len())
+    }
+
+    fn someone_waits_behind(&self, position: usize) -> bool {
+        if position < self.holding() { self.waiting() > 0 } else { position + 1 < self.order().len() }
+    }
+
+    /// How many watch the request at this position when each watches the one that it waits for.
+    fn watchers_of_request(&self, position: usize) -> usize {
+        let Some(key) = self.order().get(position) else { return 0 };
+        // Nobody watches the reads under a write, and whoever comes behind them watches the write.
+        let own_reads = self.readers_under_own_write();
+        let behind = if position == 0 { own_reads + 1 } else { position + 1 };
+        let next_is_writer = self.order().get(behind).is_some_and(|next| !self.is_reader(next));
+        if self.is_reader(key) {
+            return usize::from(next_is_writer && (position == 0 || position > own_reads));
+        }
+        let readers = match self.recipe().reader_waits_for() {
+            WaitRule::LowestWriter if position == self.leading_readers() => {
+                let under_it = if position == 0 { own_reads } else { 0 };
+                self.readers().len() - self.readers().rank(key) - under_it
+            }
+            WaitRule::LowestWriter => 0,
+            WaitRule::NearestWriter => self.readers_right_behind(position, key),
+        };
+        readers + usize::from(next_is_writer)
+    }
+
+    fn readers_right_behind(&self, position: usize, key: OrderKey) -> usize {
+        let first = self.readers().rank(key);
+        let (order, readers): (&RankedKeys, &RankedKeys) = (self.order(), self.readers());
+        run(readers.len() - first, |ahead| order.get(position + 1 + ahead) == readers.get(first + ahead))
+    }
+
+    /// Requests for reading before the first request for writing.
+    fn leading_readers(&self) -> usize {
+        run(self.readers().len(), |rank| self.order().get(rank) == self.readers().get(rank))
+    }
+
+    /// Whether a request for reading of the writer's own session may hold although it stands behind that writer.
+    ///
+    /// Curator lets a thread read under its own write. Up to 5.4.0 (measured) that read has a number of its own, and
+    /// nothing in the tree tells it from the read of another thread of that session, which waits.
+    pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
+        let own = |first: OrderKey| {
+            let writer = self.contender(first.slot as usize);
+            !self.is_reader(first) && writer.is_some_and(|writer| writer.session() == contender.session())
+        };
+        self.recipe() == Recipe::CuratorReadWrite
+            && contender.mode == RequestMode::Read
+            && contender.session().is_some()
+            && self.order().get(0).is_some_and(own)
+    }
+
+    /// Newer versions of Curator make the read under one's own write an ephemeral node with the writer's number.
+    fn readers_under_own_write(&self) -> usize {
+        let Some(first) = self.order().get(0).filter(|first| !self.is_reader(*first)) else { return 0 };
+        let Some(writer) = self.contender(first.slot as usize) else { return 0 };
+        let own = |position| {
+            self.row(position).is_some_and(|row| {
+                let Some(key) = self.order().get(position) else { return false };
+                self.is_reader(key)
+                    && row.contender.sequence == writer.sequence
+                    && row.contender.session() == writer.session()
+            })
+        };
+        (1..self.order().len()).take_while(|position| own(*position)).count()
+    }
+}

@@ -1,0 +1,251 @@
+//! Who a contender is, for people: the one rule by which screens, sentences and JSON name the client behind a session.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Contender;
+use crate::text::human::duration;
+use crate::text::{Charset, Keep, fit, session, width};
+use lockscope_base::znode::{SessionId, Timestamp, escaped};
+
+/// What is longer is no name, in bytes.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// So many hexadecimal digits are an id that says nothing to people.
+const MIN_ID_LENGTH: usize = 16;
+
+/// Columns of a session's id that follows something more telling.
+const SHORT_SESSION: usize = 9;
+
+/// Columns between the parts of a name in a table.
+const GAP: &str = "  ";
+
+/// Who a contender is, as far as its node and the servers tell: the most telling first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ClientIdentity {
+    /// What it wrote into its node, where that names somebody.
+    pub name: Option<Arc<str>>,
+    /// Its address, `ADDRESS:PORT`, as a server lists its connection or last listed it; `None` where no server reported it. While that
+    /// server does not answer nobody knows whether it is connected: it counts as listed.
+    pub address: Option<Arc<str>>,
+    /// When the connection was last listed, by this machine's clock; `None` while it is, and without an address.
+    pub last_listed: Option<Timestamp>,
+    /// Its session; `None` when no session owns the node, or when it was not read.
+    pub session: Option<SessionId>,
+    /// Whether the node was not [read](Contender::is_read), so that nothing else can be known.
+    pub unread: bool,
+}
+
+impl ClientIdentity {
+    /// The data of a node, if it names somebody: one short word of printable characters such as a host, a pod or `worker-3`; no JSON, no
+    /// number, no random id.
+    pub fn name_in(data: &[u8]) -> Option<&str> {
+        let name = std::str::from_utf8(data).ok()?.trim();
+        let is_mark = |char| matches!(char, '-' | '_' | '.' | ':' | '/' | '@' | '#' | '+' | '[' | ']');
+        let is_part = |char: char| char.is_alphanumeric() || is_mark(char);
+        let begins = name.starts_with(|first: char| first.is_alphanumeric() || first == '[');
+        if name.len() > MAX_NAME_LENGTH || !begins || !name.chars().all(is_part) {
+            return None;
+        }
+        let is_address = name.contains(['.', ':']) && name.contains(|char: char| char.is_ascii_digit());
+        let digits = name.bytes().filter(u8::is_ascii_hexdigit).count();
+        let is_id =
+            digits >= MIN_ID_LENGTH && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"-x".contains(&byte));
+        let is_value = ["true", "false", "null"].contains(&name);
+        let is_word = name.contains(char::is_alphabetic) && !is_id && !is_value;
+        (is_word || is_address && !is_id).then_some(name)
+    }
+
+    /// As far as a contender's node tells.
+    pub(super) fn of_node(contender: &Contender) -> Self {
+        let name = Self::name_in(contender.data.bytes()).map(Arc::from);
+        Self { name, session: contender.session(), unread: !contender.is_read(), ..Self::default() }
+    }
+
+    /// For a sentence: `worker-3 (10.0.4.17:51586)`, `10.0.4.17:51586` or `session 0x1b`. A client that is no longer connected is
+    /// `worker-3 (was 10.0.4.17:51586 until 12s ago)`.
+    pub fn in_sentence(&self, now: Timestamp) -> String {
+        let session = || self.session.map_or_else(|| self.nobody().to_owned(), |session| format!("session {session}"));
+        let address = self.address.as_deref().map(escaped);
+        let was = self.last_listed.map(|at| format!("until {} ago", duration(now.since(at))));
+        match (self.telling_name().map(escaped), address, was) {
+            (Some(name), Some(address), None) => format!("{name} ({address})"),
+            (Some(name), Some(address), Some(until)) => format!("{name} (was {address} {until})"),
+            (Some(name), None, _) => format!("{name} ({})", session()),
+            (None, Some(address), None) => address.to_string(),
+            (None, Some(address), Some(until)) => format!("{} (was {address} {until})", session()),
+            (None, None, _) => session(),
+        }
+    }
+
+    /// What follows a node's name in a sentence: ` of worker-3 (10.0.4.17:51586)`; empty when nobody is known.
+    pub fn behind_node(&self, now: Timestamp) -> String {
+        let nobody = Self { unread: self.unread, ..Self::default() };
+        if *self == nobody { String::new() } else { format!(" of {}", self.in_sentence(now)) }
+    }
+
+    /// For a line beside one that has the session: `worker-3 (10.0.4.17:51586)`, `worker-3`, `was 10.0.4.17:51586 until 21:18:12`;
+    /// `None` when only the session is known. `time` writes a time.
+    pub fn beside_session(&self, time: impl Fn(Timestamp) -> String) -> Option<String> {
+        let address = self.address.as_deref().map(|address| match self.last_listed {
+            None => escaped(address).to_string(),
+            Some(until) => format!("was {} until {}", escaped(address), time(until)),
+        });
+        match (self.telling_name().map(escaped), address) {
+            (Some(name), Some(address)) => Some(format!("{name} ({address})")),
+            (Some(name), None) => Some(name.to_string()),
+            (None, address) => address,
+        }
+    }
+
+    /// What stands in place of a session.
+    fn nobody(&self) -> &'static str {
+        if self.unread { "not read yet" } else { "no session" }
+    }
+
+    /// For a table, in so many columns: what does not fit as a whole gives way, the least telling first. Of what is cut the end stays,
+    /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`, where that fits.
+    pub fn fit(&self, columns: usize, charset: Charset) -> String {
+        let id = |columns: usize| self.session.map(|id| session(id, columns, charset));
+        let address = self.address.as_deref().map(|address| match self.last_listed {
+            Some(_) if "was ".len() + width(address) <= columns => format!("was {address}"),
+            _ => address.to_owned(),
+        });
+        let mut parts = self.telling_name().map(str::to_owned).into_iter().chain(address);
+        let Some(first) = parts.next() else {
+            return id(columns.min(18)).unwrap_or_else(|| fit(self.nobody(), columns, Keep::Start, charset));
+        };
+        let mut shown = fit(&first, columns, Keep::End, charset);
+        for part in parts.chain(id(SHORT_SESSION)) {
+            let part = fit(&part, MAX_NAME_LENGTH, Keep::End, charset);
+            if width(&shown) + GAP.len() + width(&part) > columns {
+                break;
+            }
+            shown = shown + GAP + &part;
+        }
+        shown
+    }
+
+    /// The name, unless it is a machine's address, which all clients there may share.
+    pub(super) fn name_of_one_client(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| name.parse::<std::net::IpAddr>().is_err())
+    }
+
+    /// The name, unless the address tells more: Curator writes its machine's address into its nodes, which all its clients there share.
+    pub fn telling_name(&self) -> Option<&str> {
+        let name = self.name.as_deref()?;
+        let is_address = self.name_of_one_client().is_none() || self.address.as_deref() == Some(name);
+        (self.address.is_none() || !is_address).then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn client(name: &str, address: &str, last_listed: Option<i64>) -> ClientIdentity {
+        let some = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
+        ClientIdentity {
+            name: some(name),
+            address: some(address),
+            last_listed: last_listed.map(Timestamp),
+            session: Some(SessionId(0x0100_0000_0000_001b)),
+            unread: false,
+        }
+    }
+
+    #[test]
+    fn data_that_looks_like_a_name_names_somebody() {
+        for name in [
+            "worker-3",
+            "host-0:worker",
+            "billing-7d9f5b6c4-x2xkl",
+            "db1.eu.example.com",
+            "10.0.4.17",
+            "10.0.4.17:51586",
+            "[::1]:7",
+            "4711@host",
+            "Größe",
+        ] {
+            assert_eq!(ClientIdentity::name_in(name.as_bytes()), Some(name));
+        }
+        assert_eq!(ClientIdentity::name_in(b" worker-3\n"), Some("worker-3"));
+    }
+
+    #[test]
+    fn data_of_other_kinds_names_nobody() {
+        let long = "x".repeat(65);
+        for data in [
+            "",
+            " ",
+            "0",
+            "42",
+            "1714574467250",
+            "true",
+            "null",
+            "__REVOKE__",
+            "{\"host\":\"a\"}",
+            "[\"a\"]",
+            "a b c",
+            "a\u{1b}[2J",
+            "d83b7d22-9b4b-4ccf-973c-09c524b9be5d",
+            "0x10000a1b2c3d001b",
+            &long,
+        ] {
+            assert_eq!(ClientIdentity::name_in(data.as_bytes()), None, "{data}");
+        }
+        assert_eq!(ClientIdentity::name_in(b"\xac\xed\0\x05"), None);
+    }
+
+    #[test]
+    fn a_sentence_names_the_most_telling_first() {
+        let said = |name, address, until| client(name, address, until).in_sentence(NOW);
+        assert_eq!(said("worker-3", "10.0.4.17:51586", None), "worker-3 (10.0.4.17:51586)");
+        assert_eq!(said("worker-3", "", None), "worker-3 (session 0x10000000000001b)");
+        assert_eq!(said("", "10.0.4.17:51586", None), "10.0.4.17:51586");
+        assert_eq!(said("", "", None), "session 0x10000000000001b");
+        assert_eq!(said("10.0.4.17", "10.0.4.17:51586", None), "10.0.4.17:51586", "it is not said twice");
+        assert_eq!(said("192.168.0.3", "10.0.4.17:51586", None), "10.0.4.17:51586");
+        assert_eq!(said("worker-3", "10.0.4.17:51586", Some(988_000)), "worker-3 (was 10.0.4.17:51586 until 12s ago)");
+        assert_eq!(
+            said("", "10.0.4.17:51586", Some(988_000)),
+            "session 0x10000000000001b (was 10.0.4.17:51586 until 12s ago)"
+        );
+        let ownerless = ClientIdentity { session: None, ..client("worker-3", "", None) };
+        assert_eq!(ownerless.in_sentence(NOW), "worker-3 (no session)");
+        assert_eq!(client("worker-3", "", None).behind_node(NOW), " of worker-3 (session 0x10000000000001b)");
+        assert_eq!(ClientIdentity::default().behind_node(NOW), "");
+    }
+
+    #[test]
+    fn beside_the_session_it_is_not_said_again() {
+        let said = |name, address, until| client(name, address, until).beside_session(|at| at.0.to_string());
+        assert_eq!(said("worker-3", "10.0.4.17:51586", None).as_deref(), Some("worker-3 (10.0.4.17:51586)"));
+        assert_eq!(said("worker-3", "", None).as_deref(), Some("worker-3"));
+        assert_eq!(said("", "10.0.4.17:51586", Some(7)).as_deref(), Some("was 10.0.4.17:51586 until 7"));
+        assert_eq!(
+            said("worker-3", "10.0.4.17:51586", Some(7)).as_deref(),
+            Some("worker-3 (was 10.0.4.17:51586 until 7)")
+        );
+        assert_eq!(said("", "", None), None);
+    }
+
+    #[test]
+    fn in_a_table_the_least_telling_gives_way_and_of_what_is_cut_the_end_stays() {
+        let fit = |name, address, until, columns| client(name, address, until).fit(columns, Charset::Unicode);
+        let named = |columns| fit("billing-worker-3", "10.0.4.17:51586", None, columns);
+        assert_eq!(named(44), "billing-worker-3  10.0.4.17:51586  0x1…0001b");
+        assert_eq!(named(43), "billing-worker-3  10.0.4.17:51586");
+        assert_eq!(named(32), "billing-worker-3");
+        assert_eq!(named(9), "…worker-3");
+        assert_eq!(fit("", "10.0.4.17:51586", None, 26), "10.0.4.17:51586  0x1…0001b");
+        assert_eq!(fit("", "10.0.4.17:51586", None, 12), "…4.17:51586".replace('…', "…."));
+        assert_eq!(fit("", "10.0.4.17:51586", Some(1), 25), "was 10.0.4.17:51586");
+        assert_eq!(fit("", "10.0.4.17:51586", Some(1), 17), "10.0.4.17:51586");
+        assert_eq!(fit("", "", None, 30), "0x10000000000001b");
+        assert_eq!(ClientIdentity::default().fit(15, Charset::Unicode), "no session");
+    }
+}

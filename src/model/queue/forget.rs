@@ -1,0 +1,61 @@
+//! Takes out of a table what it remembers of others than those who stand, for a recording that is handed over.
+
+use super::LockTable;
+use lockscope_base::znode::{NodeData, SessionId, Zxid};
+
+impl LockTable {
+    /// Forgets who went before: sessions that have no contender, and deleted nodes, each known by the transaction that created it. Of those that
+    /// stay, since they are heard of again, the same is known then as with the whole memory.
+    pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
+        self.sessions.retain_departed(session_stays);
+        self.deleted_nodes.retain(node_stays);
+    }
+
+    /// Takes out the data of all contenders, and the names that were read from it.
+    pub fn forget_data(&mut self) {
+        for lock in self.locks.values_mut() {
+            for (_, contender) in &mut lock.contenders {
+                contender.data = NodeData::default();
+            }
+            if let Some(expired) = lock.rare.as_mut().and_then(|rare| rare.session_expired.as_mut()) {
+                expired.client.name = None;
+            }
+        }
+        self.sessions.forget_names();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::queue::tests::fixture::TableFixture;
+    use crate::queue::{Change, ClientIdentity};
+    use lockscope_base::znode::SessionId;
+
+    #[test]
+    fn who_is_gone_is_forgotten_unless_it_comes_again_and_who_stands_is_known() {
+        let mut fixture = TableFixture::new();
+        for owner in 1..4 {
+            let node = fixture.put_numbered("/a/lock-", owner);
+            fixture.write(&node, format!("worker-{owner}").as_bytes());
+            fixture.apply(fixture.observed(&node));
+            if owner < 3 {
+                fixture.tree.remove(&node);
+                fixture.apply(Change::Deleted { path: node, zxid: None });
+            }
+        }
+        let name = |fixture: &TableFixture, session| fixture.table.identity(SessionId(session)).name;
+        fixture.table.forget_gone(|session| session == SessionId(2), |_| false);
+        assert_eq!(
+            [1, 2, 3].map(|session| name(&fixture, session).is_some()),
+            [false, true, true],
+            "the first is gone for good"
+        );
+        fixture.table.forget_data();
+        assert_eq!([2, 3].map(|session| name(&fixture, session)), [None, None]);
+        let lock = fixture.table.locks().next().unwrap();
+        let holder = lock.first_holder().unwrap();
+        assert_eq!(holder.data.bytes(), b"");
+        let known = fixture.table.identity_of(holder);
+        assert_eq!(known, ClientIdentity { session: Some(SessionId(3)), ..ClientIdentity::default() });
+    }
+}

@@ -1,0 +1,173 @@
+//! What feeds the hand-over step by step, without a table, and shows what it says.
+
+mod transitions;
+
+use super::{Gone, Handover, Input, NodeGone, Output, Stood};
+use crate::queue::event::SessionAtEnd;
+use crate::queue::hold::Hold;
+use crate::queue::order::OrderKey;
+use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
+use lockscope_base::recipe::{Classification, Recipe, RequestMode, Role};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// What may happen; contenders are named by their sessions.
+#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
+enum Step {
+    Announced {
+        lease: i64,
+        head: Option<i64>,
+    },
+    Read(Contender),
+    LeaseGone(i64),
+    Unreadable(i64),
+    Listed,
+    /// The node of a live table whose server has recursive watches.
+    Gone(Contender, Stood),
+    GoneAs(Contender, LockEvent),
+    /// The same where leases are noticed by listing them.
+    GoneFromListing(Contender),
+    /// The same found by a reading of everything, or behind a cut.
+    GoneMeanwhile(Contender),
+    /// The same while nothing is reported.
+    GoneAtFirst(Contender),
+    UnreadQueueNodeGone,
+    ReadingBegins,
+    Found(Contender),
+    ReadingEnds(Vec<Contender>),
+    OrderChanges,
+    OrderChanged {
+        before_last: Option<Contender>,
+        last: Contender,
+        head: Contender,
+    },
+    LockGone,
+}
+
+fn contender(role: Role, session: i64, czxid: i64) -> Contender {
+    let name = if role == Role::Lease { "lease" } else { "queue" };
+    let lock = ZnodePath::root();
+    let (recipe, mode) = (Recipe::CuratorSemaphore, RequestMode::Lease);
+    let place = Classification { lock, name: None, recipe, role, mode, sequence: None };
+    let stat = ZnodeStat::of_new(Zxid(czxid), Timestamp(0), Some(SessionId(session)));
+    Contender::new(&format!("{name}-{session}"), &place, Node { stat, data: NodeData::default() }, 0)
+}
+
+/// The node in the queue of that session.
+fn queue(session: i64) -> Contender {
+    contender(Role::Queue, session, 100 + session)
+}
+
+/// Its lease.
+fn lease(session: i64) -> Contender {
+    contender(Role::Lease, session, 200 + session)
+}
+
+/// The same, bound to the node in the queue.
+fn bound(session: i64) -> Contender {
+    let mut lease = lease(session);
+    lease.came_from(queue(session).as_queued());
+    lease
+}
+
+fn named(mut contender: Contender, node: &str) -> Contender {
+    contender.node = node.into();
+    contender
+}
+
+fn holding(mut lease: Contender) -> Contender {
+    lease.hold = Hold::Acquired(Timestamp(0));
+    lease
+}
+
+fn slot(contender: &Contender) -> usize {
+    usize::try_from(contender.czxid.0).expect("a small number")
+}
+
+fn key(contender: &Contender) -> OrderKey {
+    let czxid = contender.czxid.0;
+    OrderKey { ordinal: 0, czxid, slot: u32::try_from(czxid).expect("a small number") }
+}
+
+fn name(slot: usize) -> String {
+    if slot >= 200 { format!("lease-{}", slot - 200) } else { format!("queue-{}", slot - 100) }
+}
+
+fn node_gone(contender: Contender, stood: Stood, event: LockEvent) -> NodeGone {
+    let slot = slot(&contender);
+    let gone = Box::new(Gone { contender, event, at_end: SessionAtEnd::Lived, cost: WatchEvents::default() });
+    NodeGone { gone, slot, stood, live: true, reporting: true, lists: false }
+}
+
+fn take(handover: &mut Handover, step: Step) -> Vec<Output> {
+    let at_head = |contender| node_gone(contender, Stood::Head, LockEvent::Left);
+    match step {
+        Step::Announced { lease, head } => {
+            let head: Option<ContenderId> = head.map(|session| queue(session).id());
+            handover.handle(Input::LeaseAnnounced { node: &format!("lease-{lease}"), head })
+        }
+        Step::Read(lease) => handover.handle(Input::LeaseRead(&lease)),
+        Step::LeaseGone(lease) => handover.handle(Input::LeaseGone { node: &format!("lease-{lease}") }),
+        Step::Unreadable(lease) => handover.handle(Input::LeaseUnreadable { node: &format!("lease-{lease}") }),
+        Step::Listed => handover.handle(Input::LeasesListed),
+        Step::Gone(contender, stood) => {
+            let event = if contender.holds() { LockEvent::Released } else { LockEvent::Left };
+            handover.handle(Input::NodeGone(node_gone(contender, stood, event)))
+        }
+        Step::GoneAs(contender, event) => handover.handle(Input::NodeGone(node_gone(contender, Stood::Head, event))),
+        Step::GoneFromListing(contender) => {
+            handover.handle(Input::NodeGone(NodeGone { lists: true, ..at_head(contender) }))
+        }
+        Step::GoneMeanwhile(contender) => {
+            handover.handle(Input::NodeGone(NodeGone { live: false, ..at_head(contender) }))
+        }
+        Step::GoneAtFirst(contender) => {
+            handover.handle(Input::NodeGone(NodeGone { live: false, reporting: false, ..at_head(contender) }))
+        }
+        Step::UnreadQueueNodeGone => handover.handle(Input::UnreadQueueNodeGone),
+        Step::ReadingBegins => handover.handle(Input::ReadingBegins),
+        Step::Found(lease) => handover.handle(Input::LeaseFound { slot: slot(&lease), lease: &lease }),
+        Step::ReadingEnds(leases) => {
+            let leases: Vec<_> = leases.iter().map(|lease| (slot(lease), lease)).collect();
+            handover.handle(Input::ReadingEnds { leases: &leases })
+        }
+        Step::OrderChanges => handover.handle(Input::OrderChanges),
+        Step::OrderChanged { before_last, last, head } => {
+            let before_last = before_last.as_ref().map(|lease| (key(lease), lease));
+            let (last, head) = ((key(&last), &last), (key(&head), &head));
+            handover.handle(Input::OrderChanged { before_last, last, head })
+        }
+        Step::LockGone => handover.handle(Input::LockGone),
+    }
+}
+
+fn say(output: &Output) -> String {
+    match output {
+        Output::Report(gone) => format!("{} {}", gone.event.id(), gone.contender.node),
+        Output::ReportHeld { lease, owner } => format!("held {} by {lease}", owner.contender.node),
+        Output::LeaseIsOf(owner) => format!("is of {}", owner.id.node),
+        Output::FoundLeaseIsOf { slot, owner } => format!("{} is of {}", name(*slot), owner.id.node),
+        Output::FoundLeaseIsNew { slot } => format!("{} is new", name(*slot)),
+        Output::Unbind { lease } => format!("unbind {}", name(*lease)),
+        Output::Bind { lease, head } => format!("bind {} to {}", name(*lease), name(*head)),
+        Output::Hide(key) => format!("hide {}", name(key.slot as usize)),
+        Output::Show(key) => format!("show {}", name(key.slot as usize)),
+    }
+}
+
+/// Takes the steps from the beginning, and compares what each of them says. Gives the machine as it is then.
+#[track_caller]
+fn after<const N: usize>(steps: [(Step, &[&str]); N]) -> Handover {
+    let mut handover = Handover::default();
+    for (number, (step, expected)) in steps.into_iter().enumerate() {
+        let said: Vec<String> = take(&mut handover, step).iter().map(say).collect();
+        assert_eq!(said, expected, "of step {number}");
+    }
+    handover
+}
+
+/// The same, and then nobody is between the queue and a lease.
+#[track_caller]
+fn whole<const N: usize>(steps: [(Step, &[&str]); N]) {
+    let handover = after(steps);
+    assert!(handover.is_idle(), "{handover:?}");
+}

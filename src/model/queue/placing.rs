@@ -1,0 +1,213 @@
+//! Contenders are placed in their locks and removed from them, and what that means: who came, who went, who holds now.
+
+use std::sync::Arc;
+
+use super::event::SessionAtEnd;
+use super::handover::Gone;
+use super::hold::Hold;
+use super::parent::Parent;
+use super::table::SyncPhase;
+use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, SessionExpired, WatchEvents};
+use lockscope_base::recipe::{Classification, LockKind, Role};
+use lockscope_base::znode::{Node, Sequence, Timestamp, ZnodePath};
+
+/// How many locks are kept that are free and whose parent does not show that they exist (a single node between two
+/// holders, one of several names): the oldest is forgotten.
+const MAX_FREE_LOCKS: usize = 1_000;
+
+/// Changes a lock, and the number of all contenders with it: with its order, a semaphore's client may come into sight there or be hidden.
+pub(super) fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: impl FnOnce(&mut LockQueue) -> T) -> T {
+    let before = lock.len();
+    let changed = change(lock);
+    *contenders = *contenders + lock.len() - before;
+    changed
+}
+
+impl LockTable {
+    /// A node was read that is no known contender's.
+    pub(super) fn add(
+        &mut self,
+        path: &ZnodePath,
+        place: &Classification,
+        node: Node,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let live = self.is_live();
+        let known = self.take_returned(path, &node);
+        let returned = known.is_some();
+        let missed = matches!(self.phase, SyncPhase::Syncing { again: true });
+        let id = self.lock_of(place, now, out);
+        if live && !returned {
+            self.clock.created(node.stat.ctime, now);
+        } else {
+            self.clock.found(node.stat.ctime, now);
+        }
+        let mut contender = Contender::new(path.name(), place, node, self.epoch);
+        contender.set_enqueued_at(live.then_some(now));
+        let is_read_live = live && place.role == Role::Lease;
+        let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
+        if let Some(known) = known {
+            contender.returns(known);
+        }
+        let handed_over = contender.queued().is_some() && contender.id().node != contender.node;
+        let cost = self.lock(id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let slot = self.place_contender(path, id, contender);
+        self.name_apart_if_first_or_last(id);
+        self.report(id, reports, now, out);
+        if !live {
+            let Some(lock) = self.locks.get(&id) else { return };
+            if missed && place.role == Role::Lease {
+                self.lease_found(id, slot);
+            } else if missed && !returned {
+                // One that is returned came and went before.
+                out.push(Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now));
+            }
+            return;
+        }
+        // A lease whose session queued before is not a second contender.
+        self.arrived(id, slot, cost, !(handed_over || returned), now, out);
+    }
+
+    /// A contender has taken its place. `joins`: whether it is a new one.
+    pub(super) fn arrived(
+        &mut self,
+        id: LockId,
+        slot: usize,
+        cost: WatchEvents,
+        joins: bool,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        lock.cost(cost, now);
+        self.totals.cost(cost, now);
+        let at = out.len();
+        self.settle(id, Some(slot), now, out);
+        let Some(lock) = self.locks.get(&id) else { return };
+        let is_lease = lock.contender(slot).is_some_and(|contender| contender.role == Role::Lease);
+        if joins && !(lock.is_pending() && is_lease) {
+            let enqueued = Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now).costing(cost);
+            out.insert(at, enqueued);
+        }
+    }
+
+    /// Puts a contender into its lock and into the index by path.
+    pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
+        let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
+        let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
+        self.sessions.came(&contender);
+        let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
+        lock.note_client_is_back(slot);
+        self.touched.insert(id);
+        let epoch = self.epoch;
+        let known = path.parent_str().is_some_and(|parent| self.parents.contains_key(parent));
+        if !known {
+            // Each path is kept once.
+            let of_lock = Some(lock.path()).filter(|lock| path.parent_str() == Some(lock.as_str())).cloned();
+            let parent = of_lock.or_else(|| path.parent()).unwrap_or_else(ZnodePath::root);
+            self.parents.insert(parent, Parent::default());
+        }
+        let Some(parent) = self.parents.get_mut(path.parent_str().unwrap_or("/")) else { return slot };
+        parent.epoch = epoch;
+        parent.children.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)), &self.locks);
+        let next = sequence.map(|Sequence(number)| i64::from(number) + 1);
+        parent.set_next_sequence(parent.next_sequence().max(next));
+        let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
+        if lock.kind() != LockKind::SingleNode {
+            // A semaphore's leases are counted apart: who comes gets its number in the queue.
+            lock.set_next_sequence(self.parents.get(&lock.queue_path()).and_then(Parent::next_sequence));
+        }
+        slot
+    }
+
+    /// A contender's node is gone.
+    pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.children.remove(path.name());
+        }
+        let (slot, live) = (slot as usize, self.is_live());
+        let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
+        let (session, at_end) = (contender.session(), self.session_at_end(contender, now));
+        let expired = at_end == SessionAtEnd::Expired;
+        let client = session.filter(|_| expired).map(|session| self.identity(session));
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let stood = lock.stands(slot);
+        let cost = match lock.position_of_slot(slot) {
+            _ if !live => WatchEvents::default(),
+            Some(position) => lock.cost_of_removal(position),
+            None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
+        };
+        let Some(contender) = counting(&mut self.contenders, lock, |lock| lock.remove(slot)) else { return };
+        self.sessions.went(&contender);
+        self.touched.insert(id);
+        lock.cost(cost, now);
+        self.totals.cost(cost, now);
+        let held = contender.hold != Hold::No;
+        if live && held {
+            lock.handed_over(now);
+        }
+        let event = match held {
+            _ if expired => LockEvent::Expired,
+            true => LockEvent::Released,
+            false => LockEvent::Left,
+        };
+        if let (true, true, Some(client), Some(session)) = (!contender.returned, held, client, session) {
+            let node = Arc::clone(&contender.node);
+            lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
+        }
+        self.node_gone(id, (slot, stood), Gone { contender, event, at_end, cost }, now, out);
+        if live {
+            self.settle(id, None, now, out);
+        }
+        self.after_removal(id, now, out);
+    }
+
+    pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let mut acquired = Vec::new();
+        counting(&mut self.contenders, lock, |lock| {
+            lock.settle(came, Hold::Acquired(now), |contender| acquired.push(contender.clone()));
+        });
+        for contender in acquired.into_iter().filter(|contender| !contender.returned) {
+            let Some(lock) = self.locks.get(&id) else { return };
+            let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
+            if contender.role == Role::Lease && contender.queued().is_none() && !is_new {
+                // It had been taken for that of another, who has shown its own now.
+                out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
+            }
+            self.acquires(id, &contender, now, out);
+        }
+    }
+
+    /// A contender holds the lock, and did not before.
+    pub(super) fn acquires(&mut self, id: LockId, contender: &Contender, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        lock.acquired(now);
+        self.totals.acquired(now);
+        lock.handed_over(now);
+        let since = contender.contends_since(self.clock.ahead_ms());
+        out.push(Happening::new(LockEvent::Acquired, lock, Some(contender), now).after_waiting(since));
+    }
+
+    /// An emptied lock stays while its parent does. One whose parent does not show that it exists (a single
+    /// node, one of several names) stays too, but only [`MAX_FREE_LOCKS`] of them.
+    fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        self.name_apart_if_first_or_last(id);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let stays_with_parent = lock.kind() != LockKind::SingleNode && lock.own_name().is_none();
+        if !lock.is_empty() || lock.free_listed || stays_with_parent {
+            return;
+        }
+        lock.free_listed = true;
+        self.free_listed.push_back(id);
+        while self.free_listed.len() > MAX_FREE_LOCKS {
+            let Some(oldest) = self.free_listed.pop_front() else { return };
+            let Some(lock) = self.locks.get_mut(&oldest) else { continue };
+            lock.free_listed = false;
+            if lock.is_empty() {
+                self.drop_lock(oldest, now, out);
+            }
+        }
+    }
+}

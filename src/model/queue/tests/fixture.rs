@@ -1,0 +1,215 @@
+//! A tree of nodes in memory whose changes a table gets as the observer would send them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use lockscope_base::recipe::{Classifier, RequestMode};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::queue::{Change, ConnectionState, ContenderState, Happening, LockEvent, LockQueue, LockTable};
+use lockscope_model::server_view::{
+    Expiry, ExpiryClock, ListedSession, Listing, MemberView, ServerMode, ServerSettings, ServerView, SessionTiming,
+};
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+/// What a table says of one contender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub node: String,
+    pub czxid: i64,
+    pub data: Vec<u8>,
+    pub mode: RequestMode,
+    pub state: ContenderState,
+    pub waits_for: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TableFixture {
+    pub tree: BTreeMap<ZnodePath, Node>,
+    counters: BTreeMap<ZnodePath, i32>,
+    zxid: i64,
+    pub now: Timestamp,
+    pub table: LockTable,
+}
+
+impl TableFixture {
+    pub fn new() -> Self {
+        let mut table = LockTable::new([]);
+        let now = Timestamp(1_000_000);
+        table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }), now);
+        table.apply(Change::Syncing, now);
+        table.apply(Change::Synced, now);
+        Self { tree: BTreeMap::new(), counters: BTreeMap::new(), zxid: 100, now, table }
+    }
+
+    fn stat(&self, owner: Option<i64>) -> ZnodeStat {
+        ZnodeStat::of_new(Zxid(self.zxid), self.now, owner.map(SessionId))
+    }
+
+    /// Makes a node behind the table's back.
+    pub fn put(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
+        self.zxid += 1;
+        let at = path(at);
+        let node = Node { stat: self.stat(owner), data: NodeData::keep(b"10.0.0.1") };
+        self.tree.insert(at.clone(), node);
+        at
+    }
+
+    /// Makes a numbered node behind the table's back.
+    pub fn put_numbered(&mut self, prefix: &str, owner: i64) -> ZnodePath {
+        let parent = path(prefix).parent().expect("below the root");
+        let counter = self.counters.entry(parent).or_default();
+        let number = *counter;
+        *counter += 1;
+        self.put(&format!("{prefix}{number:010}"), Some(owner))
+    }
+
+    pub fn write(&mut self, at: &ZnodePath, data: &[u8]) {
+        self.zxid += 1;
+        let zxid = Zxid(self.zxid);
+        if let Some(node) = self.tree.get_mut(at) {
+            node.stat.mzxid = zxid;
+            node.stat.version += 1;
+            node.data = NodeData::keep(data);
+        }
+    }
+
+    pub fn apply(&mut self, change: Change) -> Vec<Happening> {
+        self.now = Timestamp(self.now.0 + 10);
+        self.table.apply(change, self.now)
+    }
+
+    /// The change that the observer sends of a node that is there.
+    pub fn observed(&self, at: &ZnodePath) -> Change {
+        if Classifier::is_hint(at) {
+            return Change::Appeared { path: at.clone() };
+        }
+        Change::Seen { path: at.clone(), node: self.tree[at].clone() }
+    }
+
+    pub fn create(&mut self, prefix: &str, owner: i64) -> ZnodePath {
+        let at = self.put_numbered(prefix, owner);
+        self.apply(self.observed(&at));
+        at
+    }
+
+    pub fn create_plain(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
+        let at = self.put(at, owner);
+        self.apply(self.observed(&at));
+        at
+    }
+
+    pub fn delete(&mut self, at: &ZnodePath) -> Vec<Happening> {
+        self.tree.remove(at);
+        self.apply(Change::Deleted { path: at.clone(), zxid: None })
+    }
+
+    /// Everything that is there, as a walk finds it: parents listed, hints noted, nodes read.
+    pub fn walk(&self) -> Vec<Change> {
+        let mut parents: BTreeMap<ZnodePath, i32> = BTreeMap::new();
+        for at in self.tree.keys() {
+            let parent = at.parent().expect("below the root");
+            *parents.entry(parent).or_default() += 1;
+        }
+        let mut changes = vec![Change::Syncing];
+        for (parent, children) in parents {
+            let mut stat = self.stat(None);
+            let created = self.counters.get(&parent).copied().unwrap_or(0);
+            stat.num_children = children;
+            stat.cversion = created * 2 - children;
+            changes.push(Change::Listed { path: parent, stat });
+        }
+        changes.extend(self.tree.keys().filter(|at| Classifier::is_hint(at)).map(|at| self.observed(at)));
+        changes.extend(self.tree.keys().filter(|at| !Classifier::is_hint(at)).map(|at| self.observed(at)));
+        changes.push(Change::Synced);
+        changes
+    }
+
+    pub fn reconnect(&mut self) -> Vec<Happening> {
+        let walk = self.walk();
+        self.connect_anew(walk)
+    }
+
+    /// The connection is cut again before all is read.
+    pub fn reconnect_for(&mut self, read: prop::sample::Index) -> Vec<Happening> {
+        let mut walk = self.walk();
+        walk.truncate(1 + read.index(walk.len() - 1));
+        self.connect_anew(walk)
+    }
+
+    fn connect_anew(&mut self, walk: Vec<Change>) -> Vec<Happening> {
+        let session = SessionId(1);
+        let mut out = self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+        out.extend(self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true })));
+        for change in walk {
+            out.extend(self.apply(change));
+        }
+        out
+    }
+
+    pub fn fresh(&self) -> LockTable {
+        let mut table = LockTable::new([]);
+        for change in self.walk() {
+            table.apply(change, self.now);
+        }
+        table
+    }
+
+    pub fn lock(&self, at: &str) -> &LockQueue {
+        let id = self.table.find(&path(at), None).expect("a lock at that path");
+        self.table.lock(id).expect("the table knows what it found")
+    }
+}
+
+/// Node names without their unique parts: `kind` of change, and the number.
+pub fn said(lock: &LockQueue) -> Vec<Said> {
+    lock.rows(0..usize::MAX)
+        .map(|row| Said {
+            node: row.contender.node.to_string(),
+            czxid: row.contender.czxid.0,
+            data: row.contender.data.bytes().to_vec(),
+            mode: row.mode,
+            state: row.state,
+            waits_for: lock.waits_for(row.position, usize::MAX).into_iter().map(str::to_owned).collect(),
+        })
+        .collect()
+}
+
+pub fn events(happenings: &[Happening]) -> Vec<LockEvent> {
+    happenings.iter().map(|happening| happening.event).collect()
+}
+
+/// `U` of the recipes: a UUID that differs by `number`.
+pub fn uuid(number: u32) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// Of a server whose clock is as ours, and which grants no session timeout that is shorter.
+pub fn timing(min_session_timeout_ms: u64) -> SessionTiming {
+    let settings = ServerSettings::new(Duration::from_secs(2), Duration::from_millis(min_session_timeout_ms));
+    SessionTiming { clock: Some(ExpiryClock::same_as_ours()), settings }
+}
+
+/// What a server answers when this session has no connection and its time comes now.
+pub fn session_runs_out(session: i64, at: Timestamp) -> Change {
+    let expiry = Expiry::Monotonic { millis: at.0 };
+    surveyed(vec![ListedSession { id: SessionId(session), expiry, expires_at: Some(at) }], at)
+}
+
+/// What a standalone server answers that has no connections: which sessions there are.
+pub fn surveyed(sessions: Vec<ListedSession>, at: Timestamp) -> Change {
+    let member = MemberView {
+        mode: Some(ServerMode::Standalone),
+        timing: timing(4_000),
+        connections: Some(Listing::new(Vec::new(), true, at)),
+        sessions: Some(Listing::new(sessions, true, at)),
+        ..MemberView::unasked("zk1:2181".to_owned())
+    };
+    let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };
+    Change::Surveyed { view: Arc::new(view) }
+}

@@ -1,0 +1,23 @@
+//! What the table says of trees that come and go.
+
+mod bounds;
+mod children;
+mod exclusive;
+pub(crate) mod fixture;
+mod handover;
+mod hold_history;
+mod identity;
+mod lifecycle;
+mod property;
+mod restored;
+mod returned;
+mod sampled;
+mod semaphore;
+mod session_end;
+mod shared;
+mod steps;
+mod unread;
+
+use fixture::TableFixture;
+
+use super::SampledCounts;

@@ -1,0 +1,148 @@
+//! Contenders come and go: their places in the order, and who holds afterwards.
+
+use slab::Slab;
+
+use super::hold::Hold;
+use super::order::{OrderKey, RankedKeys};
+use super::{Contender, LockQueue};
+use lockscope_base::recipe::{LockKind, RequestMode, Role};
+
+/// Above all transactions' numbers, with room for as many more.
+const NOT_READ: i64 = i64::MAX / 2;
+
+/// Which part of its contenders a lock keeps room for, at most.
+const SPARE_FRACTION: usize = 8;
+
+impl LockQueue {
+    pub(super) fn key(&self, slot: usize) -> OrderKey {
+        let contender = &self.contenders[slot];
+        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
+        let class =
+            if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
+        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
+        // Who is not read yet came after all who are, and in the order of the numbers that were given instead.
+        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
+        OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
+    }
+
+    /// Puts a contender in its place. Its state is settled by [`Self::settle`].
+    pub(super) fn insert(&mut self, contender: Contender) -> usize {
+        self.order_changes();
+        let (role, mode, returned) = (contender.role, contender.mode, contender.returned);
+        if self.contenders.len() == self.contenders.capacity() {
+            // By itself it would double what it takes.
+            self.contenders.reserve_exact(1 + self.contenders.len() / SPARE_FRACTION);
+        }
+        let slot = self.contenders.insert(contender);
+        let key = self.key(slot);
+        self.order.insert(key);
+        if mode == RequestMode::Read {
+            self.reader_came(key);
+        }
+        if role == Role::Lease {
+            self.rare_mut().leases += 1;
+        }
+        if returned {
+            self.rare_mut().returned += 1;
+        }
+        slot
+    }
+
+    /// Changes a contender in a way that may change its place. Its state is settled by [`Self::settle`].
+    pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
+        self.order_changes();
+        let before = self.key(slot);
+        change(&mut self.contenders[slot]);
+        let after = self.key(slot);
+        let replace = |keys: &mut RankedKeys| {
+            if keys.get(keys.rank(before)) == Some(before) {
+                keys.remove(before);
+                keys.insert(after);
+            }
+        };
+        replace(&mut self.order);
+        self.readers_mut().map(replace);
+    }
+
+    /// Takes a contender out.
+    pub(super) fn remove(&mut self, slot: usize) -> Option<Contender> {
+        if !self.contenders.contains(slot) {
+            return None;
+        }
+        self.order_changes();
+        let key = self.key(slot);
+        self.order.remove(key);
+        if let Some(readers) = self.readers_mut() {
+            readers.remove(key);
+        }
+        let contender = self.contenders.remove(slot);
+        if let Some(rare) = &mut self.rare {
+            rare.leases -= usize::from(contender.role == Role::Lease);
+            rare.returned -= usize::from(contender.returned);
+        }
+        if contender.holds() {
+            self.holding = self.holding.saturating_sub(1);
+        }
+        if self.contenders.is_empty() {
+            // A queue that was long once shall not hold its memory for ever.
+            self.contenders = Slab::new();
+        }
+        Some(contender)
+    }
+
+    /// Gives back what the reading of everything left over, once it is clear how many there are.
+    pub(super) fn release_spare_memory(&mut self) {
+        if self.contenders.capacity() > self.contenders.len() + 1 + self.contenders.len() / SPARE_FRACTION {
+            self.contenders.shrink_to_fit();
+        }
+        self.order.release_spare_memory();
+        if let Some(readers) = self.readers_mut() {
+            readers.release_spare_memory();
+        }
+    }
+
+    /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
+    /// holds now and did not before. Of its `hold` that is known.
+    ///
+    /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
+    /// the one that came, can have changed.
+    pub(super) fn settle(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
+        self.order_changed();
+        let (before, now) = (self.holding(), self.count_holders());
+        let changed = before.min(now)..(before.max(now) + 1);
+        let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
+        self.mark(came.into_iter().chain(changed), now, hold, acquired);
+    }
+
+    /// The same after any number of contenders came or went. Linear in the queue.
+    pub(super) fn settle_all(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
+        self.order_changed();
+        self.mark(0..self.len(), self.count_holders(), hold, acquired);
+    }
+
+    fn mark(
+        &mut self,
+        positions: impl Iterator<Item = usize>,
+        now: usize,
+        hold: Hold,
+        mut acquired: impl FnMut(&Contender),
+    ) {
+        let any_returned = self.returned() > 0;
+        for position in positions {
+            let Some(key) = self.order.get(position) else { continue };
+            let contender = &mut self.contenders[key.slot as usize];
+            match (position < now, contender.holds()) {
+                // It held all the while, and that was reported.
+                (true, false) if contender.displaced => contender.displaced = false,
+                (true, false) => {
+                    contender.hold = hold;
+                    acquired(contender);
+                }
+                (false, true) if any_returned && !contender.returned => contender.displaced = true,
+                (false, true) => contender.hold = Hold::No,
+                _ => {}
+            }
+        }
+        self.holding = u32::try_from(now).unwrap_or(u32::MAX);
+    }
+}

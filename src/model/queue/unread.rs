@@ -1,0 +1,110 @@
+//! Contenders that were seen to come and whose nodes are not read yet: under load the observer reads many at once, a little later.
+//!
+//! The name of such a node says where it stands and what it asks for, and its creation and deletion were seen. So it is counted, it
+//! has its place and its times, and it is reported as any other. Not known are its session, its data and its stat, until it is read; and of
+//! a name that only a session's node makes a contender's, whether it is one: that is taken for granted where there is such a lock.
+
+use super::contender::Queued;
+use super::hold::Hold;
+use super::lock_name::key_of;
+use super::{Contender, Happening, LockId, LockQueue, LockTable};
+use lockscope_base::recipe::{Classification, LockKind, Role};
+use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+impl Contender {
+    /// Whether its node was read. If not, its session, its data and its stat are not known: the session is `None`, the data empty,
+    /// the time of creation about that at which it was seen, and in place of the transaction that created it stands a negative number
+    /// that no other contender has. Its [identity](Contender::id) keeps that number.
+    pub fn is_read(&self) -> bool {
+        self.czxid.0 >= 0
+    }
+
+    /// Its node was read.
+    fn read(&mut self, node: Node, epoch: u32) {
+        let id = self.id();
+        self.take_node(node);
+        self.epoch = epoch;
+        self.set_queued(Some(Queued::new(id, self.enqueued_at(), self.created_at)));
+    }
+}
+
+impl LockTable {
+    /// A contender was created, and is not read yet.
+    pub(super) fn contender_created(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(place) = self.classifier.classify(path).filter(|_| self.is_live()) else { return };
+        if place.recipe.kind() == LockKind::Semaphore || place.role == Role::Lease || self.node(path).is_some() {
+            return;
+        }
+        if place.needs_ephemeral() && !self.names.contains_key(&key_of(&place)) {
+            return;
+        }
+        self.unread_given += 1;
+        let id = self.lock_of(&place, now, out);
+        let contender = self.unread(path, &place, now);
+        let cost = self.lock(id).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let slot = self.place_contender(path, id, contender);
+        self.name_apart_if_first_or_last(id);
+        self.arrived(id, slot, cost, true, now, out);
+    }
+
+    fn unread(&self, path: &ZnodePath, place: &Classification, now: Timestamp) -> Contender {
+        let stat = ZnodeStat::of_new(Zxid(-self.unread_given), self.server_time(now), None);
+        let node = Node { stat, data: NodeData::default() };
+        let mut contender = Contender::new(path.name(), place, node, self.epoch);
+        contender.set_enqueued_at(Some(now));
+        contender
+    }
+
+    /// Whether a node is a contender's that was not read yet.
+    pub(super) fn is_unread(&self, (id, slot): (LockId, u32)) -> bool {
+        let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
+        contender.is_some_and(|contender| !contender.is_read())
+    }
+
+    /// The node of a contender was read that was not read before.
+    pub(super) fn unread_is_read(
+        &mut self,
+        path: &ZnodePath,
+        place: &Classification,
+        node: Node,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let (live, epoch, created_at) = (self.is_live(), self.epoch, node.stat.ctime);
+        let Some((id, slot)) = self.node(path) else { return };
+        let slot = slot as usize;
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let seen_at = lock.contender(slot).and_then(Contender::enqueued_at).unwrap_or(now);
+        lock.change_place(slot, |contender| {
+            if !live && place.needs_ephemeral() {
+                // It may be the next one of that name: what happened during a cut was not seen.
+                contender.set_enqueued_at(None);
+                if contender.hold != Hold::No {
+                    contender.hold = Hold::Unknown;
+                }
+            }
+            contender.read(node, epoch);
+        });
+        lock.note_client_is_back(slot);
+        if let Some(contender) = lock.contender(slot) {
+            self.sessions.came(contender);
+        }
+        self.touched.insert(id);
+        self.mark_parent(path);
+        if live {
+            self.clock.created(created_at, seen_at);
+            self.settle(id, Some(slot), now, out);
+        } else {
+            self.clock.found(created_at, now);
+        }
+    }
+
+    /// A node that was taken for a contender's is none, or cannot be read: it leaves the table, and nothing is reported of it.
+    pub(super) fn drop_unread(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some((id, slot)) = self.node(path).filter(|at| self.is_unread(*at)) else { return };
+        let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize)).map(Contender::id);
+        let mut happenings = Vec::new();
+        self.remove(path, id, slot, now, &mut happenings);
+        out.extend(happenings.into_iter().filter(|happening| happening.contender != contender));
+    }
+}

@@ -1,0 +1,139 @@
+//! Findings as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::client::ClientFacts;
+use super::contender::millis;
+use super::unreadable::Unreadable;
+use super::{Ensemble, SCHEMA, rfc3339};
+use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, TableAt, not_seen};
+use crate::queue::LockTable;
+use lockscope_base::znode::Timestamp;
+
+/// A finding among those of its lock.
+#[derive(Serialize)]
+pub(super) struct FindingFacts<'a> {
+    code: Code,
+    severity: Severity,
+    node: Option<&'a str>,
+    /// The session that owns the node.
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
+    summary: &'a str,
+    remedy: &'a str,
+}
+
+impl<'a> FindingFacts<'a> {
+    pub(super) fn new(finding: &'a Finding) -> Self {
+        Self {
+            code: finding.code,
+            severity: finding.severity,
+            node: finding.node.as_deref(),
+            session: finding.client.as_ref().and_then(|client| Some(client.session?.to_string())),
+            client: finding.client.as_deref().map(ClientFacts::from).unwrap_or_default(),
+            summary: &finding.summary,
+            remedy: &finding.remedy,
+        }
+    }
+}
+
+/// A finding with the lock that it is about.
+#[derive(Serialize)]
+struct Located<'a> {
+    lock: &'a str,
+    /// Which queue, where the lock's parent holds several.
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    facts: FindingFacts<'a>,
+}
+
+impl<'a> Located<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        let lock = &finding.lock;
+        Self { lock: lock.path.as_str(), name: lock.name.as_deref(), facts: FindingFacts::new(finding) }
+    }
+}
+
+/// That a finding was raised or cleared, as a line of `lockscope watch`.
+#[derive(Serialize)]
+pub struct FindingLine<'a> {
+    at: Option<String>,
+    event: &'static str,
+    #[serde(flatten)]
+    finding: Located<'a>,
+}
+
+impl<'a> FindingLine<'a> {
+    /// The line.
+    pub fn new(finding: &'a Finding, raised: bool, at: Timestamp) -> Self {
+        Self { at: rfc3339(at), event: Self::event(raised), finding: Located::new(finding) }
+    }
+
+    /// Its event.
+    pub fn event(raised: bool) -> &'static str {
+        if raised { "finding-raised" } else { "finding-cleared" }
+    }
+}
+
+/// What `lockscope check` prints.
+#[derive(Serialize)]
+pub struct Check<'a> {
+    schema: u32,
+    checked_at: Option<String>,
+    ensemble: &'a Ensemble,
+    /// How many locks were looked at.
+    locks: usize,
+    fail_on: Severity,
+    /// Whether nothing is as bad as `fail_on`, and everything could be read.
+    passed: bool,
+    findings: Vec<Located<'a>>,
+    unreadable: Unreadable<'a>,
+    /// Codes that the time given was too short for.
+    not_seen: Vec<Code>,
+    /// For how long each of these must be looked for.
+    not_seen_needs_ms: BTreeMap<&'static str, u64>,
+    #[serde(skip)]
+    needs: Vec<NotSeen>,
+}
+
+impl<'a> Check<'a> {
+    /// The findings, in this order, of a table that was looked at for so long.
+    pub fn new(
+        ensemble: &'a Ensemble,
+        table: &'a LockTable,
+        diagnosis: &'a Diagnosis,
+        at: Timestamp,
+        fail_on: Severity,
+        looked: Duration,
+    ) -> Self {
+        let is_bad = |finding: &Finding| finding.severity >= fail_on;
+        let needs = not_seen(TableAt::new(table, at), diagnosis.thresholds(), looked);
+        Self {
+            schema: SCHEMA,
+            checked_at: rfc3339(at),
+            ensemble,
+            locks: table.lock_count(),
+            fail_on,
+            passed: table.unreadable().is_empty() && !diagnosis.findings().any(is_bad),
+            findings: diagnosis.findings().map(Located::new).collect(),
+            unreadable: Unreadable(table.unreadable()),
+            not_seen: needs.iter().map(|not_seen| not_seen.code).collect(),
+            not_seen_needs_ms: needs.iter().map(|not_seen| (not_seen.code.id(), millis(not_seen.needs))).collect(),
+            needs,
+        }
+    }
+
+    /// Whether nothing is as bad as asked for, and everything could be read.
+    pub fn passed(&self) -> bool {
+        self.passed
+    }
+
+    /// What the time given was too short for: that it is not among the findings means nothing.
+    pub fn not_seen(&self) -> &[NotSeen] {
+        &self.needs
+    }
+}

@@ -1,0 +1,109 @@
+//! What was there already when watching began, as lines of JSON and for people.
+
+use serde::Serialize;
+
+use super::contender::millis;
+use super::lines;
+use super::{HappeningLine, rfc3339};
+use crate::queue::{ContenderRow, ContenderState, Happening, HoldBounds, LockEvent, LockQueue, LockTable, WatchEvents};
+use crate::text::human::duration;
+use lockscope_base::znode::Timestamp;
+
+/// A lock that was there when watching began, or one of its contenders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Initial {
+    happening: Happening,
+    /// When the contender's node was created, by the server's clock; `None` for a lock.
+    created_at: Option<Timestamp>,
+    /// How long a holder has held; `None` for others, and where nothing is known.
+    held: Option<HoldBounds>,
+}
+
+/// One of them as a line of `lockscope watch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InitialLine<'a> {
+    #[serde(flatten)]
+    line: HappeningLine<'a>,
+    initial: bool,
+    created_at: Option<String>,
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
+}
+
+impl Initial {
+    /// A lock that was found at that time, and each of its contenders in queue order: who holds has `acquired` it, and the others have
+    /// `enqueued`. Work follows the length of the queue.
+    pub fn of_lock(lock: &LockQueue, at: Timestamp, table: &LockTable) -> Vec<Self> {
+        let found = Happening::lock_found(lock, at);
+        let rows = lock.rows(0..lock.len());
+        let contenders: Vec<Self> = rows.map(|row| Self::of_contender(&found, row, table)).collect();
+        [Self { happening: found, created_at: None, held: None }].into_iter().chain(contenders).collect()
+    }
+
+    fn of_contender(found: &Happening, row: ContenderRow<'_>, table: &LockTable) -> Self {
+        let contender = row.contender;
+        let holds = row.state == ContenderState::Holds;
+        let happening = Happening {
+            event: if holds { LockEvent::Acquired } else { LockEvent::Enqueued },
+            node: Some(contender.node.clone()),
+            contender: Some(contender.id()),
+            session: contender.session(),
+            client: table.identity_of(contender),
+            watch_events: WatchEvents::default(),
+            ..found.clone()
+        };
+        let held = table.hold_bounds(contender, found.at);
+        Self { happening, created_at: Some(contender.created_at), held }
+    }
+
+    /// A line with its end, for people. Times are local ones unless `utc` is set.
+    pub fn for_people(&self, utc: bool) -> String {
+        let held = self.held.map(|held| {
+            let upper = (!held.is_exact()).then(|| format!(" to {}", duration(held.at_most)));
+            format!(", held for {}{}", duration(held.at_least), upper.unwrap_or_default())
+        });
+        let reason = format!("there at the start{}", held.unwrap_or_default());
+        lines::happening(&self.happening, Some(&reason), utc)
+    }
+}
+
+impl<'a> From<&'a Initial> for InitialLine<'a> {
+    fn from(initial: &'a Initial) -> Self {
+        Self {
+            line: HappeningLine::new(&initial.happening, None),
+            initial: true,
+            created_at: initial.created_at.and_then(rfc3339),
+            held_at_least_ms: initial.held.map(|held| millis(held.at_least)),
+            held_at_most_ms: initial.held.map(|held| millis(held.at_most)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Change;
+    use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
+
+    #[test]
+    fn who_is_there_at_the_start_is_named_as_later_on() {
+        let at = Timestamp(1_714_574_467_250);
+        let mut table = LockTable::new([]);
+        table.apply(Change::Syncing, at);
+        for (number, name) in [(3_u8, "worker-3"), (4, "worker-4")] {
+            let (czxid, owner) = (Zxid(number.into()), Some(SessionId(number.into())));
+            let stat = ZnodeStat { data_length: 8, ..ZnodeStat::of_new(czxid, Timestamp(at.0 - 60_000), owner) };
+            let path = ZnodePath::new(&format!("/a/{number:032x}__lock__000000000{number}")).unwrap();
+            table.apply(Change::Seen { path, node: Node { stat, data: NodeData::keep(name.as_bytes()) } }, at);
+        }
+        table.apply(Change::Synced, at);
+        let lock = table.locks().next().unwrap();
+        let lines: Vec<String> =
+            Initial::of_lock(lock, at, &table).iter().map(|initial| initial.for_people(true)).collect();
+        insta::assert_snapshot!(lines.concat(), @r"
+        14:41:07.250 lock-found    /a  there at the start
+        14:41:07.250 acquired      /a  00000000000000000000000000000003__lock__0000000003  worker-3 (session 0x3)  queue 2  there at the start, held for 0.0s to 1m00s
+        14:41:07.250 enqueued      /a  00000000000000000000000000000004__lock__0000000004  worker-4 (session 0x4)  queue 2  there at the start
+        ");
+    }
+}

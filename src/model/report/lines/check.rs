@@ -1,0 +1,85 @@
+//! What is wrong with the locks, and what the answer does not cover.
+
+use std::io::{self, Write};
+
+use super::shorten::{short_lock, short_sentence};
+use crate::diagnose::{Finding, NotSeen};
+use crate::queue::LockTable;
+use crate::text::human::{duration, plural};
+use lockscope_base::znode::escaped;
+
+/// Writes the findings, in this order, and below them what could not be seen; `not_seen` is what there was no time for.
+/// Of a recording nobody `can_look_longer`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn check<'a>(
+    out: &mut impl Write,
+    table: &LockTable,
+    findings: impl IntoIterator<Item = &'a Finding>,
+    not_seen: &[NotSeen],
+    can_look_longer: bool,
+) -> io::Result<()> {
+    let mut findings = findings.into_iter().peekable();
+    if findings.peek().is_none() {
+        writeln!(out, "Nothing is wrong with {}.", plural(table.lock_count(), "lock", "locks"))?;
+    }
+    for finding in findings {
+        let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
+        writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
+        writeln!(out, "          {}", short_sentence(&finding.summary))?;
+        writeln!(out, "          {}", finding.remedy)?;
+    }
+    for (path, why) in table.unreadable() {
+        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
+    }
+    for (server, why) in table.view().missing() {
+        writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
+    }
+    if !not_seen.is_empty() {
+        let each = not_seen.iter().map(|not_seen| format!("{} {}", not_seen.code, duration(not_seen.needs)));
+        let each = each.collect::<Vec<_>>().join(", ");
+        let way = if can_look_longer { " (look longer with --for)" } else { "" };
+        writeln!(out, "Could not be seen in so short a time{way}: {each}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::diagnose::Code;
+    use crate::queue::{Change, ConnectionState};
+    use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+    fn table(locks: &[&str]) -> LockTable {
+        let stat = ZnodeStat::of_new(Zxid(2), Timestamp(0), Some(SessionId(7)));
+        let seen = |path: &&str| Change::Seen {
+            path: ZnodePath::new(path).unwrap(),
+            node: Node { stat, data: NodeData::keep(b"") },
+        };
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+        let mut table = LockTable::new([]);
+        for change in [connected, Change::Syncing].into_iter().chain(locks.iter().map(seen)).chain([Change::Synced]) {
+            table.apply(change, Timestamp(0));
+        }
+        table
+    }
+
+    #[test]
+    fn one_lock_is_one_lock_and_what_had_no_time_is_named() {
+        let printed = |locks: &[&str], not_seen: &[NotSeen]| {
+            let mut out = Vec::new();
+            check(&mut out, &table(locks), [], not_seen, true).expect("memory takes it");
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
+        let not_seen = NotSeen { code: Code::Ghost, needs: Duration::from_secs(11) };
+        let two = printed(&["/a/lock-0000000000", "/b/lock-0000000000"], &[not_seen]);
+        let expected = "Nothing is wrong with 2 locks.\nCould not be seen in so short a time (look longer with --for): ghost 11s\n";
+        assert_eq!(two, expected);
+    }
+}

@@ -1,0 +1,300 @@
+//! What `lockscope check --nagios` prints: one line as Nagios and its relatives take it from a
+//! plugin.
+//!
+//! `LOCKSCOPE STATUS - text | performance data`, as the guidelines of the Monitoring Plugins have
+//! it. A `|` begins the performance data, so none may stand in the text: one that comes from a path
+//! or a node is shown as an escape, like a control character.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::lines::{short_lock, short_sentence};
+use crate::diagnose::{Diagnosis, Finding, Severity, is_likely_election};
+use crate::queue::{Contender, LockQueue, LockTable};
+use crate::text::human::plural;
+use crate::text::{Charset, Keep, cut};
+use lockscope_base::recipe::LockKind;
+use lockscope_base::znode::{Timestamp, escaped};
+
+/// Columns of a sentence in the line: NRPE passes on no more than 1024 bytes of a line.
+const SENTENCE_COLUMNS: usize = 320;
+
+/// How a service is, as monitoring counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceStatus {
+    /// No finding counts.
+    Ok,
+    /// Somebody should look.
+    Warning,
+    /// A lock will not be granted again before somebody does something.
+    Critical,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl ServiceStatus {
+    /// The exit code of a plugin.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Warning => 1,
+            Self::Critical => 2,
+            Self::Unknown => 3,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+/// The line of a plugin, without its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusLine {
+    status: ServiceStatus,
+    text: String,
+    /// Empty where nothing was measured.
+    performance: String,
+}
+
+impl StatusLine {
+    /// Why nobody can tell how the locks are.
+    pub fn unknown(why: &str) -> Self {
+        Self { status: ServiceStatus::Unknown, text: why.to_owned(), performance: String::new() }
+    }
+
+    /// What was found in a table at a moment. A finding that is less severe than `fail_on` is
+    /// counted and leaves the status as it is.
+    pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, fail_on: Severity) -> Self {
+        let worst = diagnosis.findings().next();
+        let is_complete = table.unreadable().is_empty();
+        let status = match worst.map(|finding| finding.severity).filter(|severity| *severity >= fail_on) {
+            Some(Severity::Critical) => ServiceStatus::Critical,
+            Some(_) => ServiceStatus::Warning,
+            None if is_complete => ServiceStatus::Ok,
+            // What stands where nobody may look can be as bad as anything.
+            None => ServiceStatus::Unknown,
+        };
+        let counts = FindingCounts::new(diagnosis);
+        let headline = headline(table, worst.filter(|finding| finding.severity >= fail_on), &counts, fail_on);
+        let (headline, unreadable) = (Some(headline), unreadable(table));
+        // What decides the status stands first.
+        let parts = match status {
+            ServiceStatus::Unknown => [unreadable, headline, counts.text(), unanswered(table)],
+            _ => [headline, counts.text(), unreadable, unanswered(table)],
+        };
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        Self { status, text: parts.join("; "), performance: performance(table, &counts, at) }
+    }
+
+    /// The same of a moment that is past, which the line names.
+    #[must_use]
+    pub fn recorded_at(mut self, moment: &str) -> Self {
+        self.text = format!("{}; recorded at {moment}", self.text);
+        self
+    }
+
+    /// How the service is.
+    pub fn status(&self) -> ServiceStatus {
+        self.status
+    }
+}
+
+impl fmt::Display for StatusLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, text, performance } = self;
+        write!(f, "LOCKSCOPE {} - {}", status.name(), on_one_line(text))?;
+        if performance.is_empty() { Ok(()) } else { write!(f, " | {performance}") }
+    }
+}
+
+/// A text in which nothing ends the line or begins the performance data.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' => line.push_str(r"\u{7c}"),
+            _ if character.is_control() => line.extend(character.escape_default()),
+            _ => line.push(character),
+        }
+    }
+    line
+}
+
+/// The worst finding, or that there is none.
+fn headline(table: &LockTable, worst: Option<&Finding>, counts: &FindingCounts, fail_on: Severity) -> String {
+    let locks = plural(table.lock_count(), "lock", "locks");
+    match worst {
+        Some(finding) => {
+            let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
+            let summary = cut(&short_sentence(&finding.summary), SENTENCE_COLUMNS, Keep::Ends, Charset::Unicode);
+            format!("{lock} {}: {summary}", finding.code)
+        }
+        None if counts.is_empty() => format!("nothing was found at {locks}"),
+        None => format!("nothing at or above {fail_on} was found at {locks}"),
+    }
+}
+
+fn unreadable(table: &LockTable) -> Option<String> {
+    let (first, why) = table.unreadable().first_key_value()?;
+    let first = short_lock(first, None);
+    let why = cut(&escaped(why), SENTENCE_COLUMNS / 4, Keep::Start, Charset::Unicode);
+    Some(match table.unreadable().len() {
+        1 => format!("{first} cannot be read: {why}"),
+        places => format!("{} cannot be read, {first} among them: {why}", plural(places, "place", "places")),
+    })
+}
+
+fn unanswered(table: &LockTable) -> Option<String> {
+    let servers = table.view().missing().count();
+    (servers > 0).then(|| format!("no answer from {}", plural(servers, "server", "servers")))
+}
+
+/// How many findings there are of each severity.
+struct FindingCounts {
+    critical: usize,
+    warning: usize,
+    info: usize,
+}
+
+impl FindingCounts {
+    fn new(diagnosis: &Diagnosis) -> Self {
+        let count = |severity| diagnosis.findings().filter(|finding| finding.severity == severity).count();
+        Self { critical: count(Severity::Critical), warning: count(Severity::Warning), info: count(Severity::Info) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.critical + self.warning + self.info == 0
+    }
+
+    fn text(&self) -> Option<String> {
+        let Self { critical, warning, info } = *self;
+        let counted = [(critical, Severity::Critical), (warning, Severity::Warning), (info, Severity::Info)];
+        let counted: Vec<String> = counted
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, severity)| format!("{count} {severity}"))
+            .collect();
+        (!counted.is_empty()).then(|| counted.join(", "))
+    }
+}
+
+fn performance(table: &LockTable, counts: &FindingCounts, at: Timestamp) -> String {
+    let (locks, contenders) = (table.lock_count(), table.contender_count());
+    let waiting: usize = table.locks().map(LockQueue::waiting).sum();
+    let FindingCounts { critical, warning, info } = *counts;
+    let longest = longest_wait(table, at).as_secs();
+    format!(
+        "locks={locks} contenders={contenders} waiting={waiting} critical={critical} warning={warning} info={info} \
+         longest_wait={longest}s;;;0"
+    )
+}
+
+/// The longest wait. A candidate that stands by in an election waits for years, and counts as no
+/// waiter.
+fn longest_wait(table: &LockTable, at: Timestamp) -> Duration {
+    let queues = table.locks().filter(|lock| lock.kind() != LockKind::SingleNode && !is_likely_election(lock));
+    let since = |contender: &Contender| contender.contends_since(table.clock_ahead_ms());
+    queues.filter_map(|lock| Some(at.since(since(lock.first_waiter()?)))).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::Thresholds;
+    use crate::queue::{Change, ConnectionState};
+    use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).expect("a path")
+    }
+
+    /// Nodes that were created 90 s ago, each with its owner; 0 for none.
+    fn line(nodes: &[(&str, i64)], unreadable: &[&str], fail_on: Severity) -> (ServiceStatus, String) {
+        let mut table = LockTable::new([]);
+        let node = |owner: i64| {
+            let session = Some(SessionId(owner)).filter(|_| owner != 0);
+            Node { stat: ZnodeStat::of_new(Zxid(2), Timestamp(NOW.0 - 90_000), session), data: NodeData::keep(b"") }
+        };
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(9), recursive: true });
+        let seen = nodes.iter().map(|(at, owner)| Change::Seen { path: path(at), node: node(*owner) });
+        let closed = unreadable.iter().map(|at| Change::Unreadable { path: path(at), why: "no READ".to_owned() });
+        for change in [connected, Change::Syncing].into_iter().chain(seen).chain(closed).chain([Change::Synced]) {
+            table.apply(change, NOW);
+        }
+        let mut diagnosis = Diagnosis::new(Thresholds::default());
+        diagnosis.examine(&table, NOW);
+        let line = StatusLine::new(&table, &diagnosis, NOW, fail_on);
+        (line.status(), line.to_string())
+    }
+
+    const SOUND: &[(&str, i64)] = &[("/a/lock-0000000001", 1), ("/a/lock-0000000002", 2), ("/b/lock-0000000001", 1)];
+    const LEFT_BEHIND: &[(&str, i64)] = &[("/locks/a/_c_00000001-0000-4000-8000-000000000000-lock-0000000001", 0)];
+
+    #[test]
+    fn sound_locks_are_ok_with_their_figures() {
+        let (status, line) = line(SOUND, &[], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Ok);
+        let performance = "locks=2 contenders=3 waiting=1 critical=0 warning=0 info=0 longest_wait=90s;;;0";
+        assert_eq!(line, format!("LOCKSCOPE OK - nothing was found at 2 locks | {performance}"));
+    }
+
+    #[test]
+    fn the_worst_finding_stands_first_and_the_status_is_its_severity() {
+        let blocked = [LEFT_BEHIND[0], ("/locks/a/_c_00000002-0000-4000-8000-000000000000-lock-0000000002", 1)];
+        let (status, critical) = line(&blocked, &[], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Critical);
+        assert!(critical.starts_with("LOCKSCOPE CRITICAL - /locks/a persistent-contender: "), "{critical}");
+        assert!(critical.contains("; 1 critical"), "{critical}");
+        assert!(critical.contains(" | locks=1 contenders=2 waiting=1 critical=1 "), "{critical}");
+        assert!(critical.ends_with(" longest_wait=90s;;;0"), "{critical}");
+        let (status, warning) = line(LEFT_BEHIND, &[], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Warning);
+        assert!(warning.contains("; 1 warning | "), "{warning}");
+    }
+
+    #[test]
+    fn what_is_less_severe_than_asked_for_is_counted_and_leaves_it_ok() {
+        let (status, line) = line(LEFT_BEHIND, &[], Severity::Critical);
+        assert_eq!(status, ServiceStatus::Ok);
+        let text = "LOCKSCOPE OK - nothing at or above critical was found at 1 lock; 1 warning | ";
+        assert!(line.starts_with(text), "{line}");
+    }
+
+    #[test]
+    fn where_a_part_cannot_be_read_it_is_not_ok_and_a_finding_stands() {
+        let (status, closed) = line(&SOUND[2..], &["/closed"], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Unknown);
+        let text = "LOCKSCOPE UNKNOWN - /closed cannot be read: no READ; nothing was found at 1 lock | locks=1 ";
+        assert!(closed.starts_with(text), "{closed}");
+        let (status, found) = line(LEFT_BEHIND, &["/closed", "/other"], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Warning);
+        assert!(found.contains("; 2 places cannot be read, /closed among them: no READ | "), "{found}");
+    }
+
+    #[test]
+    fn a_path_neither_ends_the_line_nor_begins_the_performance_data() {
+        let evil = "/locks/a | locks=0\u{85}\u{202e}`x`/_c_00000001-0000-4000-8000-000000000000-lock-0000000001";
+        let (status, line) = line(&[(evil, 0)], &["/closed|x"], Severity::Warning);
+        assert_eq!(status, ServiceStatus::Warning);
+        assert_eq!((line.matches('|').count(), line.lines().count()), (1, 1), "{line}");
+        assert!(line.contains(r"/locks/a \u{7c} locks=0") && line.contains(r"/closed\u{7c}x"), "{line}");
+        assert!(!line.chars().any(|character| character.is_control() || character == '\u{202e}'), "{line}");
+        let unknown = StatusLine::unknown("no\nserver | at all").to_string();
+        assert_eq!(unknown, r"LOCKSCOPE UNKNOWN - no\nserver \u{7c} at all");
+    }
+
+    #[test]
+    fn who_stands_by_in_an_election_does_not_count_as_waiting_for_long() {
+        let standing_by = [("/leader/lock-0000000001", 1), ("/leader/lock-0000000002", 2)];
+        assert!(line(&standing_by, &[], Severity::Warning).1.contains(" waiting=1 "));
+        assert!(line(&standing_by, &[], Severity::Warning).1.ends_with(" longest_wait=0s;;;0"));
+    }
+}

@@ -1,0 +1,260 @@
+//! Everything at one time as one object of JSON.
+
+use std::collections::BTreeMap;
+
+use serde::ser::{Serialize, Serializer};
+
+use super::unreadable::Unreadable;
+use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
+use crate::diagnose::{Diagnosis, TableAt};
+use crate::queue::{LockQueue, LockTable};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+
+/// Locks of an ensemble at one time. Each lock and each contender is built only while it is written.
+#[derive(Debug)]
+pub struct Snapshot<'a> {
+    taken_at: Timestamp,
+    /// The same time by the servers' clock.
+    server_time: Timestamp,
+    ensemble: &'a Ensemble,
+    locks: Vec<&'a LockQueue>,
+    table_at: TableAt<'a>,
+    diagnosis: Option<&'a Diagnosis>,
+    unreadable: &'a BTreeMap<ZnodePath, String>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Everything that the table holds, as of `taken_at`. Of a table that is not live, every contender's state is
+    /// unknown.
+    pub fn new(ensemble: &'a Ensemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
+        Self {
+            taken_at,
+            server_time: table.server_time(taken_at),
+            ensemble,
+            locks: table.locks().collect(),
+            table_at: TableAt::new(table, taken_at),
+            diagnosis: None,
+            unreadable: table.unreadable(),
+        }
+    }
+
+    /// The same with what is wrong with the locks.
+    #[must_use]
+    pub fn with_diagnosis(mut self, diagnosis: &'a Diagnosis) -> Self {
+        self.diagnosis = Some(diagnosis);
+        self
+    }
+
+    /// The same with only these locks, in this order: what a filter has left.
+    #[must_use]
+    pub fn with_locks(mut self, locks: Vec<&'a LockQueue>) -> Self {
+        self.locks = locks;
+        self
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Fields<'a> {
+    schema: u32,
+    taken_at: Option<String>,
+    ensemble: &'a Ensemble,
+    locks: Locks<'a>,
+    unreadable: Unreadable<'a>,
+}
+
+impl Serialize for Snapshot<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Fields {
+            schema: SCHEMA,
+            taken_at: rfc3339(self.taken_at),
+            ensemble: self.ensemble,
+            locks: Locks(self),
+            unreadable: Unreadable(self.unreadable),
+        }
+        .serialize(serializer)
+    }
+}
+
+struct Locks<'a>(&'a Snapshot<'a>);
+
+impl Serialize for Locks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(
+            self.0
+                .locks
+                .iter()
+                .map(|lock| LockFacts::new(lock, self.0.table_at, self.0.server_time).with_diagnosis(self.0.diagnosis)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::queue::{Change, ConnectionState};
+    use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
+
+    const NOW: Timestamp = Timestamp(1_714_574_467_250);
+
+    fn stat(czxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
+        let created = Timestamp(NOW.0 - 1000 * (100 - czxid));
+        let stat = ZnodeStat::of_new(Zxid(czxid), created, owner.map(SessionId));
+        ZnodeStat { version: 2, cversion: children, num_children: children, ..stat }
+    }
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    fn node(at: &str, czxid: i64, owner: Option<i64>, data: &[u8]) -> Change {
+        let mut stat = stat(czxid, owner, 0);
+        stat.data_length = data.len().try_into().unwrap();
+        Change::Seen { path: path(at), node: Node { stat, data: NodeData::keep(data) } }
+    }
+
+    fn parent(at: &str, children: i32) -> Change {
+        Change::Listed { path: path(at), stat: stat(1, None, children) }
+    }
+
+    fn table(changes: Vec<Change>) -> LockTable {
+        let mut table = LockTable::new([path("/jobs/nightly")]);
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(-2), recursive: true });
+        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
+            table.apply(change, NOW);
+        }
+        table
+    }
+
+    fn reported(table: &LockTable) -> Value {
+        let ensemble = Ensemble::new("zk1,zk2:2182/prod", Some(SessionId(-2)));
+        serde_json::to_value(Snapshot::new(&ensemble, table, NOW)).unwrap()
+    }
+
+    #[test]
+    fn every_field_of_the_contract_is_there_and_what_is_not_known_is_not_invented() {
+        let snapshot = reported(&table(vec![
+            parent("/locks/a", 2),
+            node("/locks/a/lock-0000000000", 10, Some(-1), b"10.0.4.17"),
+            node("/locks/a/lock-0000000001", 11, Some(7), b"\xac\xed"),
+            Change::Unreadable { path: path("/secret"), why: "no READ permission".to_owned() },
+        ]));
+        let contender = |number: u32, czxid: u32, session: &str| {
+            json!({
+                "node": format!("lock-000000000{number}"), "path": format!("/locks/a/lock-000000000{number}"),
+                "sequence": number, "mode": "exclusive", "state": "holds", "session": session, "ephemeral": true,
+                "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
+                "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
+                "waits_for": [], "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
+                "client_last_seen_at": null, "client_connected_at": null, "client_last_request": null, "session_timeout_ms": null,
+                "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
+                "held_at_least_ms": 90_000, "held_at_most_ms": 90_000,
+            })
+        };
+        let mut waiter = contender(1, 11, "0x7");
+        waiter["state"] = "waits".into();
+        waiter["created_at"] = "2024-05-01T14:39:38.250Z".into();
+        waiter["age_ms"] = 89_000.into();
+        waiter["data"] = "rO0=".into();
+        waiter["client_name"] = Value::Null;
+        waiter["data_encoding"] = "base64".into();
+        waiter["data_length"] = 2.into();
+        waiter["waits_for"] = json!(["lock-0000000000"]);
+        waiter["held_at_least_ms"] = Value::Null;
+        waiter["held_at_most_ms"] = Value::Null;
+        let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "plain_beside_tls": false, "error": null });
+        let expected = json!({
+            "schema": 1,
+            "taken_at": "2024-05-01T14:41:07.250Z",
+            "ensemble": {
+                "connect": "zk1,zk2:2182/prod", "chroot": "/prod", "session": "0xfffffffffffffffe",
+                "servers": [server("zk1:2181"), server("zk2:2182")],
+            },
+            "locks": [{
+                "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "assumed": false, "next_sequence": 2,
+                "no_handover_since": "2024-05-01T14:39:37.250Z", "sampled": null,
+                "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
+                "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
+                "findings": [],
+            }],
+            "unreadable": [{ "path": "/secret", "reason": "no READ permission" }],
+        });
+        assert_eq!(snapshot, expected);
+    }
+
+    #[test]
+    fn locks_stand_in_the_order_of_their_paths_and_a_name_is_given_where_a_parent_has_several() {
+        let snapshot = reported(&table(vec![
+            node("/b/mutex", 12, Some(7), b""),
+            parent("/a", 2),
+            node("/a/y_lock_0000000001", 11, Some(7), b""),
+            node("/a/x_lock_0000000000", 10, Some(7), b""),
+        ]));
+        let locks: Vec<_> =
+            snapshot["locks"].as_array().unwrap().iter().map(|lock| (&lock["path"], &lock["name"])).collect();
+        let expected = [("/a".into(), "x".into()), ("/a".into(), "y".into()), ("/b/mutex".into(), Value::Null)];
+        assert_eq!(locks, expected.iter().map(|(path, name)| (path, name)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_single_node_names_itself_and_has_no_cost_since_its_waiters_are_not_in_the_tree() {
+        let snapshot = reported(&table(vec![node("/jobs/nightly", 10, Some(7), b"worker-3")]));
+        let lock = &snapshot["locks"][0];
+        assert_eq!((&lock["path"], &lock["kind"]), (&"/jobs/nightly".into(), &"single-node".into()));
+        assert_eq!(lock["contenders"][0]["path"], "/jobs/nightly");
+        assert_eq!(lock["contenders"][0]["sequence"], Value::Null);
+        assert!(lock["watch_cost"].is_null() && lock["next_sequence"].is_null());
+    }
+
+    #[test]
+    fn a_contender_that_no_session_owns_is_ownerless() {
+        let snapshot = reported(&table(vec![node("/hive/t/LOCK-EXCLUSIVE-0000000000", 10, None, b"q:1:IMPLICIT:x")]));
+        let contender = &snapshot["locks"][0]["contenders"][0];
+        assert_eq!((&contender["ephemeral"], &contender["liveness"]), (&false.into(), &"ownerless".into()));
+        assert!(contender["session"].is_null());
+    }
+
+    #[test]
+    fn large_data_is_cut_and_says_so() {
+        let data = "ö".repeat(MAX_KEPT_DATA);
+        let data = format!("x{data}");
+        let snapshot = reported(&table(vec![node("/a/lock-0000000000", 10, Some(7), data.as_bytes())]));
+        let contender = &snapshot["locks"][0]["contenders"][0];
+        assert_eq!(contender["data_encoding"], "utf8");
+        assert_eq!((&contender["data_truncated"], &contender["data_length"]), (&true.into(), &data.len().into()));
+        assert_eq!(contender["data"].as_str().unwrap().len(), MAX_KEPT_DATA - 1, "the cut character is left out");
+    }
+
+    #[test]
+    fn while_the_connection_is_lost_nobody_is_said_to_hold() {
+        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
+        table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
+        let lock = &reported(&table)["locks"][0];
+        assert_eq!(lock["contenders"][0]["state"], "unknown");
+        assert!(lock["contenders"][0]["held_at_least_ms"].is_null() && lock["no_handover_since"].is_null());
+    }
+
+    #[test]
+    fn while_there_are_too_many_events_a_lock_has_counts_that_say_that_they_are_samples() {
+        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b""), parent("/a", 1)]);
+        table.apply(Change::Connection(ConnectionState::Overloaded { reason: "too much".to_owned() }), NOW);
+        let sample = ZnodeStat { cversion: 250, num_children: 50, ..stat(1, None, 0) };
+        table.apply(Change::Sampled { path: path("/a"), stat: sample }, NOW);
+        let lock = &reported(&table)["locks"][0];
+        assert_eq!(lock["contenders"][0]["state"], "unknown", "it is the one of before");
+        assert_eq!((&lock["sampled"]["children"], &lock["sampled"]["created"]), (&50.into(), &0.into()));
+        assert_eq!(lock["sampled"]["at"], "2024-05-01T14:41:07.250Z");
+    }
+
+    #[test]
+    fn only_the_locks_that_a_filter_left_are_reported() {
+        let table =
+            table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
+        let ensemble = Ensemble::new("zk1", None);
+        let left = table.locks().filter(|lock| lock.path().as_str() == "/b").collect();
+        let snapshot = serde_json::to_value(Snapshot::new(&ensemble, &table, NOW).with_locks(left)).unwrap();
+        assert_eq!(snapshot["locks"].as_array().unwrap().len(), 1);
+        assert_eq!(snapshot["locks"][0]["path"], "/b");
+    }
+}

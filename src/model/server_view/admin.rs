@@ -1,0 +1,251 @@
+//! The answers of AdminServer: JSON, which a cut makes worthless, with session ids as signed decimals.
+//!
+//! AdminServer answers "200 OK" also when it reports an error, which then stands in the answer.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::connection::client_address;
+use super::four_letter::Srvr;
+use super::monitor::Figure;
+use super::{Connection, Expiry, ListedSession, Monitor, ServerSettings, WatchTotals, WatchedPath};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+
+/// Why an answer cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAnswer {
+    /// The server refused, and said why.
+    #[error("AdminServer says: {0}")]
+    Refused(String),
+    /// It is no JSON, or not of the form that ZooKeeper's has.
+    #[error("the answer is not that of ZooKeeper's AdminServer ({0})")]
+    Foreign(String),
+}
+
+/// The longest reason that is passed on.
+const MAX_ERROR_CHARS: usize = 200;
+
+#[derive(Deserialize)]
+struct MaybeError<'a> {
+    #[serde(borrow, default)]
+    error: Option<Cow<'a, str>>,
+}
+
+fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, BadAnswer> {
+    let foreign = |error: serde_json::Error| BadAnswer::Foreign(error.to_string());
+    let parsed: MaybeError<'_> = serde_json::from_slice(answer).map_err(foreign)?;
+    match parsed.error {
+        Some(error) => Err(BadAnswer::Refused(error.chars().take(MAX_ERROR_CHARS).collect())),
+        None => serde_json::from_slice(answer).map_err(foreign),
+    }
+}
+
+#[derive(Deserialize)]
+struct Connections {
+    connections: Vec<OneConnection>,
+    #[serde(default)]
+    secure_connections: Vec<OneConnection>,
+}
+
+#[derive(Deserialize)]
+struct OneConnection {
+    remote_socket_address: String,
+    packets_received: u64,
+    packets_sent: u64,
+    session_id: Option<i64>,
+    last_operation: Option<String>,
+    established: Option<i64>,
+    session_timeout: Option<u64>,
+    last_cxid: Option<i64>,
+    last_zxid: Option<i64>,
+    last_response_time: Option<i64>,
+}
+
+/// Reads the answer to `connections`: the connections with a session, on all ports.
+pub fn connections(answer: &[u8]) -> Result<Vec<Connection>, BadAnswer> {
+    let Connections { connections, secure_connections } = read(answer)?;
+    Ok(connections.into_iter().chain(secure_connections).filter_map(connection).collect())
+}
+
+fn connection(one: OneConnection) -> Option<Connection> {
+    Some(Connection {
+        session: SessionId(one.session_id.filter(|id| *id != 0)?),
+        client: client_address(&one.remote_socket_address),
+        timeout_ms: one.session_timeout,
+        established: one.established.map(Timestamp),
+        last_operation: one.last_operation,
+        last_cxid: one.last_cxid,
+        last_zxid: one.last_zxid.filter(|zxid| *zxid >= 0).map(Zxid),
+        last_response: one.last_response_time,
+        last_heard: None,
+        received: one.packets_received,
+        sent: one.packets_sent,
+    })
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    version: Option<String>,
+    server_stats: StatsOfServer,
+}
+
+#[derive(Deserialize)]
+struct StatsOfServer {
+    server_state: Option<String>,
+    num_alive_client_connections: Option<u64>,
+    last_processed_zxid: Option<i64>,
+}
+
+/// Reads the answer to `server_stats`: what `srvr` says.
+pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
+    let Stats { version, server_stats: stats } = read(answer)?;
+    let short = |text: String| text.chars().take(MAX_ERROR_CHARS).collect();
+    Ok(Srvr {
+        version: version.map(short),
+        mode: stats.server_state.map(short),
+        connections: stats.num_alive_client_connections,
+        zxid: stats.last_processed_zxid.filter(|zxid| *zxid >= 0).map(Zxid),
+    })
+}
+
+#[derive(Deserialize)]
+struct Dump {
+    expiry_time_to_session_ids: HashMap<i64, Vec<i64>>,
+}
+
+/// Reads the sessions in the answer to `dump`. Empty when the server does not know when sessions expire: a follower does not.
+pub fn dump(answer: &[u8]) -> Result<Vec<ListedSession>, BadAnswer> {
+    let dump: Dump = read(answer)?;
+    let sessions = dump.expiry_time_to_session_ids.into_iter().flat_map(|(millis, ids)| {
+        let expiry = Expiry::Monotonic { millis };
+        ids.into_iter().map(move |id| ListedSession { id: SessionId(id), expiry, expires_at: None })
+    });
+    Ok(sessions.collect())
+}
+
+#[derive(Deserialize)]
+struct Configuration {
+    tick_time: u64,
+    min_session_timeout: u64,
+}
+
+/// Reads the answer to `configuration`: what `conf` says. `None` when a setting cannot be a server's.
+pub fn configuration(answer: &[u8]) -> Result<Option<ServerSettings>, BadAnswer> {
+    let Configuration { tick_time, min_session_timeout } = read(answer)?;
+    Ok(ServerSettings::new(Duration::from_millis(tick_time), Duration::from_millis(min_session_timeout)))
+}
+
+#[derive(Deserialize)]
+struct Watches {
+    path_to_session_ids: HashMap<String, Vec<i64>>,
+}
+
+/// Reads the answer to `watches_by_path`, and whether each path in it was one.
+pub fn watches_by_path(answer: &[u8]) -> Result<(Vec<WatchedPath>, bool), BadAnswer> {
+    let watches: Watches = read(answer)?;
+    let paths = watches.path_to_session_ids.len();
+    let found: Vec<WatchedPath> = watches
+        .path_to_session_ids
+        .into_iter()
+        .filter_map(|(path, sessions)| {
+            let path = ZnodePath::new(&path).ok()?;
+            Some(WatchedPath::new(path, sessions.into_iter().map(SessionId).collect()))
+        })
+        .collect();
+    let whole = found.len() == paths;
+    Ok((found, whole))
+}
+
+#[derive(Deserialize)]
+struct Summary {
+    #[serde(rename = "num_connections")]
+    connections: u64,
+    #[serde(rename = "num_paths")]
+    paths: u64,
+    #[serde(rename = "num_total_watches")]
+    watches: u64,
+}
+
+/// Reads the answer to `watch_summary`.
+pub fn watch_summary(answer: &[u8]) -> Result<WatchTotals, BadAnswer> {
+    let Summary { connections, paths, watches } = read(answer)?;
+    Ok(WatchTotals { connections, paths, watches })
+}
+
+/// Reads the answer to `monitor`.
+pub fn monitor(answer: &[u8]) -> Result<Monitor, BadAnswer> {
+    let figures: HashMap<String, serde_json::Value> = read(answer)?;
+    Ok(Monitor::collect(figures.iter().map(|(name, value)| {
+        let text = value.as_str().map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
+        (name.as_str(), Figure { text, number: value.as_u64() })
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_view::WatchEventTotals;
+
+    #[test]
+    fn a_real_servers_answer_says_who_is_connected() {
+        let found = connections(include_bytes!("captures/standalone-connections.json")).expect("an answer");
+        assert_eq!(found.len(), 4);
+        let first = found.iter().find(|one| one.session == SessionId(72_058_362_343_522_313)).expect("listed");
+        assert_eq!(first.session.to_string(), "0x10000b2e2950009");
+        assert_eq!((first.client.as_str(), first.timeout_ms), ("127.0.0.1:40058", Some(30_000)));
+        assert_eq!(first.last_cxid, Some(2));
+    }
+
+    #[test]
+    fn a_real_servers_answer_says_when_sessions_expire_and_who_watches_what() {
+        let sessions = dump(include_bytes!("captures/standalone-dump.json")).expect("an answer");
+        assert_eq!(sessions.len(), 4);
+        assert!(dump(include_bytes!("captures/follower-dump.json")).expect("an answer").is_empty());
+        let (watched, whole) =
+            watches_by_path(include_bytes!("captures/standalone-watches_by_path.json")).expect("one");
+        assert!(whole);
+        let odd = watched.iter().find(|one| one.path.as_str() == "/held/none such").expect("listed");
+        assert_eq!(odd.sessions[..], [SessionId(72_058_362_343_522_314)]);
+        let totals = watch_summary(include_bytes!("captures/standalone-watch_summary.json"));
+        assert_eq!(totals, Ok(WatchTotals { connections: 3, paths: 4, watches: 4 }));
+    }
+
+    #[test]
+    fn a_real_servers_answer_has_its_figures() {
+        let found = monitor(include_bytes!("captures/standalone-monitor.json")).expect("an answer");
+        assert_eq!(found.fired, Some(WatchEventTotals::default()));
+        assert_eq!((found.watches, found.connections), (Some(6), Some(4)));
+        assert_eq!(found.state.as_deref(), Some("standalone"));
+        assert!(found.version.expect("a version").starts_with("3.8.0"));
+        let stats = server_stats(include_bytes!("captures/standalone-server_stats.json")).expect("an answer");
+        assert_eq!((stats.mode.as_deref(), stats.connections), (Some("standalone"), Some(4)));
+    }
+
+    #[test]
+    fn a_real_servers_answer_says_the_shortest_session_timeout() {
+        let found = configuration(include_bytes!("captures/standalone-configuration.json")).expect("an answer");
+        let expected = ServerSettings::new(Duration::from_millis(500), Duration::from_millis(1_500));
+        assert_eq!((found, found.is_some()), (expected, true));
+        assert_eq!(configuration(br#"{"tick_time":0,"min_session_timeout":1}"#), Ok(None));
+        assert!(configuration(br#"{"tick_time":500,"min_session_timeout":-1}"#).is_err());
+    }
+
+    #[test]
+    fn an_error_that_comes_as_success_is_an_error() {
+        let answer = include_bytes!("captures/standalone-secure_connections.json");
+        let error = connections(answer).expect_err("an unknown command");
+        assert_eq!(error, BadAnswer::Refused("Unknown command: secure_connections".to_owned()));
+    }
+
+    #[test]
+    fn a_cut_answer_is_an_error() {
+        let answer = include_bytes!("captures/standalone-dump.json");
+        for cut in 0..answer.len() - 1 {
+            assert!(dump(&answer[..cut]).is_err(), "{cut}");
+        }
+    }
+}

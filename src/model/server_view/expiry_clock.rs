@@ -1,0 +1,156 @@
+//! When the sessions of a server expire, by our clock, as certain bounds.
+//!
+//! `expires_at` of a listed session is the best guess, which is off by up to a tick and a second. What is claimed for certain needs
+//! bounds: by our own session, whose last request the server answered at a known time, and by the server's tick, since a session
+//! expires at a multiple of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Expiry;
+use lockscope_base::znode::Timestamp;
+
+/// A time as a server writes it in words is cut to the second before it.
+const CUT_MS: i64 = 999;
+
+/// At the least and at the most, in milliseconds.
+pub(super) type Bounds = (i64, i64);
+
+/// When a session expires unless its client is heard before, by our clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpiryBounds {
+    /// Not before this.
+    pub earliest: Timestamp,
+    /// Not later than this, but for the time that the server takes to end it.
+    pub latest: Timestamp,
+}
+
+/// How the clock by which a server writes when its sessions expire stands to ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpiryClock {
+    /// So many milliseconds are to be added to our clock for the server's monotonic one.
+    pub(super) ahead: Bounds,
+    /// So many are to be added to that for the date that the server writes, whatever its time zone; `None` when it writes none.
+    pub(super) calendar: Option<Bounds>,
+    /// Sessions expire at multiples of this by the monotonic clock, where that is known.
+    pub(super) tick_ms: Option<i64>,
+}
+
+impl ExpiryClock {
+    /// The clock of a server that writes its monotonic clock, which equals ours.
+    pub fn same_as_ours() -> Self {
+        Self { ahead: (0, 0), calendar: None, tick_ms: None }
+    }
+
+    /// A time that the server wrote, by our clock. `None` when the server's times contradict each other.
+    pub fn bounds(&self, expiry: Expiry) -> Option<ExpiryBounds> {
+        let (from, to) = match (expiry, self.calendar) {
+            (Expiry::Monotonic { millis }, _) => (millis, millis),
+            (Expiry::Date { millis, .. }, Some(calendar)) => self.at_ticks((
+                millis.saturating_sub(calendar.1),
+                millis.saturating_add(CUT_MS).saturating_sub(calendar.0),
+            ))?,
+            (Expiry::Date { .. }, None) => return None,
+        };
+        let (earliest, latest) = (from.saturating_sub(self.ahead.1), to.saturating_sub(self.ahead.0));
+        (earliest <= latest).then_some(ExpiryBounds { earliest: Timestamp(earliest), latest: Timestamp(latest) })
+    }
+
+    fn at_ticks(&self, (from, to): Bounds) -> Option<Bounds> {
+        let Some(tick) = self.tick_ms.filter(|tick| *tick > 0) else { return Some((from, to)) };
+        let first = from.saturating_add(tick - 1).div_euclid(tick).saturating_mul(tick);
+        let last = to.div_euclid(tick).saturating_mul(tick);
+        (first <= last).then_some((first, last))
+    }
+}
+
+/// Our own session as its server lists it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnExpiry {
+    pub(super) listed: Expiry,
+    /// When the server heard it last, by the clock that is meant.
+    pub(super) heard: Bounds,
+    pub(super) timeout_ms: i64,
+    pub(super) tick_ms: i64,
+}
+
+impl OwnExpiry {
+    /// How the server's calendar stands to its monotonic clock, by which the session was heard; `None` when the server writes no dates.
+    pub(super) fn calendar(&self) -> Option<Bounds> {
+        let Expiry::Date { millis, .. } = self.listed else { return None };
+        let expires = |heard: i64| {
+            let end = heard.saturating_add(self.timeout_ms);
+            end.div_euclid(self.tick_ms).saturating_add(1).saturating_mul(self.tick_ms)
+        };
+        let (from, to) = (expires(self.heard.0), expires(self.heard.1));
+        Some((millis.saturating_sub(to), millis.saturating_add(CUT_MS).saturating_sub(from)))
+    }
+
+    /// How the clock by which the server writes stands to ours, by which the session was heard.
+    pub(super) fn ahead(&self) -> Bounds {
+        let from = self.heard.0.saturating_add(self.timeout_ms);
+        let to = self.heard.1.saturating_add(self.timeout_ms).saturating_add(self.tick_ms);
+        let cut = if matches!(self.listed, Expiry::Date { .. }) { CUT_MS } else { 0 };
+        let millis = self.listed.millis();
+        (millis.saturating_sub(to), millis.saturating_add(cut).saturating_sub(from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(millis: i64) -> Expiry {
+        Expiry::Date { millis: millis.div_euclid(1_000) * 1_000, utc: false }
+    }
+
+    #[test]
+    fn a_date_lies_at_one_tick_when_the_tick_is_a_second_or_longer() {
+        // The server's monotonic clock is 5 000 to 5 010 ms ahead of ours, and its calendar 1 000 300 ms ahead of that.
+        for tick_ms in [1_000, 2_000, 3_000] {
+            let own =
+                OwnExpiry { listed: date(36_000 + 1_000_300), heard: (5_100, 5_110), timeout_ms: 30_000, tick_ms };
+            let clock = ExpiryClock { ahead: (5_000, 5_010), calendar: own.calendar(), tick_ms: Some(tick_ms) };
+            let expires = 48_000;
+            let found = clock.bounds(date(expires + 1_000_300));
+            assert_eq!(
+                found,
+                Some(ExpiryBounds { earliest: Timestamp(42_990), latest: Timestamp(43_000) }),
+                "{tick_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_truth_lies_within_the_bounds_whatever_the_tick_and_the_calendar() {
+        for tick_ms in [200, 500, 1_000, 2_000] {
+            for calendar in [0, 1, 499, 999, -7_200_001] {
+                for heard in [10_000, 10_199, 11_960] {
+                    let expires = |heard: i64| ((heard + 30_000) / tick_ms + 1) * tick_ms;
+                    let listed = date(expires(heard) + calendar);
+                    let own = OwnExpiry { listed, heard: (heard - 20, heard + 30), timeout_ms: 30_000, tick_ms };
+                    let clock = ExpiryClock { ahead: (-4, 6), calendar: own.calendar(), tick_ms: Some(tick_ms) };
+                    for truth in [expires(heard) - 5 * tick_ms, expires(heard), expires(heard) + tick_ms] {
+                        let found = clock.bounds(date(truth + calendar)).expect("it is consistent");
+                        assert!(found.earliest.0 <= truth && truth <= found.latest.0, "{found:?} of {truth}");
+                        assert!(found.latest.0 - found.earliest.0 < 2_100, "{found:?}");
+                    }
+                    let elsewhere = ExpiryClock { ahead: own.ahead(), calendar: Some((0, 0)), tick_ms: None };
+                    let found = elsewhere.bounds(date(expires(heard) + calendar)).expect("it is consistent");
+                    assert!(found.earliest.0 <= expires(heard) && expires(heard) <= found.latest.0, "{found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_follows_from_times_that_contradict_each_other() {
+        let clock = ExpiryClock { ahead: (9, 3), calendar: None, tick_ms: None };
+        assert_eq!(clock.bounds(Expiry::Monotonic { millis: 7 }), None);
+        assert_eq!(ExpiryClock { ahead: (0, 0), ..clock }.bounds(date(7)), None, "no date can be read");
+        let between = ExpiryClock { ahead: (0, 0), calendar: Some((0, 0)), tick_ms: Some(60_000) };
+        assert_eq!(between.bounds(date(7_000)), None, "no tick lies there");
+        let extreme =
+            ExpiryClock { ahead: (i64::MIN, i64::MAX), calendar: Some((i64::MIN, i64::MAX)), tick_ms: Some(1) };
+        assert!(extreme.bounds(Expiry::Date { millis: i64::MAX, utc: true }).is_some());
+    }
+}

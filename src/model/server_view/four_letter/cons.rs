@@ -1,0 +1,110 @@
+//! The answer to `cons`.
+
+use super::{hex, session, whole_lines};
+use crate::server_view::Connection;
+use crate::server_view::connection::client_address;
+use lockscope_base::znode::{Timestamp, Zxid};
+
+/// What the answer to `cons` lists: the connections on the port that was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Those with a session.
+    pub with_session: Vec<Connection>,
+    /// From where those are that have none, the one that asked included.
+    pub without_session: Vec<String>,
+    /// Whether the answer came to its end and each line was understood. It says nothing of connections on other ports.
+    pub whole: bool,
+}
+
+/// Reads the answer to `cons`: a line for each connection, and an empty one at the end.
+pub fn cons(answer: &str) -> Connections {
+    let mut found = Connections { whole: answer == "\n" || answer.ends_with("\n\n"), ..Connections::default() };
+    for line in whole_lines(answer).filter(|line| !line.is_empty()) {
+        match connection(line) {
+            Some(Line::WithSession(connection)) => found.with_session.push(connection),
+            Some(Line::WithoutSession(client)) => found.without_session.push(client),
+            None => found.whole = false,
+        }
+    }
+    found
+}
+
+enum Line {
+    WithSession(Connection),
+    WithoutSession(String),
+}
+
+/// ` /127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`; without a session it ends
+/// after `sent`.
+fn connection(line: &str) -> Option<Line> {
+    let (address, fields) = line.strip_suffix(')')?.split_once("](")?;
+    let (address, _interest) = address.trim_start().rsplit_once('[')?;
+    let field = |name: &str| fields.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+    let (received, sent) = (field("recved")?.parse().ok()?, field("sent")?.parse().ok()?);
+    let client = client_address(address);
+    let session = field("sid").map(session);
+    let Some(session) = session.filter(|session| session.is_none_or(|session| session.0 != 0)) else {
+        return Some(Line::WithoutSession(client));
+    };
+    let session = session?;
+    Some(Line::WithSession(Connection {
+        session,
+        client,
+        timeout_ms: field("to").and_then(|text| text.parse().ok()),
+        established: field("est").and_then(|text| text.parse().ok()).map(Timestamp),
+        last_operation: field("lop").map(str::to_owned),
+        last_cxid: field("lcxid").and_then(hex),
+        last_zxid: field("lzxid").and_then(hex).filter(|zxid| *zxid >= 0).map(Zxid),
+        last_response: field("lresp").and_then(|text| text.parse().ok()),
+        last_heard: None,
+        received,
+        sent,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockscope_base::znode::SessionId;
+
+    const REAL: &str = include_str!("../captures/standalone-cons.txt");
+
+    #[test]
+    fn a_real_servers_answer_says_who_is_connected() {
+        let found = cons(REAL);
+        assert!(found.whole);
+        assert_eq!((found.with_session.len(), found.without_session.len()), (4, 1));
+        let last = found.with_session.iter().find(|one| one.session == SessionId(0x100_00b2_e295_000b));
+        let last = last.expect("the session is listed");
+        assert_eq!(last.client, "127.0.0.1:40086");
+        assert_eq!(last.timeout_ms, Some(30_000));
+        assert_eq!(last.established, Some(Timestamp(1_795_247_818_281)));
+        assert_eq!(last.last_cxid, Some(3));
+    }
+
+    #[test]
+    fn a_cut_answer_keeps_its_whole_lines_and_is_not_whole() {
+        for cut in 1..REAL.len() {
+            let found = cons(&REAL[..cut]);
+            assert!(!found.whole, "{cut}");
+            assert!(found.with_session.len() <= 4);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_passed_over_and_counted_as_missing() {
+        let found = cons(&format!(" rubbish\n{REAL}"));
+        assert!(!found.whole);
+        assert_eq!(found.with_session.len(), 4);
+    }
+
+    #[test]
+    fn an_ipv6_address_ends_where_the_next_field_begins() {
+        let line = " /[0:0:0:0:0:0:0:1]:7[1](queued=0,recved=1,sent=1,sid=0xff00000000000001,lop=PING,est=1,to=2,\
+             lcxid=0x1,lzxid=0xffffffffffffffff,lresp=5)\n\n";
+        let found = cons(line);
+        assert_eq!(found.with_session[0].client, "[0:0:0:0:0:0:0:1]:7");
+        assert_eq!(found.with_session[0].session.to_string(), "0xff00000000000001");
+        assert_eq!(found.with_session[0].last_zxid, None);
+    }
+}

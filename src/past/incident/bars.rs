@@ -1,0 +1,243 @@
+//! Who held and who waited, as bars over time: a picture for each lock.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::time::Duration;
+
+use maud::{Markup, html};
+
+use super::lock_rows::{Incident, LockRows};
+use super::queue_lengths::queue_lengths;
+use super::scale::{LEFT, Scale, WIDTH, tenth, ticks, whole};
+use super::standstill::{certain_hold, certain_wait};
+use super::words;
+use crate::record::history::PastContender;
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::text::human::{count, exact_time, latency};
+
+/// The height of a bar's row, of the queue's length, and of what is above.
+const ROW: f64 = 17.0;
+const QUEUE: f64 = 44.0;
+const HEAD: f64 = 22.0;
+
+/// Contenders of a lock that have a row of their own.
+pub(super) const MAX_ROWS: usize = 24;
+
+/// Parts of the time in which the length of the queue, and holds that are too many, are drawn.
+const PARTS: usize = 400;
+
+/// The picture of one lock, with how many of its contenders have no row.
+pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Markup, usize) {
+    let scale = Scale { from: incident.window.from.0, to: incident.window.to.0 };
+    let shown = chosen(incident, lock);
+    let left_out = lock.contenders.len() - shown.len();
+    let rows_top = HEAD + ROW + 4.0;
+    let rows = whole(shown.len()) * ROW;
+    let queue_top = rows_top + rows + 8.0;
+    let height = queue_top + QUEUE + 26.0;
+    let title = words::lock(lock.path, lock.name);
+    let ticks = ticks(scale, utc);
+    let markup = html! {
+        svg class="bars" viewBox={ "0 0 " (WIDTH) " " (tenth(height)) } role="img" aria-label={ "Who held and who waited for " (title) }
+            data-lock=(title) {
+            @for (at, _) in &ticks {
+                line class="grid" x1=(scale.x(*at)) x2=(scale.x(*at)) y1=(HEAD - 6.0) y2=(tenth(height - 18.0)) {}
+            }
+            @for gap in &incident.window.gaps {
+                @let (x, width) = scale.span(gap.from.0, gap.to.map_or(scale.to, |to| to.0));
+                rect class="gap" x=(x) y=(HEAD) width=(width) height=(tenth(height - HEAD - 20.0)) {
+                    title { "Nothing was seen: " (words::sentence(&gap.reason)) }
+                }
+            }
+            (all_holds(incident, lock, scale))
+            @for finding in &lock.findings {
+                @let (x, width) = scale.span(finding.raised_at.0, finding.cleared_at.unwrap_or(incident.window.known_until).0);
+                rect class={ "finding " (severity(&finding.severity)) } x=(x) y="2" width=(width) height="6" {
+                    title { (words::name(&finding.code)) ": " (words::sentence(&finding.summary)) }
+                }
+            }
+            @for (row, at) in shown.iter().enumerate() {
+                @if let Some(past) = incident.contender(*at) {
+                    (contender(incident, lock, past, scale, rows_top + whole(row) * ROW, utc))
+                }
+            }
+            @for deletion in incident.window.deletions.iter().filter(|deletion| deletion.lock == lock.path) {
+                line class="deletion" x1=(scale.x(deletion.at.0)) x2=(scale.x(deletion.at.0)) y1=(HEAD) y2=(tenth(queue_top)) {
+                    title { "Deletion of " (words::name(&deletion.path)) ": " (words::name(&deletion.result)) }
+                }
+            }
+            (queue(incident, lock, queue_top))
+            @for (at, time) in &ticks {
+                text class="time" text-anchor=(scale.anchor(*at)) x=(scale.x(*at)) y=(tenth(height - 5.0)) { (time) }
+            }
+        }
+    };
+    (markup, left_out)
+}
+
+/// Those with a row of their own: who stood in the way, who waited longest, in the order in which they came.
+fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
+    let mut by_weight: Vec<usize> = lock.contenders.clone();
+    if by_weight.len() > MAX_ROWS {
+        let window = incident.times();
+        let weight = |at: &usize| {
+            let past = incident.contender(*at)?;
+            let length = |span: Option<(i64, i64)>| span.map_or(0, |(from, to)| to - from);
+            Some(length(certain_hold(past, window)).max(length(certain_wait(past, window))))
+        };
+        by_weight.sort_by_cached_key(|at| Reverse(weight(at)));
+        let standing: Vec<usize> = lock.standstills.iter().take(MAX_ROWS / 3).map(|found| found.holder).collect();
+        by_weight.retain(|at| !standing.contains(at));
+        by_weight.splice(0..0, standing);
+        by_weight.truncate(MAX_ROWS);
+    }
+    by_weight.sort_unstable();
+    by_weight
+}
+
+/// All holds of the lock in one row; where there are many, how much of each part of the time somebody held.
+fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Markup {
+    let window = incident.times();
+    let holds: Vec<(i64, i64)> =
+        lock.contenders.iter().filter_map(|at| certain_hold(incident.contender(*at)?, window)).collect();
+    let is_dense = holds.len() > PARTS;
+    let path = if is_dense { dense(&holds, scale) } else { separate(&holds, scale) };
+    html! {
+        text class="label" x="4" y=(tenth(HEAD + ROW - 4.0)) {
+            (count(holds.len())) " holds" @if is_dense { ", drawn together" }
+        }
+        path class="hold all" d=(path) data-holds=(holds.len()) { title { "When anybody held it" } }
+    }
+}
+
+fn separate(holds: &[(i64, i64)], scale: Scale) -> String {
+    let mut path = String::new();
+    for (from, to) in holds {
+        let (x, width) = scale.span(*from, *to);
+        // Writing to a String cannot fail.
+        let _ = write!(path, "M{x} {HEAD}h{width}v{}h-{width}z", ROW - 4.0);
+    }
+    path
+}
+
+fn dense(holds: &[(i64, i64)], scale: Scale) -> String {
+    let mut spans: Vec<(i64, i64)> = holds.to_vec();
+    spans.sort_unstable();
+    let mut merged: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in spans {
+        let (x, width) = scale.span(from, to);
+        match merged.last_mut() {
+            // What is less apart than a part cannot be seen apart.
+            Some(last) if x <= last.1 + (WIDTH - LEFT) / whole(PARTS) / 4.0 => last.1 = last.1.max(x + width),
+            _ => merged.push((x, x + width)),
+        }
+    }
+    let mut path = String::new();
+    for (from, to) in merged {
+        let _ = write!(path, "M{} {HEAD}h{}v{}h-{}z", tenth(from), tenth(to - from), ROW - 4.0, tenth(to - from));
+    }
+    path
+}
+
+fn contender(
+    incident: &Incident<'_>,
+    lock: &LockRows<'_>,
+    past: &PastContender,
+    scale: Scale,
+    y: f64,
+    utc: bool,
+) -> Markup {
+    let window = incident.times();
+    let (wait, hold) = (certain_wait(past, window), certain_hold(past, window));
+    let middle = tenth(y + ROW / 2.0 + 4.0);
+    let end = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1);
+    let who = words::client(past);
+    let unsure = past.ended.filter(|ended| ended.exactly().is_none() && past.acquired.is_some());
+    html! {
+        g class="contender" data-node=(words::name(&past.node)) data-end=(past.end.id()) data-held-at-least-ms=[past.held_at_least_ms()]
+            data-held-at-most-ms=[past.held_at_most_ms()] data-waited-ms=[past.waited_ms()] {
+            text class="label" x="4" y=(middle) { (short(&who)) title { (who) ", " (words::name(&past.node)) } }
+            @if let Some((from, to)) = wait {
+                @let (x, width) = scale.span(from, to);
+                rect class="wait" x=(x) y=(tenth(y + 5.0)) width=(width) height="6" {
+                    title { (who) " waited " (length(to - from)) (behind(incident, lock, past)) }
+                }
+            }
+            @if let Some((from, to)) = hold {
+                @let (x, width) = scale.span(from, to);
+                rect class="hold" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" {
+                    title { (who) " held it " (length(to - from)) ", from " (exact_time(Timestamp(from), utc)) " to " (exact_time(Timestamp(to), utc)) }
+                }
+            }
+            @if let Some(unsure) = unsure {
+                @let (x, width) = scale.span(unsure.after.0, unsure.before.0);
+                rect class="unsure" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" { title { "It ended within this time, unseen" } }
+            }
+            @if let (Some(ended), Some(sign)) = (end, sign(past.end, past.acquired.is_some())) {
+                text class={ "end " (past.end.id()) } x=(scale.x(ended.before.0)) y=(middle) { (sign) title { (past.end.id()) } }
+            }
+        }
+    }
+}
+
+/// Who held when it came.
+fn behind(incident: &Incident<'_>, lock: &LockRows<'_>, past: &PastContender) -> String {
+    let Some(came) = past.enqueued_at else { return String::new() };
+    // Beside very many nobody looks at each.
+    let before = lock.contenders.iter().take(1_000).filter_map(|at| incident.contender(*at));
+    let holder = before.filter(|other| other.id != past.id).find(|other| {
+        let held = other.acquired.is_some_and(|acquired| acquired.before <= came);
+        held && other.ended.is_none_or(|ended| ended.after > came)
+    });
+    holder.map_or_else(String::new, |holder| format!(" behind {}, who held it when it came", words::client(holder)))
+}
+
+fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
+    let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), PARTS);
+    let most = lengths.iter().copied().max().unwrap_or(0);
+    let bottom = top + QUEUE;
+    let step = (WIDTH - LEFT) / whole(PARTS);
+    let mut path = format!("M{LEFT} {bottom}");
+    let mut last = 0;
+    for (part, length) in lengths.iter().enumerate() {
+        if *length != last {
+            let height = if most == 0 { 0.0 } else { QUEUE * whole(*length) / whole(most) };
+            let _ = write!(path, "H{}V{}", tenth(LEFT + whole(part) * step), tenth(bottom - height));
+            last = *length;
+        }
+    }
+    let _ = write!(path, "H{WIDTH}V{bottom}z");
+    html! {
+        text class="label" x="4" y=(tenth(top + QUEUE / 2.0)) { "waiting: at most " (count(most)) }
+        path class="queue" d=(path) data-most-waiting=(most) { title { "How many waited" } }
+    }
+}
+
+/// What stands at the end of a bar of somebody who held, or did not.
+fn sign(end: ContenderEnd, held: bool) -> Option<&'static str> {
+    match end {
+        ContenderEnd::Expired => Some("✝"),
+        ContenderEnd::Deleted => Some("✂"),
+        ContenderEnd::Unknown => Some("?"),
+        ContenderEnd::Left => Some("×"),
+        ContenderEnd::Gone if !held => Some("×"),
+        ContenderEnd::Gone | ContenderEnd::Released | ContenderEnd::Open => None,
+    }
+}
+
+fn severity(text: &str) -> &'static str {
+    match text {
+        "critical" => "critical",
+        "warning" => "warning",
+        _ => "info",
+    }
+}
+
+fn short(who: &str) -> String {
+    lockscope_model::text::cut(who, 34, lockscope_model::text::Keep::Ends, lockscope_model::text::Charset::Unicode)
+}
+
+fn length(ms: i64) -> String {
+    latency(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
+}

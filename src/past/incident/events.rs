@@ -1,0 +1,106 @@
+//! The events behind an incident, in the order of their times: of many, those that say most.
+
+use super::lock_rows::Incident;
+use super::words;
+use crate::record::history::PastContender;
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::text::human::latency;
+
+/// Events that a page lists.
+pub(super) const MAX_EVENTS: usize = 400;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub at: Timestamp,
+    /// What happened, as in `lockscope watch`.
+    pub what: &'static str,
+    pub lock: String,
+    pub who: String,
+    pub why: String,
+    /// How much it says: of many, the highest stay.
+    weight: u64,
+}
+
+/// What every event but those of contenders weighs: more than they.
+const CERTAIN: u64 = u64::MAX;
+
+/// The events, and how many are left out.
+pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
+    let window = incident.window;
+    let mut events: Vec<Event> = Vec::new();
+    for past in &window.contenders {
+        contender(past, &mut events);
+    }
+    for finding in &window.findings {
+        let lock = words::lock(&finding.lock, finding.name.as_deref());
+        let who = finding.node.as_deref().map(words::name).unwrap_or_default();
+        let event = |at, what, why| Event { at, what, lock: lock.clone(), who: who.clone(), why, weight: CERTAIN };
+        let why = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
+        events.push(event(finding.raised_at, "finding-raised", why));
+        if let Some(cleared) = finding.cleared_at {
+            events.push(event(cleared, "finding-cleared", words::name(&finding.code)));
+        }
+    }
+    for gap in &window.gaps {
+        let event = |at, what, why| Event { at, what, lock: String::new(), who: String::new(), why, weight: CERTAIN };
+        events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
+        events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
+    }
+    for deletion in &window.deletions {
+        events.push(Event {
+            at: deletion.at,
+            what: "deletion",
+            lock: words::name(&deletion.lock),
+            who: deletion.by.as_deref().map(words::name).unwrap_or_default(),
+            why: format!("{}: {}", words::name(&deletion.path), words::name(&deletion.result)),
+            weight: CERTAIN,
+        });
+    }
+    events.retain(|event| event.at >= window.from && event.at <= window.to);
+    let left_out = events.len().saturating_sub(MAX_EVENTS);
+    if left_out > 0 {
+        events.sort_by_key(|event| std::cmp::Reverse(event.weight));
+        events.truncate(MAX_EVENTS);
+    }
+    events.sort_by(|a, b| (a.at, &a.lock).cmp(&(b.at, &b.lock)));
+    (events, left_out)
+}
+
+fn contender(past: &PastContender, events: &mut Vec<Event>) {
+    let weight = past.held_at_least_ms().unwrap_or(0).max(past.waited_ms().unwrap_or(0));
+    let mut add = |at: Timestamp, what, why: String| {
+        let (lock, who) = (words::lock(&past.lock, past.name.as_deref()), words::client(past));
+        events.push(Event { at, what, lock, who, why, weight });
+    };
+    let ms = |ms: Option<u64>| ms.map(|ms| latency(std::time::Duration::from_millis(ms)));
+    if let Some(came) = past.enqueued_at {
+        add(came, "enqueued", String::new());
+    }
+    if let Some(acquired) = past.acquired {
+        let why = if acquired.exactly().is_some() {
+            ms(past.waited_ms()).map(|waited| format!("waited {waited}")).unwrap_or_default()
+        } else {
+            "at this time or earlier".to_owned()
+        };
+        add(acquired.before, "acquired", why);
+    }
+    if let Some(ended) = past.ended {
+        let held = || ms(past.held_at_least_ms()).filter(|_| past.acquired.is_some());
+        let why = match (ended.exactly(), held()) {
+            (None, _) => "at this time or earlier: it was not seen".to_owned(),
+            (Some(_), Some(held)) => format!("held {held}"),
+            (Some(_), None) => String::new(),
+        };
+        let what = match past.end {
+            ContenderEnd::Gone => ContenderEnd::Gone.id(),
+            ContenderEnd::Released | ContenderEnd::Open => "released",
+            ContenderEnd::Left => "left",
+            ContenderEnd::Expired => "expired",
+            ContenderEnd::Deleted => "deleted",
+            ContenderEnd::Unknown => "ended",
+        };
+        add(ended.before, what, why);
+    }
+}

@@ -1,0 +1,51 @@
+//! How many waited for a lock over time, in as many steps as a picture can show.
+
+use super::standstill::certain_wait;
+use crate::record::history::PastContender;
+use lockscope_base::znode::Timestamp;
+
+/// How many waited at most within each of so many equal parts of the time.
+pub(super) fn queue_lengths(
+    contenders: &[PastContender],
+    of: &[usize],
+    window: (Timestamp, Timestamp),
+    parts: usize,
+) -> Vec<usize> {
+    let waits = of.iter().filter_map(|at| certain_wait(contenders.get(*at)?, window));
+    let mut changes: Vec<(i64, bool)> = waits.flat_map(|(from, to)| [(from, true), (to, false)]).collect();
+    // At the same time those go first who go.
+    changes.sort_unstable();
+    let (first, length) = (window.0.0, (window.1.0 - window.0.0).max(1));
+    let mut most = vec![0; parts];
+    let (mut waiting, mut part) = (0_usize, 0_usize);
+    for (at, comes) in changes {
+        let reached = i128::from(at - first) * i128::try_from(parts).unwrap_or(1) / i128::from(length);
+        let reached = usize::try_from(reached).unwrap_or(0).min(parts.saturating_sub(1));
+        while part < reached {
+            part += 1;
+            most[part] = waiting;
+        }
+        waiting = if comes { waiting + 1 } else { waiting.saturating_sub(1) };
+        if let Some(most) = most.get_mut(part) {
+            *most = waiting.max(*most);
+        }
+    }
+    for most in most.iter_mut().skip(part + 1) {
+        *most = waiting;
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incident::testing::waiter;
+
+    #[test]
+    fn each_part_has_the_most_that_waited_within_it() {
+        let contenders = [waiter("a", 0, 30), waiter("b", 10, 12), waiter("c", 11, 60)];
+        let lengths = queue_lengths(&contenders, &[0, 1, 2], (Timestamp(0), Timestamp(100)), 10);
+        assert_eq!(lengths, [1, 3, 2, 2, 1, 1, 1, 0, 0, 0]);
+        assert_eq!(queue_lengths(&contenders, &[], (Timestamp(0), Timestamp(0)), 3), [0, 0, 0]);
+    }
+}

@@ -1,0 +1,283 @@
+//! The incident as trace events, as Chrome and Perfetto read them: each lock a process, holds and waits as slices in its threads,
+//! hand-overs as flows, how many wait as a counter. The format is that of the document "Trace Event Format".
+//!
+//! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond. What the importers of Perfetto ask for besides:
+//!
+//! - The unit of the times is not named: some of them read all times in the unit in which they are only to be shown.
+//! - A thread has a number that no thread of another process has, and 0 is none of them: names of threads are found by that alone. The thread
+//!   with the number of its process is its main one, which has what belongs to no slice.
+//! - Slices of a thread do not overlap, and a flow begins and ends within a slice.
+//! - Texts have no `\u` escapes and no control characters, and no value of an event is an array.
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::lanes::lanes;
+use super::lock_rows::{Incident, LockRows};
+use super::queue_lengths::queue_lengths;
+use super::standstill::{certain_hold, certain_wait};
+use super::words;
+use crate::record::history::PastContender;
+use crate::record::tables::ContenderEnd;
+use lockscope_model::report::rfc3339;
+
+/// Contenders in a trace: of more, those that held or waited longest. A file of them has less than 5 MB.
+const MAX_CONTENDERS: usize = 5_000;
+
+/// Steps of the counter of a lock, and locks that have one.
+const COUNTER_STEPS: usize = 500;
+const MAX_COUNTERS: usize = 20;
+
+/// Threads other than the main one of a process have numbers from here on: there are not so many locks.
+const FIRST_THREAD: usize = 1_000_000;
+
+/// The process of what concerns no lock.
+const RECORDING: usize = 1;
+
+/// The file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trace {
+    #[serde(rename = "traceEvents")]
+    events: Vec<TraceEvent>,
+    other_data: Value,
+}
+
+/// The events so far, and which numbers are free.
+#[derive(Debug)]
+struct TraceEvents {
+    events: Vec<TraceEvent>,
+    next_thread: usize,
+    next_flow: usize,
+}
+
+/// One event. The names are those of the format.
+#[derive(Debug, Default, Serialize)]
+struct TraceEvent {
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    cat: &'static str,
+    ph: &'static str,
+    ts: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<i64>,
+    pid: usize,
+    tid: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<usize>,
+    /// To which slice the end of a flow belongs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    /// How far an instant reaches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    args: Map<String, Value>,
+}
+
+/// The trace, as the text of a JSON file.
+pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
+    let shown = longest(incident);
+    let mut trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
+    trace.process(RECORDING, "recording");
+    let span = |from: i64, to: Option<i64>| {
+        let from = from.max(incident.window.from.0);
+        (from, to.unwrap_or(incident.window.to.0).max(from))
+    };
+    let gaps = &incident.window.gaps;
+    let spans: Vec<_> = gaps.iter().map(|gap| span(gap.from.0, gap.to.map(|to| to.0))).collect();
+    let threads = trace.threads(RECORDING, "gaps", &spans);
+    for ((gap, span), tid) in gaps.iter().zip(&spans).zip(threads) {
+        let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
+        trace.events.push(slice(name, "gap", (RECORDING, tid), *span, Map::new()));
+    }
+    for (at, lock) in incident.locks.iter().enumerate() {
+        trace.lock(incident, lock, at, &shown);
+    }
+    let left_out =
+        incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
+    let other_data = json!({
+        "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
+    });
+    lockscope_model::report::json::to_string(&Trace { events: trace.events, other_data })
+}
+
+/// Which contenders are in the trace.
+fn longest(incident: &Incident<'_>) -> Vec<bool> {
+    let contenders = &incident.window.contenders;
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    if order.len() > MAX_CONTENDERS {
+        let window = incident.times();
+        let length = |span: Option<(i64, i64)>| span.map_or(0, |(from, to)| to - from);
+        let weight = |past: &PastContender| length(certain_hold(past, window)).max(length(certain_wait(past, window)));
+        order.sort_by_cached_key(|at| Reverse(contenders.get(*at).map(weight)));
+        order.truncate(MAX_CONTENDERS);
+    }
+    let mut shown = vec![false; contenders.len()];
+    for at in order {
+        shown[at] = true;
+    }
+    shown
+}
+
+impl TraceEvents {
+    /// Names a process. They stand in the order of their numbers.
+    fn process(&mut self, pid: usize, name: &str) {
+        self.events.push(metadata("process_name", (pid, pid), ("name", name.into())));
+        self.events.push(metadata("process_sort_index", (pid, pid), ("sort_index", pid.into())));
+    }
+
+    /// Names as many threads as slices with these times need, and says to which each belongs. They stand in the order of their numbers.
+    fn threads(&mut self, pid: usize, name: &str, spans: &[(i64, i64)]) -> Vec<usize> {
+        let (lanes, count) = lanes(spans);
+        let first = self.next_thread;
+        self.next_thread += count;
+        for tid in first..self.next_thread {
+            self.events.push(metadata("thread_name", (pid, tid), ("name", name.into())));
+            self.events.push(metadata("thread_sort_index", (pid, tid), ("sort_index", tid.into())));
+        }
+        lanes.into_iter().map(|lane| first + lane).collect()
+    }
+
+    fn lock(&mut self, incident: &Incident<'_>, lock: &LockRows<'_>, at: usize, shown: &[bool]) {
+        let (window, pid) = (incident.times(), RECORDING + 1 + at);
+        let here: Vec<&PastContender> =
+            lock.contenders.iter().filter(|at| shown[**at]).filter_map(|at| incident.contender(*at)).collect();
+        if here.is_empty() && lock.findings.is_empty() {
+            return;
+        }
+        self.process(pid, &words::lock(lock.path, lock.name));
+        let holds: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_hold(past, window)?))).collect();
+        let waits: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_wait(past, window)?))).collect();
+        let hold_threads = self.slices(pid, ("hold", "holds"), &holds);
+        self.slices(pid, ("wait", "waits"), &waits);
+        self.handovers(&holds, &hold_threads, pid);
+        for past in &here {
+            let sign = match past.end {
+                ContenderEnd::Expired => "session expired",
+                ContenderEnd::Deleted => "deleted by hand",
+                _ => continue,
+            };
+            if let Some(ended) = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1) {
+                self.events.push(instant(format!("{sign}: {}", words::client(past)), "end", pid, ended.before.0));
+            }
+        }
+        for finding in &lock.findings {
+            let raised = finding.raised_at.0.max(window.0.0);
+            let name = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
+            self.events.push(instant(name, "finding", pid, raised));
+        }
+        if at < MAX_COUNTERS {
+            counter(incident, lock, pid, &mut self.events);
+        }
+    }
+
+    /// Gives the thread of each.
+    fn slices(
+        &mut self,
+        pid: usize,
+        (cat, threads): (&'static str, &str),
+        of: &[(&PastContender, (i64, i64))],
+    ) -> Vec<usize> {
+        let spans: Vec<_> = of.iter().map(|(_, span)| *span).collect();
+        let threads = self.threads(pid, threads, &spans);
+        for ((past, span), tid) in of.iter().zip(&threads) {
+            self.events.push(slice(words::client(past), cat, (pid, *tid), *span, arguments(past)));
+        }
+        threads
+    }
+
+    /// From the end of each hold to the beginning of the next one.
+    fn handovers(&mut self, holds: &[(&PastContender, (i64, i64))], threads: &[usize], pid: usize) {
+        let mut by_begin: Vec<usize> = (0..holds.len()).collect();
+        by_begin.sort_by_key(|at| holds[*at].1);
+        for pair in by_begin.windows(2) {
+            let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
+            // Who holds at the same time was handed nothing; and what was not seen is no hand-over.
+            if next < ended || before.ended.is_none_or(|ended| ended.exactly().is_none()) {
+                continue;
+            }
+            let event = |ph, ts, tid, bp| TraceEvent {
+                name: "hand-over".to_owned(),
+                cat: "hand-over",
+                ph,
+                ts,
+                pid,
+                tid,
+                id: Some(self.next_flow),
+                bp,
+                ..TraceEvent::default()
+            };
+            // Within the slice from which it goes.
+            let begins = event("s", (micros(ended) - 1).max(micros(began)), threads[pair[0]], None);
+            let ends = event("f", micros(next), threads[pair[1]], Some("e"));
+            self.events.extend([begins, ends]);
+            self.next_flow += 1;
+        }
+    }
+}
+
+/// How many wait, where that changes.
+fn counter(incident: &Incident<'_>, lock: &LockRows<'_>, pid: usize, events: &mut Vec<TraceEvent>) {
+    let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), COUNTER_STEPS);
+    let (from, to) = (incident.window.from.0, incident.window.to.0);
+    let mut last = None;
+    for (step, waiting) in lengths.into_iter().enumerate().filter(|_| to > from) {
+        if last == Some(waiting) {
+            continue;
+        }
+        last = Some(waiting);
+        let part = i128::from(micros(to) - micros(from)) * i128::try_from(step).unwrap_or(0);
+        let offset = i64::try_from(part / i128::try_from(COUNTER_STEPS).unwrap_or(1)).unwrap_or(0);
+        let args = Map::from_iter([("waiting".to_owned(), Value::from(waiting))]);
+        events.push(TraceEvent {
+            name: "waiting".to_owned(),
+            ph: "C",
+            ts: micros(from) + offset,
+            pid,
+            tid: pid,
+            args,
+            ..TraceEvent::default()
+        });
+    }
+}
+
+fn arguments(past: &PastContender) -> Map<String, Value> {
+    let values = [
+        ("node", Value::from(words::name(&past.node))),
+        ("session", past.session.map_or(Value::Null, |session| session.to_string().into())),
+        ("mode", Value::from(words::name(&past.mode))),
+        ("end", Value::from(past.end.id())),
+        ("held_at_least_ms", past.held_at_least_ms().into()),
+        ("held_at_most_ms", past.held_at_most_ms().into()),
+        ("waited_ms", past.waited_ms().into()),
+    ];
+    values.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn micros(ms: i64) -> i64 {
+    ms.saturating_mul(1_000)
+}
+
+fn slice(
+    name: String,
+    cat: &'static str,
+    (pid, tid): (usize, usize),
+    (from, to): (i64, i64),
+    args: Map<String, Value>,
+) -> TraceEvent {
+    let dur = Some(micros(to.saturating_sub(from)));
+    TraceEvent { name, cat, ph: "X", ts: micros(from), dur, pid, tid, args, ..TraceEvent::default() }
+}
+
+fn instant(name: String, cat: &'static str, pid: usize, at: i64) -> TraceEvent {
+    TraceEvent { name, cat, ph: "i", ts: micros(at), pid, tid: pid, s: Some("p"), ..TraceEvent::default() }
+}
+
+/// What a process or a thread is called, or where it stands.
+fn metadata(what: &str, (pid, tid): (usize, usize), (key, value): (&str, Value)) -> TraceEvent {
+    let args = Map::from_iter([(key.to_owned(), value)]);
+    TraceEvent { name: what.to_owned(), ph: "M", pid, tid, args, ..TraceEvent::default() }
+}

@@ -1,0 +1,225 @@
+//! Takes down what a table takes in, as batches for a file. It waits for nothing.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::entry::Entry;
+use super::recording_clock::RecordingClock;
+use super::segment::{GrowingSegment, SegmentBounds};
+use super::state::{self, RecordedState};
+use super::tables::{RecordedDeletion, TableExcerpt, TableRecorder};
+use super::writer::{Batch, SegmentStart};
+use lockscope_base::znode::{NodeData, Timestamp};
+use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
+use lockscope_model::queue::{Change, Happening, LockTable};
+
+/// Takes down what a table takes in: whoever has the table lets it take in changes by [`apply`](Self::apply) and examines it by
+/// [`examine`](Self::examine), and gives what [`take_batches`](Self::take_batches) answers to a [`BatchWriter`](super::BatchWriter).
+#[derive(Debug)]
+pub struct BatchRecorder {
+    /// Whether the data of contenders is recorded.
+    with_data: bool,
+    /// The servers, and the node that stands for /.
+    connect: Arc<str>,
+    tables: TableRecorder,
+    segment_bounds: SegmentBounds,
+    segment: Option<GrowingSegment>,
+    /// How the segment begins, while no batch has it.
+    start: Option<SegmentStart>,
+    /// Batches that nobody took yet.
+    ready: Vec<Batch>,
+    /// Whether something is missing between the last segment and the next one.
+    misses_entries: bool,
+    clock: RecordingClock,
+}
+
+impl BatchRecorder {
+    /// One of this ensemble: its servers, and the node that stands for `/`. `tables` are those of the file.
+    pub(super) fn new(connect: &str, tables: TableRecorder, segment_bounds: SegmentBounds, with_data: bool) -> Self {
+        Self {
+            with_data,
+            connect: connect.into(),
+            tables,
+            segment_bounds,
+            segment: None,
+            start: None,
+            ready: Vec::new(),
+            misses_entries: true,
+            clock: RecordingClock::default(),
+        }
+    }
+
+    /// With segments that end sooner or later.
+    #[cfg(test)]
+    pub(super) fn set_segment_bounds(&mut self, segment_bounds: SegmentBounds) {
+        self.segment_bounds = segment_bounds;
+    }
+
+    /// Has a table take in a change, and takes it down. Answers when that was: not before what was recorded last, unless the clock was set
+    /// back.
+    pub fn apply(
+        &mut self,
+        change: Change,
+        now: Timestamp,
+        table: &mut LockTable,
+        diagnosis: &Diagnosis,
+    ) -> (Timestamp, Vec<Happening>) {
+        let at = self.clock.seen(now);
+        self.before(at, table, diagnosis);
+        let change = if self.with_data { change } else { without_data(change, table) };
+        self.entry(at, &Entry::Change(Cow::Borrowed(&change)));
+        let happenings = table.apply(change, at);
+        self.tables.happened(&happenings, table, at);
+        (at, happenings)
+    }
+
+    /// Examines a table for findings, and takes that down. Answers when that was, as [`apply`](Self::apply).
+    pub fn examine(
+        &mut self,
+        now: Timestamp,
+        table: &LockTable,
+        diagnosis: &mut Diagnosis,
+    ) -> (Timestamp, FindingChanges) {
+        let at = self.at(now, table);
+        self.before(at, table, diagnosis);
+        self.entry(at, &Entry::Examined);
+        let changes = diagnosis.examine(table, at);
+        self.tables.findings_changed(&changes, table, at);
+        (at, changes)
+    }
+
+    /// Forgets what was found, because the locks were not seen for a while, and takes that down. Answers what it was.
+    pub fn forget_findings(
+        &mut self,
+        now: Timestamp,
+        table: &LockTable,
+        diagnosis: &mut Diagnosis,
+    ) -> Vec<Arc<Finding>> {
+        let at = self.at(now, table);
+        self.before(at, table, diagnosis);
+        self.entry(at, &Entry::FindingsForgotten);
+        let cleared = diagnosis.start_over();
+        let changes = FindingChanges { raised: Vec::new(), cleared };
+        self.tables.findings_changed(&changes, table, at);
+        changes.cleared
+    }
+
+    /// How many bytes were taken down that [`take_batches`](Self::take_batches) did not give away yet, before they are compressed.
+    pub fn untaken_bytes(&self) -> u64 {
+        let growing = self.segment.as_ref().map_or(0, GrowingSegment::unwritten_bytes);
+        growing + self.ready.iter().map(Batch::bytes).sum::<u64>()
+    }
+
+    /// Takes an outcome of the audit log: somebody deleted a node by hand.
+    pub fn deleted(&mut self, deletion: RecordedDeletion) {
+        self.tables.deleted(deletion);
+    }
+
+    /// What came since the last time, oldest first. To be called once a second, also when nothing happens: that is recorded too.
+    pub fn take_batches(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
+        let at = self.at(now, table);
+        if self.segment.is_some() {
+            self.end_batch(at, table, false);
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Ends the recording. What follows, if anything does, is behind a gap.
+    pub fn end(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
+        let at = self.at(now, table);
+        self.end_batch(at, table, true);
+        let rows = self.tables.take_rows(table, at, true);
+        self.misses_entries = true;
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.push(Batch::of_rows(rows, at));
+        ready
+    }
+
+    /// What is taken down from now on is another table, as after a new connection with other settings.
+    pub(super) fn start_over(&mut self, connect: &str, tables: TableRecorder) {
+        (self.connect, self.tables, self.clock) = (connect.into(), tables, RecordingClock::default());
+    }
+
+    /// What is taken down from now on begins with what is known at that time, as in an excerpt of another recording. The tables begin with
+    /// the same.
+    pub(super) fn begin_with(
+        &mut self,
+        connect: &str,
+        tables: TableRecorder,
+        (state, at): (&RecordedState, Timestamp),
+    ) {
+        self.start_over(connect, tables);
+        let at = self.clock.seen(at);
+        self.before(at, &state.table, &state.diagnosis);
+    }
+
+    /// The gaps of an excerpt: those of its recording, and others.
+    pub(super) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
+        self.tables.give_gaps(excerpt, others);
+    }
+
+    /// Batches from that time on were lost, for that reason: what follows is behind a gap. The tables are those that are in the file.
+    pub fn lost(&mut self, from: Timestamp, now: Timestamp, reason: &str, tables: Option<TableRecorder>) {
+        (self.segment, self.start, self.misses_entries) = (None, None, true);
+        self.clock.reaches(now);
+        if let Some(tables) = tables {
+            self.tables = tables;
+        }
+        self.tables.lost(from, now, reason);
+    }
+
+    /// When what happens now is to be recorded. Where the clock was set back, that makes a gap.
+    fn at(&mut self, now: Timestamp, table: &LockTable) -> Timestamp {
+        self.clock.now(now).unwrap_or_else(|before| {
+            if self.segment.is_some() {
+                self.tables.gap(now, before, "the clock of the recorder was set back");
+                self.misses_entries = true;
+                self.end_batch(before, table, true);
+            }
+            now
+        })
+    }
+
+    /// The state of this moment may begin a new segment.
+    fn before(&mut self, at: Timestamp, table: &LockTable, diagnosis: &Diagnosis) {
+        if self.segment.as_ref().is_some_and(|segment| segment.is_full(at)) {
+            self.end_batch(at, table, true);
+        }
+        if self.segment.is_none()
+            && let Ok(state) = state::write(table, diagnosis)
+        {
+            let new_run = std::mem::take(&mut self.misses_entries).then(|| Arc::clone(&self.connect));
+            self.start = Some(SegmentStart { from: at, state, new_run });
+            self.segment = Some(GrowingSegment::new(at, table.contender_count(), self.segment_bounds));
+        }
+    }
+
+    fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
+        // A state or an entry that cannot be written at all is as good as a gap. There is none.
+        if self.segment.as_mut().is_some_and(|segment| segment.push(at, entry).is_err()) {
+            (self.segment, self.start, self.misses_entries) = (None, None, true);
+        }
+    }
+
+    fn end_batch(&mut self, until: Timestamp, table: &LockTable, ends: bool) {
+        let Some(segment) = &mut self.segment else { return };
+        let (chunk, count) = segment.take_unwritten();
+        if ends {
+            self.segment = None;
+        }
+        let rows = self.tables.take_rows(table, until, false);
+        let (begins, entries) = (self.start.take(), chunk.to_bytes());
+        self.ready.push(Batch { begins, entries, count, rows, until, ends, is_packed: false });
+    }
+}
+
+/// The change without the data of its node, unless that is the number of leases of a semaphore.
+fn without_data(mut change: Change, table: &LockTable) -> Change {
+    if let Change::Seen { path, node } = &mut change {
+        let is_number = std::str::from_utf8(node.data.bytes()).is_ok_and(|text| text.trim().parse::<u32>().is_ok());
+        if table.is_contender(path) || !is_number {
+            node.data = NodeData::default();
+        }
+    }
+    change
+}

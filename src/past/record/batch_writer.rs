@@ -1,0 +1,178 @@
+//! Writes batches into the file of a recording, or into the memory of the program.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::Past;
+use super::batch_recorder::BatchRecorder;
+use super::bounds::{RecordOptions, SpaceKeeper};
+use super::schema;
+use super::store::{Store, StoreError};
+use super::tables::{TableRecorder, TableWriter};
+use super::unwritten::Unwritten;
+use super::writer::{Batch, WritePlace};
+use lockscope_base::znode::Timestamp;
+
+/// How often the end of a recording is tried to be written, and how long to wait after each.
+const LAST_TRIES: u32 = 5;
+const LAST_PAUSE: Duration = Duration::from_millis(400);
+
+/// Writes what a [`BatchRecorder`] takes down. Everything here blocks the thread as long as the disk does.
+#[derive(Debug)]
+pub struct BatchWriter {
+    store: Store,
+    with_data: bool,
+    space: SpaceKeeper,
+    place: WritePlace,
+    table_writer: TableWriter,
+    unwritten: Unwritten,
+}
+
+/// Batches that were given up.
+#[derive(Clone, Debug)]
+pub struct LostBatches {
+    /// From when on nothing is known.
+    pub from: Timestamp,
+    /// Why, as a part of a sentence.
+    pub reason: String,
+    /// The tables as they are in the file; `None` where they cannot be read.
+    pub tables: Option<TableRecorder>,
+}
+
+impl BatchWriter {
+    /// Begins or goes on with a recording.
+    pub fn create(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
+        Self::new(Store::create(path, options.group_reads)?, options)
+    }
+
+    /// Begins a recording that is never on a disk, and ends with the program.
+    pub fn in_memory(options: RecordOptions) -> Result<Self, StoreError> {
+        Self::new(Store::in_memory()?, options)
+    }
+
+    fn new(mut store: Store, options: RecordOptions) -> Result<Self, StoreError> {
+        let place = store.sql(|sql| WritePlace::at_end(sql))?;
+        let space = SpaceKeeper::new(options.bounds, store.is_in_memory());
+        store.sql(|sql| space.limit(sql))?;
+        store.sql(|sql| schema::set_cache(sql, options.bounds.max_bytes))?;
+        let (table_writer, unwritten) = (TableWriter::default(), Unwritten::default());
+        Ok(Self { store, with_data: options.with_data, space, place, table_writer, unwritten })
+    }
+
+    /// What takes down batches for it, of an ensemble: its servers, and the node that stands for `/`.
+    pub fn recorder(&mut self, connect: &str) -> Result<BatchRecorder, StoreError> {
+        Ok(BatchRecorder::new(connect, self.tables()?, self.space.segment_bounds(), self.with_data))
+    }
+
+    /// Goes on from the rows that are there.
+    pub(super) fn tables(&mut self) -> Result<TableRecorder, StoreError> {
+        let (with_data, in_memory) = (self.with_data, self.store.is_in_memory());
+        let tables = self.store.sql(|sql| TableRecorder::resume(sql, !with_data))?;
+        // Whoever goes back within the program reads the segments.
+        Ok(if in_memory { tables.without_contenders() } else { tables })
+    }
+
+    /// Does something else with the file.
+    pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.store.sql(act)
+    }
+
+    /// What is written, for reading.
+    pub fn past(&self) -> Result<Past, StoreError> {
+        Past::of(&self.store)
+    }
+
+    /// Waits no longer for another program that has the file locked.
+    #[cfg(test)]
+    pub(super) fn wait_at_most(&mut self, time: Duration) {
+        self.store.sql(|sql| sql.busy_timeout(time)).expect("a connection");
+    }
+
+    /// Takes batches, oldest first, and writes what can be written. What cannot is kept and tried again, later and later, until there is
+    /// too much of it: then all of it is lost.
+    pub fn take(&mut self, batches: Vec<Batch>, now: Timestamp) -> Option<LostBatches> {
+        self.unwritten.extend(batches);
+        if !self.unwritten.is_empty() && self.unwritten.is_due(now) {
+            let written = self.write(now);
+            self.unwritten.tried(written, now);
+        }
+        if !self.unwritten.is_too_much() {
+            return None;
+        }
+        let reason = format!("what happened could not be written: {}", self.trouble().unwrap_or_default());
+        // The rows are lost with the rest: those that are in the file are continued.
+        Some(LostBatches { from: self.unwritten.clear(), reason, tables: self.tables().ok() })
+    }
+
+    /// Takes the last batches; fails when they cannot be written within two seconds.
+    pub fn finish(&mut self, batches: Vec<Batch>, now: Timestamp) -> Result<(), StoreError> {
+        self.unwritten.extend(batches);
+        for _ in 1..LAST_TRIES {
+            if self.write(now).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(LAST_PAUSE);
+        }
+        self.write(now)
+    }
+
+    /// Why nothing is written at the moment, as a sentence.
+    pub fn trouble(&self) -> Option<&str> {
+        self.unwritten.trouble()
+    }
+
+    /// Writes the batches one by one, until one cannot be written.
+    fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        while let Some(batch) = self.unwritten.first() {
+            let has_ended = batch.ends;
+            if !batch.can_be_read() {
+                return Err(StoreError::TooManyLocks(self.store.path().to_owned()));
+            }
+            self.store.sql(|_| batch.pack())?;
+            self.space.make_room(&mut self.store, batch.bytes())?;
+            let mut written = add(&mut self.store, self.place, &mut self.table_writer, batch);
+            if written.as_ref().is_err_and(StoreError::is_full) && self.keep(now, true)? {
+                let Some(batch) = self.unwritten.first() else { return Ok(()) };
+                written = add(&mut self.store, self.place, &mut self.table_writer, batch);
+            }
+            self.place = written?;
+            self.unwritten.written();
+            if has_ended {
+                self.keep(now, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what is too old or too much; where the file is full, the oldest in any case. Whether there was anything to delete.
+    fn keep(&mut self, now: Timestamp, is_full: bool) -> Result<bool, StoreError> {
+        let space = self.space;
+        let deleted = self.store.sql(|sql| space.keep(sql, now, is_full))?;
+        if deleted {
+            self.table_writer.start_over();
+        }
+        Ok(deleted)
+    }
+}
+
+/// Adds a batch to the file, or nothing. Answers where the next one belongs.
+fn add(
+    store: &mut Store,
+    mut place: WritePlace,
+    tables: &mut TableWriter,
+    batch: &Batch,
+) -> Result<WritePlace, StoreError> {
+    let added = store.sql(|sql| {
+        let transaction = sql.transaction()?;
+        place.add(&transaction, batch)?;
+        tables.write(&transaction, &batch.rows)?;
+        transaction.commit()
+    });
+    if added.is_err() {
+        tables.start_over();
+    }
+    added.map(|()| place)
+}

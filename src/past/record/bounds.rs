@@ -1,0 +1,154 @@
+//! How far back a recording reaches, and how large its file may become.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use super::segment::SegmentBounds;
+use super::store::{Store, StoreError};
+use super::tables;
+use lockscope_base::znode::Timestamp;
+
+/// How much of a recording is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// What is older is deleted; `None` for never.
+    pub keep: Option<Duration>,
+    /// How large the file may become, in bytes, with what `SQLite` keeps beside it; `None` for as large as the disk. The oldest goes first.
+    pub max_bytes: Option<u64>,
+}
+
+/// How a recording is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// How much of it is kept.
+    pub bounds: Bounds,
+    /// Whether the data of contenders is recorded, which may hold secrets.
+    pub with_data: bool,
+    /// Whether the group of its file may read it from now on.
+    pub group_reads: bool,
+}
+
+impl Bounds {
+    /// The smallest bound on the size that makes sense, in bytes.
+    pub const MIN_BYTES: u64 = 16 << 20;
+
+    /// What a file is kept within where nobody says anything else: a week, and 2 GiB.
+    pub const USUAL: Self = Self { keep: Some(Duration::from_secs(7 * 24 * 3600)), max_bytes: Some(2 << 30) };
+}
+
+/// How a recording keeps within its bounds, where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpaceKeeper {
+    /// What is older is deleted.
+    keep: Option<Duration>,
+    /// How large the file itself may become, in bytes.
+    file: Option<u64>,
+    /// How much may be written before it is moved into the file, in bytes.
+    room: Option<u64>,
+    /// So many of the oldest segments are deleted at once.
+    at_once: u32,
+}
+
+impl SpaceKeeper {
+    /// What `SQLite` may keep beside the file, in bytes: an eighth of all, and at least this.
+    const MIN_BESIDE: u64 = 8 << 20;
+
+    /// What `SQLite` keeps beside the file though nobody reads it, and what it takes to write anything, in bytes.
+    const SPARE: u64 = 5 << 20;
+
+    /// So many of the oldest segments of a file are deleted at once, so that no transaction is long.
+    const AT_ONCE: u32 = 4;
+
+    /// Of a recording in memory, or in a file.
+    pub fn new(Bounds { keep, max_bytes }: Bounds, in_memory: bool) -> Self {
+        if in_memory {
+            // Nothing lies beside it; a segment must be a small part of it nevertheless.
+            return Self { keep, file: max_bytes, room: max_bytes.map(|most| most / 2), at_once: 1 };
+        }
+        let beside = max_bytes.map(|most| (most / 8).max(Self::MIN_BESIDE));
+        let file = max_bytes.zip(beside).map(|(most, beside)| most.saturating_sub(beside));
+        Self { keep, file, room: beside.map(|beside| beside.saturating_sub(Self::SPARE)), at_once: Self::AT_ONCE }
+    }
+
+    /// Has `SQLite` refuse what would make the file larger than it may become.
+    pub fn limit(&self, sql: &Connection) -> rusqlite::Result<()> {
+        let Some(most) = self.file else { return Ok(()) };
+        let page: u64 = sql.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        sql.pragma_update(None, "max_page_count", (most / page.max(1)).min(u32::MAX.into()))
+    }
+
+    /// When segments end, so that one fits into what lies beside the file when it is put together.
+    pub fn segment_bounds(&self) -> SegmentBounds {
+        let usual = SegmentBounds::default();
+        let bytes = self.room.map_or(usual.bytes, |room| room / 4);
+        SegmentBounds { bytes: usual.bytes.min(bytes), ..usual }
+    }
+
+    /// Sees to it that what lies beside the file does not grow beyond its bound when so many bytes are added.
+    pub fn make_room(&self, store: &mut Store, bytes: u64) -> Result<(), StoreError> {
+        let Some(room) = self.room else { return Ok(()) };
+        // A transaction may write as much again for the segment that it puts together.
+        let most = room / 2;
+        if bytes > most {
+            return Err(StoreError::NoRoom { path: store.path().to_owned(), bytes });
+        }
+        if store.log_bytes() + bytes <= most {
+            return Ok(());
+        }
+        let blocked: i64 = store.sql(|sql| sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
+        if blocked == 0 { Ok(()) } else { Err(StoreError::LongRead(store.path().to_owned())) }
+    }
+
+    /// Deletes what is too old or too much, and gives the space back; where the file is full, the oldest in any case. Whether there was
+    /// anything to delete.
+    pub fn keep(&self, sql: &mut Connection, now: Timestamp, is_full: bool) -> rusqlite::Result<bool> {
+        let mut deleted = false;
+        if let Some(keep) = self.keep {
+            let oldest = now.0.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+            while delete_oldest(sql, self.at_once, "until_ms < ?1", oldest)? {
+                deleted = true;
+            }
+        }
+        if let Some(most) = self.file {
+            // A tenth is left for what comes until the next segment ends.
+            while used_bytes(sql)? > most / 10 * 9 && delete_oldest(sql, self.at_once, "?1 = 0", 0)? {
+                deleted = true;
+            }
+            deleted = deleted || is_full && delete_oldest(sql, self.at_once, "?1 = 0", 0)?;
+        }
+        give_back(sql)?;
+        Ok(deleted)
+    }
+}
+
+/// Gives free pages back to the system. Each step of the statement frees one.
+fn give_back(sql: &Connection) -> rusqlite::Result<()> {
+    let mut statement = sql.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// Deletes some of the oldest segments of which that is true, and never the last one. Whether there were any.
+fn delete_oldest(sql: &mut Connection, at_once: u32, condition: &str, value: i64) -> rusqlite::Result<bool> {
+    let transaction = sql.transaction()?;
+    let oldest = format!(
+        "DELETE FROM segment WHERE id IN (SELECT id FROM segment WHERE {condition} AND id < (SELECT max(id) FROM segment)
+         ORDER BY id LIMIT ?2)"
+    );
+    let deleted = transaction.execute(&oldest, params![value, at_once])?;
+    if deleted > 0 {
+        // The tables reach as far back as the stream.
+        let first = transaction.query_row("SELECT min(from_ms) FROM segment", [], |row| row.get(0))?;
+        tables::forget_before(&transaction, Timestamp(first))?;
+    }
+    transaction.commit()?;
+    Ok(deleted > 0)
+}
+
+/// What is in use of the file, in bytes.
+pub(super) fn used_bytes(sql: &Connection) -> rusqlite::Result<u64> {
+    let pragma = |name: &str| sql.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+    Ok((pragma("page_count")?.saturating_sub(pragma("freelist_count")?)) * pragma("page_size")?)
+}

@@ -1,0 +1,346 @@
+//! Cuts a part of the time out of a recording, as a recording of its own that can be handed to somebody.
+//!
+//! The excerpt is recorded anew from what is played of the recording: it begins with the state of its first moment, and its stream and its
+//! tables have only what was learned up to its last one. What they took over from before is what was known then: who stood, since when, and
+//! with what identity. The memory of who had gone before stays behind, but for those who come again within the time.
+//!
+//! The recording may grow meanwhile. What is damaged of it is left out, and is a gap with that reason.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
+
+use super::batch_recorder::BatchRecorder;
+use super::batch_writer::BatchWriter;
+use super::bounds::Bounds;
+use super::entry::Entry;
+use super::past::WholeSegment;
+use super::store::StoreError;
+use super::tables::{TableExcerpt, TableRecorder};
+use super::{Damage, Past, RecordOptions, RecordedState, SegmentInfo, TimedEntry};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_files::{FileError, NewFile};
+use lockscope_model::queue::Change;
+
+/// What `SQLite` may leave beside a file.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// So much of the time is written at once, as a recorder does.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Which part of a recording is cut out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutOptions {
+    /// Its first moment.
+    pub from: Timestamp,
+    /// Its last moment.
+    pub to: Timestamp,
+    /// Whether the data of contenders is in it, where it was recorded.
+    pub with_data: bool,
+}
+
+/// A segment that could not be read, and why.
+pub type DamagedSegment = (SegmentInfo, Damage);
+
+/// Why nothing was cut out. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CutError {
+    /// The recording cannot be read, or the excerpt not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The excerpt cannot be put there.
+    #[error("cannot write {}: {error}; name another file with --output", path.display())]
+    File {
+        /// Where it was to be.
+        path: PathBuf,
+        /// Why.
+        error: FileError,
+    },
+    /// Something is there.
+    #[error("{} is there already, and is not replaced: name another file with --output, or delete it", .0.display())]
+    Exists(PathBuf),
+    /// What was read cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    NotWritten {
+        /// Where it was to be.
+        path: PathBuf,
+        /// Why, as a sentence.
+        reason: String,
+    },
+    /// Nothing was recorded then.
+    #[error("nothing was recorded in that time: name another with --from and --to")]
+    NothingRecorded,
+    /// All of it is damaged.
+    #[error("nothing of that time can be read: {0}")]
+    Damaged(Damage),
+    /// Whoever asked for it wants it no longer.
+    #[error("interrupted: nothing was written")]
+    Interrupted,
+}
+
+/// Cuts a part out of a recording, into a file that is not there yet and is there whole or not at all; answers which segments are left out
+/// since they are damaged. `should_stop` is asked again and again. Blocks the thread for as long as it takes to play the part.
+pub fn cut(
+    source: &Path,
+    target: &Path,
+    options: CutOptions,
+    should_stop: &dyn Fn() -> bool,
+) -> Result<Vec<DamagedSegment>, CutError> {
+    let of_file = |error: FileError| match error {
+        FileError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => CutError::Exists(target.to_owned()),
+        error => CutError::File { path: target.to_owned(), error },
+    };
+    let mut past = Past::open(source)?;
+    let CutOptions { from, to, .. } = options;
+    let mut segments = past.segments()?;
+    segments.retain(|segment| segment.until >= from && segment.from <= to);
+    if segments.is_empty() {
+        return Err(CutError::NothingRecorded);
+    }
+    // Deleted, where nothing comes of it, when nobody writes it any more.
+    let file = NewFile::beside(target, &BESIDE).map_err(of_file)?;
+    let heard_of = HeardOf::read(&mut past, &segments, options, should_stop)?;
+    let cutter = Cutter {
+        past,
+        options,
+        file: &file,
+        target,
+        should_stop,
+        heard_of,
+        written: None,
+        last: None,
+        memory: 0,
+        flushed_at: Timestamp(i64::MIN),
+        damaged: Vec::new(),
+    };
+    let damaged = cutter.all(&segments)?;
+    file.put().map_err(of_file)?;
+    Ok(damaged)
+}
+
+/// Of so many sessions and nodes it is remembered that they are mentioned: what was remembered of others is forgotten.
+const MAX_HEARD_OF: usize = 4 << 20;
+
+/// Whom the entries of the excerpt mention: what was remembered of them before belongs to it.
+#[derive(Debug, Default)]
+struct HeardOf {
+    sessions: FxHashSet<SessionId>,
+    /// The transactions that created the nodes that are read.
+    nodes: FxHashSet<Zxid>,
+}
+
+impl HeardOf {
+    fn read(
+        past: &mut Past,
+        segments: &[SegmentInfo],
+        options: CutOptions,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<Self, CutError> {
+        let mut heard_of = Self::default();
+        for segment in segments {
+            if should_stop() {
+                return Err(CutError::Interrupted);
+            }
+            let entries = past.entries(segment)?.unwrap_or_default();
+            for (_, entry) in entries.iter().filter(|(at, _)| (options.from..=options.to).contains(at)) {
+                heard_of.hear(entry);
+            }
+        }
+        Ok(heard_of)
+    }
+
+    fn hear(&mut self, entry: &Entry<'_>) {
+        let Entry::Change(change) = entry else { return };
+        match &**change {
+            Change::Seen { node, .. } if self.nodes.len() < MAX_HEARD_OF => {
+                self.sessions.extend(node.stat.ephemeral_owner);
+                self.nodes.insert(node.stat.czxid);
+            }
+            Change::Surveyed { view } if self.sessions.len() < MAX_HEARD_OF => self.sessions.extend(view.sessions()),
+            _ => {}
+        }
+    }
+
+    /// A state without all others, and without data where that is not wanted.
+    fn known(&self, mut state: RecordedState, with_data: bool) -> RecordedState {
+        let shown: FxHashSet<SessionId> = state.table.view().sessions().collect();
+        let session_stays = |session| self.sessions.contains(&session) || shown.contains(&session);
+        state.table.forget_gone(session_stays, |created_by| self.nodes.contains(&created_by));
+        if !with_data {
+            state.table.forget_data();
+        }
+        state
+    }
+}
+
+/// The state that a segment begins with, where it was not known, and its entries.
+type ReadPart = (Option<RecordedState>, Vec<TimedEntry>);
+
+/// What was written of the excerpt so far.
+struct Written {
+    batches: BatchRecorder,
+    writer: BatchWriter,
+    excerpt: TableExcerpt,
+    state: RecordedState,
+    /// Up to when.
+    until: Timestamp,
+}
+
+struct Cutter<'a> {
+    past: Past,
+    options: CutOptions,
+    file: &'a NewFile,
+    target: &'a Path,
+    should_stop: &'a dyn Fn() -> bool,
+    heard_of: HeardOf,
+    written: Option<Written>,
+    /// The segment before, if it was read.
+    last: Option<SegmentInfo>,
+    /// What the state takes of the memory at most, in bytes.
+    memory: u64,
+    flushed_at: Timestamp,
+    damaged: Vec<DamagedSegment>,
+}
+
+impl Cutter<'_> {
+    fn all(mut self, segments: &[SegmentInfo]) -> Result<Vec<DamagedSegment>, CutError> {
+        for segment in segments {
+            if let Err(damage) = self.segment(segment)? {
+                self.last = None;
+                // What was deleted meanwhile, since it is too old, is not damaged.
+                if self.past.segment(segment.id)?.is_some() {
+                    self.damaged.push((*segment, damage));
+                }
+            }
+        }
+        let CutOptions { from, to, .. } = self.options;
+        let gap = |(segment, damage): &DamagedSegment| {
+            (segment.from.max(from), segment.until.min(to), format!("the recording is damaged there: {damage}"))
+        };
+        let gaps = self.damaged.iter().map(gap).collect();
+        let Some(Written { mut batches, mut writer, mut excerpt, state, until }) = self.written else {
+            return Err(self
+                .damaged
+                .first()
+                .map_or(CutError::NothingRecorded, |(_, damage)| CutError::Damaged(*damage)));
+        };
+        excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
+        batches.give_gaps(excerpt, gaps);
+        writer.finish(batches.end(until, &state.table), until)?;
+        // One file, beside which nothing is needed and nothing is left.
+        writer.sql(|sql| sql.pragma_update(None, "journal_mode", "DELETE"))?;
+        Ok(self.damaged)
+    }
+
+    /// Takes over what a segment has of the time.
+    fn segment(&mut self, segment: &SegmentInfo) -> Result<Result<(), Damage>, CutError> {
+        let goes_on = self.last.is_some_and(|last| last.run == segment.run);
+        let (keyframe, entries) = match self.read(segment, goes_on)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        let mut entries = entries.into_iter().peekable();
+        if let Some(mut state) = keyframe {
+            while let Some((at, entry)) = entries.next_if(|(at, _)| *at < self.options.from) {
+                state.play(at, entry);
+            }
+            self.begin(segment, state)?;
+        }
+        self.last = Some(*segment);
+        let until = segment.until.min(self.options.to);
+        entries.take_while(|(at, _)| *at <= until).try_for_each(|entry| self.entry(entry))?;
+        if let Some(written) = &mut self.written {
+            written.until = until;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Reads a segment, with its keyframe where the state before it is not known. Where the state has been added to for long, it is read
+    /// again: it takes less than all that was ever added to it, and how much less, the keyframe shows.
+    fn read(&mut self, segment: &SegmentInfo, goes_on: bool) -> Result<Result<ReadPart, Damage>, CutError> {
+        if goes_on {
+            match self.past.measured_entries(segment, self.memory)? {
+                Ok((entries, memory)) => {
+                    self.memory = memory;
+                    return Ok(Ok((None, entries)));
+                }
+                Err(Damage::TooLarge) => {}
+                Err(damage) => return Ok(Err(damage)),
+            }
+        }
+        let WholeSegment { state, entries, memory } = match self.past.whole_segment(segment)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        self.memory = memory;
+        match &mut self.written {
+            Some(written) if goes_on => {
+                // What was found is recorded, and stays as it is.
+                written.state.table = self.heard_of.known(state, self.options.with_data).table;
+                Ok(Ok((None, entries)))
+            }
+            _ => Ok(Ok((Some(state), entries))),
+        }
+    }
+
+    /// Begins with a state, or goes on with it after something that is missing.
+    fn begin(&mut self, segment: &SegmentInfo, state: RecordedState) -> Result<(), CutError> {
+        let CutOptions { from, to, with_data } = self.options;
+        let at = segment.from.max(from);
+        let connect = self.past.connect(segment.run)?;
+        let mut state = self.heard_of.known(state, with_data);
+        if !with_data {
+            // What was found names clients as their data did.
+            state.diagnosis.examine(&state.table, at);
+        }
+        let (no_data, known) = (!with_data, (&state.table, &state.diagnosis, at));
+        let written = match self.written.take() {
+            None => {
+                let options =
+                    RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data, group_reads: false };
+                let mut writer = BatchWriter::create(self.file.temporary(), options)?;
+                let mut batches = writer.recorder(&connect)?;
+                let mut excerpt = self.past.store.sql(|sql| TableExcerpt::read(sql, (at, to)))?;
+                let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, known))?;
+                batches.begin_with(&connect, tables, (&state, at));
+                Written { batches, writer, excerpt, state, until: at }
+            }
+            Some(Written { mut batches, mut writer, excerpt, state: before, until }) => {
+                writer.finish(batches.end(until, &before.table), until)?;
+                let tables = writer.sql(|sql| TableRecorder::resume_excerpt(sql, no_data, known))?;
+                batches.begin_with(&connect, tables, (&state, at));
+                Written { batches, writer, excerpt, state, until: at }
+            }
+        };
+        let Written { batches, writer, state, .. } = self.written.insert(written);
+        // To write a state takes memory: it is given back before the entries add to the state.
+        _ = writer.take(batches.take_batches(at, &state.table), at);
+        self.flushed_at = at;
+        Ok(())
+    }
+
+    fn entry(&mut self, (at, entry): TimedEntry) -> Result<(), CutError> {
+        let Some(Written { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
+        if at.since(self.flushed_at) >= FLUSH_INTERVAL {
+            excerpt.take_deletions(at).into_iter().for_each(|deletion| batches.deleted(deletion));
+            _ = writer.take(batches.take_batches(*until, &state.table), *until);
+            self.flushed_at = at;
+            if let Some(reason) = writer.trouble() {
+                return Err(CutError::NotWritten { path: self.target.to_owned(), reason: reason.to_owned() });
+            }
+            if (self.should_stop)() {
+                return Err(CutError::Interrupted);
+            }
+        }
+        let RecordedState { table, diagnosis } = state;
+        match entry {
+            Entry::Change(change) => _ = batches.apply(change.into_owned(), at, table, diagnosis),
+            Entry::Examined => _ = batches.examine(at, table, diagnosis),
+            Entry::FindingsForgotten => _ = batches.forget_findings(at, table, diagnosis),
+        }
+        *until = at;
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! What the entries of a segment have named so far: who reads them takes the same steps as who wrote them, so a number means the same to both.
+
+use std::borrow::Cow;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+use slab::Slab;
+use uuid::Uuid;
+
+use super::name::NamePattern;
+use super::stored::{StoredEntry, StoredName, StoredNode, StoredPath};
+use super::{Damage, Entry, Ids};
+use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::queue::Change;
+
+/// All that was named.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// The nodes that were not deleted since. The numbers of those that were are given again.
+    nodes: Slab<ZnodePath>,
+    node_numbers: FxHashMap<ZnodePath, u32>,
+    parents: Numbered<Box<str>>,
+    /// The last sequence number below each parent.
+    sequences: Vec<i64>,
+    patterns: Numbered<NamePattern>,
+    owners: Numbered<Option<SessionId>>,
+    /// The data of the last node of each owner, and how long all of it was.
+    data: Vec<(NodeData, i32)>,
+    /// The last transaction.
+    zxid: i64,
+}
+
+/// Things that are numbered in the order in which they come. Who writes has the numbers of the things, who reads the things of the numbers.
+#[derive(Debug)]
+struct Numbered<T> {
+    things: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { things: Vec::new(), numbers: FxHashMap::default() }
+    }
+}
+
+impl<T: Eq + Hash> Numbered<T> {
+    /// Gives a thing that has no number its own.
+    fn give_number(&mut self, thing: T) -> u32 {
+        let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(thing, number);
+        number
+    }
+
+    /// Takes the thing of the next number.
+    fn add(&mut self, thing: T) -> u32 {
+        self.things.push(thing);
+        u32::try_from(self.things.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn get(&self, number: u32) -> Result<&T, Damage> {
+        self.things.get(number as usize).ok_or(Damage::Entries)
+    }
+}
+
+// How entries are stored.
+impl Named {
+    /// An entry of that time as it is stored. The id of a new name goes to `ids`.
+    pub fn store<'a>(&mut self, entry: &'a Entry<'_>, at: Timestamp, ids: &mut Vec<u8>) -> StoredEntry<'a> {
+        let change = match entry {
+            Entry::Examined => return StoredEntry::Examined,
+            Entry::FindingsForgotten => return StoredEntry::FindingsForgotten,
+            Entry::Change(change) => &**change,
+        };
+        match change {
+            Change::Seen { path, node } if !path.is_root() => {
+                StoredEntry::Seen { path: self.store_path(path, ids), node: self.store_node(node, at) }
+            }
+            Change::Appeared { path } if !path.is_root() => StoredEntry::Appeared { path: self.store_path(path, ids) },
+            Change::Deleted { path, zxid } if !path.is_root() => {
+                let stored = self.store_path(path, ids);
+                self.forget(path);
+                StoredEntry::Deleted { path: stored, zxid: zxid.map(|zxid| self.store_zxid(zxid)) }
+            }
+            Change::Surveyed { view } => StoredEntry::Surveyed { view: Cow::Borrowed(view), timings: view.timings() },
+            rare => StoredEntry::Change(Cow::Borrowed(rare)),
+        }
+    }
+
+    fn store_path<'a>(&mut self, path: &'a ZnodePath, ids: &mut Vec<u8>) -> StoredPath<'a> {
+        if let Some(number) = self.node_numbers.get(path) {
+            return StoredPath::Known(*number);
+        }
+        let parent_path = path.parent_str().unwrap_or_default();
+        let (parent, parent_number) = if let Some(number) = self.parents.numbers.get(parent_path) {
+            (StoredName::Known(*number), *number)
+        } else {
+            self.sequences.push(0);
+            (StoredName::New(Cow::Borrowed(parent_path)), self.parents.give_number(parent_path.into()))
+        };
+        let (pattern, id, number) = NamePattern::split(path.name());
+        ids.extend(id.iter().flat_map(Uuid::as_bytes));
+        let pattern = if let Some(number) = self.patterns.numbers.get(&pattern) {
+            StoredName::Known(*number)
+        } else {
+            self.patterns.give_number(pattern.clone());
+            StoredName::New(pattern)
+        };
+        let last = &mut self.sequences[parent_number as usize];
+        let number = number.map(|number| number.wrapping_sub(std::mem::replace(last, number)));
+        self.add_node(path.clone());
+        StoredPath::New { parent, pattern, number }
+    }
+
+    fn store_node<'a>(&mut self, node: &'a Node, at: Timestamp) -> StoredNode<'a> {
+        let ZnodeStat { czxid, ctime, ephemeral_owner, data_length, .. } = node.stat;
+        if node.stat != (ZnodeStat { data_length, ..ZnodeStat::of_new(czxid, ctime, ephemeral_owner) }) {
+            return StoredNode::Any(Cow::Borrowed(node));
+        }
+        let (owner, number) = if let Some(number) = self.owners.numbers.get(&ephemeral_owner) {
+            (StoredName::Known(*number), *number)
+        } else {
+            self.data.push((NodeData::default(), 0));
+            (StoredName::New(ephemeral_owner), self.owners.give_number(ephemeral_owner))
+        };
+        let data = self.data_of(number).filter(|before| **before != (node.data.clone(), data_length)).map(|before| {
+            *before = (node.data.clone(), data_length);
+            (Cow::Borrowed(node.data.bytes()), data_length)
+        });
+        let created_before = at.0.wrapping_sub(ctime.0);
+        StoredNode::Fresh { zxid: self.store_zxid(czxid), created_before, owner, data }
+    }
+
+    fn store_zxid(&mut self, zxid: Zxid) -> i64 {
+        zxid.0.wrapping_sub(std::mem::replace(&mut self.zxid, zxid.0))
+    }
+}
+
+// How stored entries are read: the same steps.
+impl Named {
+    /// The entry of that time. The id of a new name is taken from `ids`.
+    pub fn restore(
+        &mut self,
+        stored: StoredEntry<'_>,
+        at: Timestamp,
+        ids: &mut Ids<'_>,
+    ) -> Result<Entry<'static>, Damage> {
+        let change = match stored {
+            StoredEntry::Examined => return Ok(Entry::Examined),
+            StoredEntry::FindingsForgotten => return Ok(Entry::FindingsForgotten),
+            StoredEntry::Change(change) => change.into_owned(),
+            StoredEntry::Surveyed { view, timings } => {
+                let mut view = view.into_owned();
+                view.set_timings(&timings);
+                Change::Surveyed { view: view.into() }
+            }
+            StoredEntry::Seen { path, node } => {
+                Change::Seen { path: self.restore_path(path, ids)?, node: self.restore_node(node, at)? }
+            }
+            StoredEntry::Appeared { path } => Change::Appeared { path: self.restore_path(path, ids)? },
+            StoredEntry::Deleted { path, zxid } => {
+                let path = self.restore_path(path, ids)?;
+                self.forget(&path);
+                Change::Deleted { path, zxid: zxid.map(|zxid| self.restore_zxid(zxid)) }
+            }
+        };
+        Ok(Entry::Change(Cow::Owned(change)))
+    }
+
+    fn restore_path(&mut self, stored: StoredPath<'_>, ids: &mut Ids<'_>) -> Result<ZnodePath, Damage> {
+        let (parent, pattern, number) = match stored {
+            StoredPath::Known(number) => return self.nodes.get(number as usize).cloned().ok_or(Damage::Entries),
+            StoredPath::New { parent, pattern, number } => (parent, pattern, number),
+        };
+        let parent = match parent {
+            StoredName::Known(number) => number,
+            StoredName::New(parent) => {
+                self.sequences.push(0);
+                self.parents.add(parent.into())
+            }
+        };
+        let pattern = match pattern {
+            StoredName::Known(number) => number,
+            StoredName::New(pattern) => self.patterns.add(pattern),
+        };
+        let (parent_path, pattern) = (self.parents.get(parent)?, self.patterns.get(pattern)?);
+        let id = if pattern.has_id() { ids.next()? } else { Uuid::nil() };
+        let sequence = self.sequences.get_mut(parent as usize).ok_or(Damage::Entries)?;
+        *sequence = sequence.wrapping_add(number.unwrap_or(0));
+        let separator = if parent_path.ends_with('/') { "" } else { "/" };
+        let path = format!("{parent_path}{separator}{}", pattern.join(id, number.map(|_| *sequence)));
+        let path = ZnodePath::new(&path).map_err(|_| Damage::Entries)?;
+        self.add_node(path.clone());
+        Ok(path)
+    }
+
+    fn restore_node(&mut self, stored: StoredNode<'_>, at: Timestamp) -> Result<Node, Damage> {
+        let (zxid, created_before, owner, data) = match stored {
+            StoredNode::Any(node) => return Ok(node.into_owned()),
+            StoredNode::Fresh { zxid, created_before, owner, data } => (zxid, created_before, owner, data),
+        };
+        let number = match owner {
+            StoredName::Known(number) => number,
+            StoredName::New(owner) => {
+                self.data.push((NodeData::default(), 0));
+                self.owners.add(owner)
+            }
+        };
+        let owner = *self.owners.get(number)?;
+        let before = self.data_of(number).ok_or(Damage::Entries)?;
+        if let Some((data, length)) = data {
+            *before = (NodeData::keep(&data), length);
+        }
+        let (data, data_length) = before.clone();
+        let (czxid, ctime) = (self.restore_zxid(zxid), Timestamp(at.0.wrapping_sub(created_before)));
+        Ok(Node { stat: ZnodeStat { data_length, ..ZnodeStat::of_new(czxid, ctime, owner) }, data })
+    }
+
+    fn restore_zxid(&mut self, after: i64) -> Zxid {
+        self.zxid = self.zxid.wrapping_add(after);
+        Zxid(self.zxid)
+    }
+}
+
+// What both sides do.
+impl Named {
+    fn data_of(&mut self, owner: u32) -> Option<&mut (NodeData, i32)> {
+        self.data.get_mut(owner as usize)
+    }
+
+    fn add_node(&mut self, path: ZnodePath) {
+        let number = self.nodes.insert(path.clone());
+        self.node_numbers.insert(path, u32::try_from(number).unwrap_or(u32::MAX));
+    }
+
+    fn forget(&mut self, path: &ZnodePath) {
+        if let Some(number) = self.node_numbers.remove(path) {
+            self.nodes.try_remove(number as usize);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A history as JSON.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::{History, ListOrder, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::report::{SCHEMA, rfc3339};
+
+/// What `lockscope history` prints.
+#[derive(Debug, Serialize)]
+pub struct HistoryFacts<'a> {
+    schema: u32,
+    from: Option<String>,
+    to: Option<String>,
+    /// Up to when it is known who stands.
+    recorded_until: Option<String>,
+    /// In which order holds and waits are listed: `time` or `worst`.
+    order: &'static str,
+    /// How many there are, also where not all are listed.
+    hold_count: usize,
+    wait_count: usize,
+    /// How many of them are not listed.
+    left_out: usize,
+    hold_ms: PercentileFacts,
+    wait_ms: PercentileFacts,
+    holds: Vec<PastContenderFacts<'a>>,
+    waits: Vec<PastContenderFacts<'a>>,
+    gaps: Vec<GapFacts<'a>>,
+    top: Option<RankingFacts<'a>>,
+}
+
+/// Lengths that are known exactly.
+#[derive(Debug, Serialize)]
+struct PercentileFacts {
+    count: usize,
+    p50: Option<u64>,
+    p90: Option<u64>,
+    p99: Option<u64>,
+    max: Option<u64>,
+}
+
+/// One contender.
+#[derive(Debug, Serialize)]
+struct PastContenderFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    recipe: &'a str,
+    node: &'a str,
+    czxid: Option<i64>,
+    mode: &'a str,
+    session: Option<String>,
+    client: Option<&'a str>,
+    client_name: Option<&'a str>,
+    data: Option<Cow<'a, str>>,
+    data_encoding: Option<&'static str>,
+    enqueued_at: Option<String>,
+    /// `null` where it is only known between which times.
+    acquired_at: Option<String>,
+    acquired_after: Option<String>,
+    acquired_before: Option<String>,
+    /// `null` while it stands; where it ended in a gap, the gap's end.
+    released_at: Option<String>,
+    /// The earliest time at which it can have ended.
+    released_after: Option<String>,
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
+    waited_ms: Option<u64>,
+    end: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct GapFacts<'a> {
+    from: Option<String>,
+    to: Option<String>,
+    reason: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct RankingFacts<'a> {
+    by: &'static str,
+    lock_count: usize,
+    locks: Vec<RankedLockFacts<'a>>,
+    client_count: usize,
+    clients: Vec<RankedClientFacts<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RankedLockFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    hand_overs: u64,
+    held_ms: u64,
+    waited_ms: u64,
+    longest_hold_ms: u64,
+    longest_wait_ms: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct RankedClientFacts<'a> {
+    /// The newest, where it had several.
+    client: Option<&'a str>,
+    client_name: Option<&'a str>,
+    /// How many addresses it had: a client that connects anew has another port.
+    addresses: usize,
+    hand_overs: u64,
+    held_ms: u64,
+    waited_ms: u64,
+    longest_hold_ms: u64,
+    longest_wait_ms: u64,
+}
+
+impl ListOrder {
+    /// The name on the command line and in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Worst => "worst",
+        }
+    }
+}
+
+impl RankBy {
+    /// The name on the command line and in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Hold => "hold",
+            Self::Handovers => "hand-overs",
+        }
+    }
+}
+
+impl<'a> From<&'a History> for HistoryFacts<'a> {
+    fn from(history: &'a History) -> Self {
+        let History {
+            from,
+            to,
+            recorded_until,
+            order,
+            holds,
+            waits,
+            hold_count,
+            wait_count,
+            hold_ms,
+            wait_ms,
+            gaps,
+            ranking,
+        } = history;
+        Self {
+            schema: SCHEMA,
+            from: from.and_then(rfc3339),
+            to: to.and_then(rfc3339),
+            recorded_until: recorded_until.and_then(rfc3339),
+            order: order.id(),
+            hold_count: *hold_count,
+            wait_count: *wait_count,
+            left_out: (hold_count + wait_count).saturating_sub(holds.len() + waits.len()),
+            hold_ms: (*hold_ms).into(),
+            wait_ms: (*wait_ms).into(),
+            holds: holds.iter().map(Into::into).collect(),
+            waits: waits.iter().map(Into::into).collect(),
+            gaps: gaps.iter().map(Into::into).collect(),
+            top: ranking.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl From<Percentiles> for PercentileFacts {
+    fn from(Percentiles { count, p50, p90, p99, max }: Percentiles) -> Self {
+        let known = |value| (count > 0).then_some(value);
+        Self { count, p50: known(p50), p90: known(p90), p99: known(p99), max: known(max) }
+    }
+}
+
+impl<'a> From<&'a PastContender> for PastContenderFacts<'a> {
+    fn from(past: &'a PastContender) -> Self {
+        let text = |data: &'a [u8]| match std::str::from_utf8(data) {
+            Ok(text) => (Cow::Borrowed(text), "utf8"),
+            Err(_) => (STANDARD.encode(data).into(), "base64"),
+        };
+        let (data, data_encoding) = past.data.as_deref().map(text).unzip();
+        let time = |time: Option<Timestamp>| time.and_then(rfc3339);
+        Self {
+            lock: &past.lock,
+            name: past.name.as_deref(),
+            recipe: &past.recipe,
+            node: &past.node,
+            czxid: past.czxid,
+            mode: &past.mode,
+            session: past.session.map(|session| session.to_string()),
+            client: past.client.as_deref(),
+            client_name: past.client_name.as_deref(),
+            data,
+            data_encoding,
+            enqueued_at: time(past.enqueued_at),
+            acquired_at: time(past.acquired.and_then(crate::record::tables::TimeBounds::exactly)),
+            acquired_after: time(past.acquired.map(|bounds| bounds.after)),
+            acquired_before: time(past.acquired.map(|bounds| bounds.before)),
+            released_at: time(past.ended.map(|bounds| bounds.before)),
+            released_after: time(past.ended.map(|bounds| bounds.after)),
+            held_at_least_ms: past.held_at_least_ms(),
+            held_at_most_ms: past.held_at_most_ms(),
+            waited_ms: past.waited_ms(),
+            end: past.end.id(),
+        }
+    }
+}
+
+impl<'a> From<&'a PastGap> for GapFacts<'a> {
+    fn from(gap: &'a PastGap) -> Self {
+        Self { from: rfc3339(gap.from), to: gap.to.and_then(rfc3339), reason: &gap.reason }
+    }
+}
+
+impl<'a> From<&'a Ranking> for RankingFacts<'a> {
+    fn from(ranking: &'a Ranking) -> Self {
+        let lock = |ranked: &'a RankedLock| RankedLockFacts {
+            lock: &ranked.lock,
+            name: ranked.name.as_deref(),
+            hand_overs: ranked.handovers,
+            held_ms: ranked.held_ms,
+            waited_ms: ranked.waited_ms,
+            longest_hold_ms: ranked.longest_hold_ms,
+            longest_wait_ms: ranked.longest_wait_ms,
+        };
+        let client = |ranked: &'a RankedClient| RankedClientFacts {
+            client: ranked.client.as_deref(),
+            client_name: ranked.client_name.as_deref(),
+            addresses: ranked.addresses,
+            hand_overs: ranked.handovers,
+            held_ms: ranked.held_ms,
+            waited_ms: ranked.waited_ms,
+            longest_hold_ms: ranked.longest_hold_ms,
+            longest_wait_ms: ranked.longest_wait_ms,
+        };
+        Self {
+            by: ranking.by.id(),
+            lock_count: ranking.lock_count,
+            locks: ranking.locks.iter().map(lock).collect(),
+            client_count: ranking.client_count,
+            clients: ranking.clients.iter().map(client).collect(),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A history for people.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::ranking::host;
+use super::{History, ListOrder, PastContender, Percentiles, RankedClient, RankedLock, Ranking};
+use lockscope_base::znode::{Timestamp, escaped};
+use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
+use lockscope_model::text::{Align, Charset, Keep, columns, fit};
+
+/// Columns of a path or a name at most.
+const NAME_COLUMNS: usize = 48;
+
+/// Writes it as a table, with what is known of all of it before and behind. Times are local ones unless `utc` is set.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<()> {
+    let History { from, to, order, holds, waits, hold_count, wait_count, hold_ms, wait_ms, gaps, ranking, .. } =
+        history;
+    let (Some(from), Some(to)) = (from, to) else {
+        return writeln!(out, "Nothing was recorded yet.");
+    };
+    let (from, to) = (date_and_time(*from, utc), date_and_time(*to, utc));
+    let (held, waited) = (plural(*hold_count, "hold", "holds"), plural(*wait_count, "wait", "waits"));
+    writeln!(out, "From {from} to {to}: {held}, {waited} without a hold.")?;
+    percentiles(out, "Held", hold_ms)?;
+    percentiles(out, "Waited before a hold", wait_ms)?;
+    for gap in gaps {
+        let until = gap.to.map_or_else(|| "now".to_owned(), |to| date_and_time(to, utc));
+        let reason = fit(&gap.reason, 4 * NAME_COLUMNS, Keep::Start, Charset::Unicode);
+        writeln!(out, "Nothing was seen from {} to {until}: {reason}", date_and_time(gap.from, utc))?;
+    }
+    if let Some(ranking) = ranking {
+        ranks(out, ranking)?;
+        return Ok(());
+    }
+    let mut listed: Vec<&PastContender> = holds.iter().chain(waits).collect();
+    match order {
+        ListOrder::Time => listed.sort_unstable_by_key(|past| (past.began_at(), past.id)),
+        ListOrder::Worst => listed.sort_unstable_by_key(|past| (Reverse(past.weight_ms()), past.id)),
+    }
+    if !listed.is_empty() {
+        let mut rows = vec![["CAME", "LOCK", "CLIENT", "MODE", "WAITED", "HELD", "END"].map(str::to_owned)];
+        rows.extend(listed.iter().map(|past| row(past, utc)));
+        let left = Align::Left;
+        write!(out, "\n{}", columns(&rows, [left, left, left, left, Align::Right, Align::Right, left]))?;
+    }
+    let left_out = (hold_count + wait_count).saturating_sub(listed.len());
+    if left_out > 0 {
+        let which = match order {
+            ListOrder::Time => "before these",
+            ListOrder::Worst => "that held or waited less long",
+        };
+        writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
+    }
+    Ok(())
+}
+
+fn percentiles(out: &mut impl Write, what: &str, percentiles: &Percentiles) -> io::Result<()> {
+    let Percentiles { count: of, p50, p90, p99, max } = *percentiles;
+    if of == 0 {
+        return Ok(());
+    }
+    let [p50, p90, p99, max] = [p50, p90, p99, max].map(|ms| latency(Duration::from_millis(ms)));
+    writeln!(out, "{what}: p50 {p50}, p90 {p90}, p99 {p99}, longest {max} (of {} with exact times)", count(of))
+}
+
+fn name(text: &str) -> String {
+    fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
+}
+
+fn lock_name(lock: &str, name_in_parent: Option<&str>) -> String {
+    name_in_parent.map_or_else(|| name(lock), |own| format!("{} {}", name(lock), name(own)))
+}
+
+fn client_name(address: Option<&str>, own_name: Option<&str>) -> Option<String> {
+    match (own_name, address) {
+        (Some(own), Some(address)) if !address.starts_with(own) => Some(format!("{} ({})", name(own), name(address))),
+        (_, Some(address)) => Some(name(address)),
+        (Some(own), None) => Some(name(own)),
+        (None, None) => None,
+    }
+}
+
+fn row(past: &PastContender, utc: bool) -> [String; 7] {
+    let ms = Duration::from_millis;
+    let held = match (past.held_at_least_ms(), past.held_at_most_ms()) {
+        (Some(least), Some(most)) if least == most => latency(ms(least)),
+        (Some(least), Some(most)) => bounded(ms(least), ms(most), Charset::Unicode),
+        _ => "-".to_owned(),
+    };
+    let client = client_name(past.client.as_deref(), past.client_name.as_deref());
+    let session = || past.session.map_or_else(|| "no session".to_owned(), |session| session.to_string());
+    [
+        came(past.began_at(), utc),
+        lock_name(&past.lock, past.name.as_deref()),
+        client.unwrap_or_else(session),
+        escaped(&past.mode).into_owned(),
+        past.waited_ms().map_or_else(|| "?".to_owned(), |waited| latency(ms(waited))),
+        held,
+        past.end.id().to_owned(),
+    ]
+}
+
+/// Day and time without the zone, which stands above.
+fn came(at: Timestamp, utc: bool) -> String {
+    date_and_time(at, utc).chars().take("2024-05-01 14:41:07".len()).collect()
+}
+
+/// A client, and where it had several addresses one after the other, its host and how many.
+fn ranked_client(ranked: &RankedClient) -> String {
+    let address = ranked.client.as_deref();
+    let name = match address.map(host).filter(|_| ranked.addresses > 1) {
+        Some(host) => {
+            let addresses = plural(ranked.addresses, "address", "addresses");
+            ranked.client_name.as_deref().map(|own| format!("{} ({}, {addresses})", name(own), name(host)))
+        }
+        None => client_name(address, ranked.client_name.as_deref()),
+    };
+    name.unwrap_or_else(|| "not known".to_owned())
+}
+
+fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
+    let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
+    let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST"].map(str::to_owned);
+    let times = |handovers: u64, sums: [u64; 4]| {
+        let [waited, longest_wait, held, longest_hold] = sums.map(|ms| latency(Duration::from_millis(ms)));
+        [count(handovers), waited, longest_wait, held, longest_hold]
+    };
+    let row = |name: String, [a, b, c, d, e]: [String; 5]| [name, a, b, c, d, e];
+    let lock = |ranked: &RankedLock| {
+        let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
+        row(lock_name(&ranked.lock, ranked.name.as_deref()), times(ranked.handovers, sums))
+    };
+    let client = |ranked: &RankedClient| {
+        let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
+        row(ranked_client(ranked), times(ranked.handovers, sums))
+    };
+    let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
+    let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
+    for (rows, of, what) in [(locks, ranking.lock_count, "locks"), (clients, ranking.client_count, "clients")] {
+        write!(out, "\n{}", columns(&rows, align))?;
+        let others = of.saturating_sub(rows.len() - 1);
+        if others > 0 {
+            writeln!(out, "and {} other {what}", count(others))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! One pass over the contenders that were asked for: counts, lengths and sums, without their names and data.
+
+use std::cmp::Reverse;
+use std::ops::RangeInclusive;
+
+use rusqlite::{Connection, Row};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rows::NamedEnds;
+use super::{HistoryQuery, ListOrder};
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::Timestamp;
+
+/// What the contenders of one lock or of one client come to, within the time that was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// How often it was acquired.
+    pub handovers: u64,
+    /// For how long it was held, or waited for, at least, in milliseconds.
+    pub held_ms: u64,
+    pub waited_ms: u64,
+    /// The longest of each.
+    pub longest_hold_ms: u64,
+    pub longest_wait_ms: u64,
+}
+
+/// What the pass found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The numbers of the rows, which rise in the order in which contenders were first seen.
+    ids: Vec<i64>,
+    /// Where the worst are listed: how bad each of them is, in milliseconds.
+    weights: Option<Vec<u64>>,
+    pub holds: usize,
+    pub waits: usize,
+    pub hold_ms: Vec<u64>,
+    pub wait_ms: Vec<u64>,
+    pub locks: FxHashMap<i64, Sums>,
+    pub clients: FxHashMap<i64, Sums>,
+}
+
+/// The columns of a pass, the same in every statement.
+const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending FROM contender WHERE";
+
+/// What was asked for, as the pass needs it.
+struct Filter {
+    from: i64,
+    to: i64,
+    /// Up to when it is known what stands open.
+    until: i64,
+    locks: Option<FxHashSet<i64>>,
+    clients: Option<FxHashSet<i64>>,
+    session: Option<i64>,
+    sums: bool,
+    ends: Option<(Vec<ContenderEnd>, NamedEnds)>,
+    min_hold_ms: Option<u64>,
+    min_wait_ms: Option<u64>,
+    worst: bool,
+}
+
+/// Whether all rows are looked at.
+pub(super) fn is_of_all(query: &HistoryQuery) -> bool {
+    let HistoryQuery { lock, session, client, from, to, .. } = query;
+    lock.is_none() && session.is_none() && client.is_none() && from.is_none() && to.is_none()
+}
+
+/// Looks at all rows with these numbers.
+pub(super) fn scan_range(
+    connection: &Connection,
+    query: &HistoryQuery,
+    until: Option<Timestamp>,
+    ids: RangeInclusive<i64>,
+) -> rusqlite::Result<Found> {
+    let filter = Filter::new(connection, query, until)?;
+    let mut found = Found::default();
+    let mut statement = connection.prepare(&format!("{COLUMNS} id BETWEEN ?1 AND ?2"))?;
+    let mut rows = statement.query([ids.start(), ids.end()])?;
+    while let Some(row) = rows.next()? {
+        found.take(row, &filter)?;
+    }
+    Ok(found)
+}
+
+/// Up to when who stood at that time can have been seen first: where nothing was seen then, up to the end of that gap; of the time before
+/// the recording, up to the end of its first look.
+fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
+    let began = connection.query_row("SELECT ifnull(min(began_at), ?1) FROM recording", [to], |row| row.get(0))?;
+    let to = to.max(began);
+    let gap_end = "SELECT ifnull(max(ifnull(ended_at, 9223372036854775807)), ?1) FROM gap WHERE began_at <= ?1";
+    Ok(connection.query_row(gap_end, [to], |row| row.get::<_, i64>(0))?.max(to))
+}
+
+/// Reads all that was asked for. Linear in the rows of the lock, session or client. Else it looks at an entry of an index for each
+/// that still stood at the beginning, and at the rows of those that came before the end.
+pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
+    if is_of_all(query) {
+        return scan_range(connection, query, until, i64::MIN..=i64::MAX);
+    }
+    let filter = Filter::new(connection, query, until)?;
+    let mut found = Found::default();
+    let seen_until = query.to.map_or(Ok(i64::MAX), |to| seen_until(connection, to.0))?;
+    let stood = "ifnull(ended_before, 9223372036854775807) >= ?1 AND first_seen_at <= ?2";
+    let by = |column: &str| format!("{COLUMNS} {stood} AND {column} = ?3");
+    let (statement, values): (String, Vec<i64>) = match (&filter.locks, filter.session, &filter.clients) {
+        (_, Some(session), _) => (by("session"), vec![session]),
+        (Some(locks), ..) => (by("lock_id"), locks.iter().copied().collect()),
+        (_, _, Some(clients)) => (by("client_id"), clients.iter().copied().collect()),
+        (None, None, None) => (format!("{COLUMNS} {stood} AND ?3 = 0"), vec![0]),
+    };
+    let mut statement = connection.prepare(&statement)?;
+    for value in values {
+        let mut rows = statement.query([filter.from, seen_until, value])?;
+        while let Some(row) = rows.next()? {
+            found.take(row, &filter)?;
+        }
+    }
+    // The worst are put into their order when they are listed, and each keeps its number beside its
+    // weight.
+    if found.weights.is_none() {
+        found.ids.sort_unstable();
+    }
+    Ok(found)
+}
+
+impl Filter {
+    fn new(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            from: query.from.map_or(i64::MIN, |from| from.0),
+            to: query.to.map_or(i64::MAX, |to| to.0),
+            until: until.map_or(i64::MAX, |until| until.0),
+            locks: query.lock.as_ref().map(|path| locks(connection, path.as_str())).transpose()?,
+            clients: query.client.as_ref().map(|client| clients(connection, client)).transpose()?,
+            session: query.session.map(|session| session.0),
+            sums: query.rank_by.is_some(),
+            ends: match &*query.ends {
+                [] => None,
+                ends => Some((ends.to_vec(), NamedEnds::read(connection)?)),
+            },
+            min_hold_ms: query.min_hold_ms,
+            min_wait_ms: query.min_wait_ms,
+            worst: query.order == ListOrder::Worst,
+        })
+    }
+
+    /// Whether somebody ended so, and held and waited for so long.
+    fn takes(&self, row: &Row<'_>, times: &Times) -> rusqlite::Result<bool> {
+        let reaches = |least: Option<u64>, most: Option<u64>| least.is_none_or(|least| most >= Some(least));
+        if !reaches(self.min_hold_ms, times.held_at_most_ms()) || !reaches(self.min_wait_ms, times.waited_at_most_ms())
+        {
+            return Ok(false);
+        }
+        let Some((ends, named)) = &self.ends else { return Ok(true) };
+        let name = row.get_ref(9)?.as_str().unwrap_or_default();
+        Ok(ends.contains(&named.meant(name, times.ended.1)))
+    }
+}
+
+/// When somebody came, acquired and ended, as a row says it.
+struct Times {
+    enqueued: Option<i64>,
+    acquired: (Option<i64>, Option<i64>),
+    ended: (Option<i64>, Option<i64>),
+    /// Up to when it is known what stands open.
+    until: i64,
+}
+
+impl Times {
+    fn held_at_least_ms(&self) -> Option<u64> {
+        Some(length(self.acquired.1?, self.ended.0.unwrap_or(self.until)))
+    }
+
+    fn held_at_most_ms(&self) -> Option<u64> {
+        Some(length(self.acquired.0?, self.ended.1.unwrap_or(self.until)))
+    }
+
+    fn waited_at_least_ms(&self) -> Option<u64> {
+        Some(length(self.enqueued?, self.acquired.0.or(self.ended.0).unwrap_or(self.until)))
+    }
+
+    fn waited_at_most_ms(&self) -> Option<u64> {
+        Some(length(self.enqueued?, self.acquired.1.or(self.ended.1).unwrap_or(self.until)))
+    }
+}
+
+fn length(from: i64, to: i64) -> u64 {
+    u64::try_from(to.saturating_sub(from)).unwrap_or(0)
+}
+
+impl Found {
+    /// Adds what was found in later rows.
+    pub fn append(&mut self, mut later: Self) {
+        self.ids.append(&mut later.ids);
+        if let Some(weights) = &mut later.weights {
+            self.weights.get_or_insert_default().append(weights);
+        }
+        self.hold_ms.append(&mut later.hold_ms);
+        self.wait_ms.append(&mut later.wait_ms);
+        self.holds += later.holds;
+        self.waits += later.waits;
+        for (all, later) in [(&mut self.locks, later.locks), (&mut self.clients, later.clients)] {
+            for (id, sums) in later {
+                all.entry(id).or_default().append(sums);
+            }
+        }
+    }
+
+    /// The numbers of the rows that are listed: of those that came last the oldest first, or the
+    /// worst first.
+    pub fn listed(&self, limit: usize) -> Vec<i64> {
+        let Some(weights) = &self.weights else {
+            return self.ids[self.ids.len().saturating_sub(limit)..].to_vec();
+        };
+        let mut worst: Vec<(Reverse<u64>, i64)> =
+            weights.iter().zip(&self.ids).map(|(weight, id)| (Reverse(*weight), *id)).collect();
+        worst.sort_unstable();
+        worst.truncate(limit);
+        worst.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn take(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
+        let (lock, client): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
+        let is_wanted = |wanted: &Option<FxHashSet<i64>>, id: i64| wanted.as_ref().is_none_or(|ids| ids.contains(&id));
+        let enqueued: Option<i64> = row.get(4)?;
+        let acquired: (Option<i64>, Option<i64>) = (row.get(5)?, row.get(6)?);
+        let began = enqueued.or(acquired.0).unwrap_or(i64::MIN);
+        let is_session = match filter.session {
+            Some(session) => row.get::<_, Option<i64>>(3)? == Some(session),
+            None => true,
+        };
+        let client_is_wanted =
+            filter.clients.is_none() || client.is_some_and(|client| is_wanted(&filter.clients, client));
+        if began > filter.to || !is_session || !is_wanted(&filter.locks, lock) || !client_is_wanted {
+            return Ok(());
+        }
+        let ended: (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
+        let times = Times { enqueued, acquired, ended, until: filter.until };
+        if !filter.takes(row, &times)? {
+            return Ok(());
+        }
+        self.ids.push(row.get(0)?);
+        if filter.worst {
+            let weight = times.held_at_least_ms().max(times.waited_at_least_ms()).unwrap_or(0);
+            self.weights.get_or_insert_default().push(weight);
+        }
+        if let (Some(after), Some(before)) = acquired {
+            self.holds += 1;
+            if after == before {
+                self.wait_ms.extend(enqueued.map(|came| length(came, after)));
+                if let (Some(ended_after), Some(ended_before)) = ended
+                    && ended_after == ended_before
+                {
+                    self.hold_ms.push(length(after, ended_after));
+                }
+            }
+        } else {
+            self.waits += 1;
+        }
+        if filter.sums {
+            let within = |from: i64, to: i64| length(from.max(filter.from), to.min(filter.to));
+            let until = ended.0.unwrap_or(filter.until);
+            let waited = enqueued.map_or(0, |came| within(came, acquired.0.unwrap_or(until)));
+            let held = acquired.1.map(|acquired| within(acquired, until));
+            for sums in
+                [Some(self.locks.entry(lock)), client.map(|client| self.clients.entry(client))].into_iter().flatten()
+            {
+                sums.or_default().add(held, waited);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sums {
+    pub fn append(&mut self, other: Self) {
+        self.handovers += other.handovers;
+        self.held_ms = self.held_ms.saturating_add(other.held_ms);
+        self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);
+        self.longest_hold_ms = self.longest_hold_ms.max(other.longest_hold_ms);
+        self.longest_wait_ms = self.longest_wait_ms.max(other.longest_wait_ms);
+    }
+
+    fn add(&mut self, held_ms: Option<u64>, waited_ms: u64) {
+        self.handovers += u64::from(held_ms.is_some());
+        let held_ms = held_ms.unwrap_or(0);
+        self.held_ms = self.held_ms.saturating_add(held_ms);
+        self.waited_ms = self.waited_ms.saturating_add(waited_ms);
+        self.longest_hold_ms = self.longest_hold_ms.max(held_ms);
+        self.longest_wait_ms = self.longest_wait_ms.max(waited_ms);
+    }
+}
+
+fn locks(connection: &Connection, path: &str) -> rusqlite::Result<FxHashSet<i64>> {
+    let mut statement = connection.prepare("SELECT id FROM lock WHERE path = ?1")?;
+    statement.query_map([path], |row| row.get(0))?.collect()
+}
+
+/// Those with this name, this address, or this address and any port.
+fn clients(connection: &Connection, client: &str) -> rusqlite::Result<FxHashSet<i64>> {
+    let mut statement = connection.prepare("SELECT id, address, name FROM client")?;
+    let mut rows = statement.query([])?;
+    let mut found = FxHashSet::default();
+    while let Some(row) = rows.next()? {
+        let (address, name): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
+        let host = address
+            .as_deref()
+            .and_then(|address| address.rsplit_once(':'))
+            .map(|(host, _)| host.trim_matches(['[', ']']));
+        if [address.as_deref(), name.as_deref(), host].contains(&Some(client)) {
+            found.insert(row.get(0)?);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,231 @@
+//! Reads a recording: its segments, and the state of any moment.
+
+use std::path::Path;
+
+use rusqlite::types::{FromSqlError, Type};
+use rusqlite::{ErrorCode, OptionalExtension, params};
+
+use super::decode::Budget;
+use super::entry::{EntryReader, TimedEntry};
+use super::memory::MAX_SEGMENT;
+use super::store::{self, Store, StoreError};
+use super::{Damage, RecordedState};
+use lockscope_base::znode::Timestamp;
+
+/// A piece of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentInfo {
+    /// Its number. Later ones have larger numbers, also where the clock was set back between them.
+    pub id: i64,
+    /// The run that it belongs to: between two runs something is missing.
+    pub run: i64,
+    /// When it begins, by the recorder's clock.
+    pub from: Timestamp,
+    /// Up to when everything that happened is in it.
+    pub until: Timestamp,
+    /// How many entries it has.
+    pub entries: u64,
+}
+
+/// A segment as it was read.
+#[derive(Debug)]
+pub(super) struct WholeSegment {
+    /// The state before its first entry.
+    pub state: RecordedState,
+    /// Its entries, in order.
+    pub entries: Vec<TimedEntry>,
+    /// What the state takes of the memory once they are played, in bytes.
+    pub memory: u64,
+}
+
+/// A recording that is read. It may be written meanwhile.
+#[derive(Debug)]
+pub struct Past {
+    pub(super) store: Store,
+}
+
+impl Past {
+    /// Opens a recording. Blocks the thread as long as the disk does, as everything here.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { store: Store::open(path)? })
+    }
+
+    /// The recording that somebody writes here.
+    pub(super) fn of(store: &Store) -> Result<Self, StoreError> {
+        Ok(Self { store: store.for_reading()? })
+    }
+
+    /// All segments, oldest first.
+    pub fn segments(&mut self) -> Result<Vec<SegmentInfo>, StoreError> {
+        self.store.sql(|sql| {
+            let mut query =
+                sql.prepare_cached("SELECT id, run, from_ms, until_ms, entries FROM segment ORDER BY id")?;
+            query.query_map([], segment_info)?.collect()
+        })
+    }
+
+    /// The servers of a run, and the node that stands for /; empty when that is not known.
+    pub fn connect(&mut self, run: i64) -> Result<String, StoreError> {
+        let query = "SELECT connect FROM run WHERE id = ?1";
+        let connect = self.store.sql(|sql| sql.prepare_cached(query)?.query_row([run], |row| row.get(0)).optional())?;
+        Ok(connect.unwrap_or_default())
+    }
+
+    /// The newest segment that has this moment; `None` where nothing was recorded then.
+    pub fn segment_at(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
+        self.one_segment("WHERE from_ms <= ?1 AND until_ms >= ?1 ORDER BY id DESC", at.0)
+    }
+
+    /// The segment with this number.
+    pub fn segment(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        self.one_segment("WHERE id = ?1", id)
+    }
+
+    /// The one after it.
+    pub fn segment_after(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        self.one_segment("WHERE id > ?1 ORDER BY id", id)
+    }
+
+    /// The first one that begins after a moment.
+    pub fn segment_from(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
+        self.one_segment("WHERE from_ms > ?1 ORDER BY from_ms, id", at.0)
+    }
+
+    /// The one before the segment with this number.
+    pub fn segment_before(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        self.one_segment("WHERE id < ?1 ORDER BY id DESC", id)
+    }
+
+    /// From when to when there is anything; `None` for a recording without an entry.
+    pub fn span(&mut self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
+        let query = "SELECT min(from_ms), max(until_ms) FROM segment";
+        self.store.sql(|sql| {
+            sql.query_row(query, [], |row| {
+                let (from, until): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+                Ok(from.map(Timestamp).zip(until.map(Timestamp)))
+            })
+        })
+    }
+
+    /// Whether there is anything within a time.
+    pub fn has_any(&mut self, from: Timestamp, to: Timestamp) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (SELECT 1 FROM segment WHERE from_ms <= ?2 AND until_ms >= ?1)";
+        self.store.sql(|sql| sql.query_row(query, [from.0, to.0], |row| row.get(0)))
+    }
+
+    /// How many bytes it takes, without what lies beside its file.
+    pub fn bytes(&mut self) -> Result<u64, StoreError> {
+        self.store.sql(|sql| super::bounds::used_bytes(sql))
+    }
+
+    /// The moments between which nothing was recorded that are next to this one: the last of which something is known before it, and the
+    /// first after it.
+    pub fn around(&mut self, at: Timestamp) -> Result<(Option<Timestamp>, Option<Timestamp>), StoreError> {
+        let query = "SELECT (SELECT max(until_ms) FROM segment WHERE until_ms < ?1), (SELECT min(from_ms) FROM segment WHERE from_ms > ?1)";
+        self.store.sql(|sql| {
+            sql.query_row(query, [at.0], |row| {
+                let (before, after): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+                Ok((before.map(Timestamp), after.map(Timestamp)))
+            })
+        })
+    }
+
+    /// When the run of a segment begins.
+    pub fn run_start(&mut self, segment: &SegmentInfo) -> Result<Timestamp, StoreError> {
+        let query = "SELECT min(from_ms) FROM segment WHERE run = ?1";
+        self.store.sql(|sql| sql.query_row(query, [segment.run], |row| Ok(Timestamp(row.get(0)?))))
+    }
+
+    /// The first segment for which that is true of `?1`.
+    fn one_segment(&mut self, condition: &str, value: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        let query = format!("SELECT id, run, from_ms, until_ms, entries FROM segment {condition} LIMIT 1");
+        self.store.sql(|sql| sql.prepare_cached(&query)?.query_row([value], segment_info).optional())
+    }
+
+    /// The state before the first entry of a segment.
+    pub fn keyframe(&mut self, segment: i64) -> Result<Result<RecordedState, Damage>, StoreError> {
+        Ok(self.measured_keyframe(segment)?.map(|(state, _)| state))
+    }
+
+    /// The same, and what it takes of the memory, in bytes.
+    pub(super) fn measured_keyframe(
+        &mut self,
+        segment: i64,
+    ) -> Result<Result<(RecordedState, u64), Damage>, StoreError> {
+        let query = "SELECT state FROM keyframe WHERE segment = ?1";
+        self.store.sql(|sql| {
+            readable(sql.prepare_cached(query).and_then(|mut query| {
+                let mut rows = query.query([segment])?;
+                let Some(row) = rows.next()? else { return Ok(Err(Damage::Keyframe)) };
+                Ok(RecordedState::read(blob(row)?))
+            }))
+        })
+    }
+
+    /// A segment from its keyframe on.
+    pub(super) fn whole_segment(&mut self, segment: &SegmentInfo) -> Result<Result<WholeSegment, Damage>, StoreError> {
+        let (state, memory) = match self.measured_keyframe(segment.id)? {
+            Ok(read) => read,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        Ok(self.measured_entries(segment, memory)?.map(|(entries, memory)| WholeSegment { state, entries, memory }))
+    }
+
+    /// The entries of a segment, in order.
+    pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Result<Vec<TimedEntry>, Damage>, StoreError> {
+        Ok(self.measured_entries(segment, 0)?.map(|(entries, _)| entries))
+    }
+
+    /// The same, and what the state takes of the memory once they are played: now it takes `state` bytes. Too much for both is damage.
+    pub(super) fn measured_entries(
+        &mut self,
+        segment: &SegmentInfo,
+        state: u64,
+    ) -> Result<Result<(Vec<TimedEntry>, u64), Damage>, StoreError> {
+        let budget = Budget::new(MAX_SEGMENT.saturating_sub(state));
+        let mut reader = EntryReader::new(segment.from, segment.entries, &budget);
+        let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
+        let read = self.store.sql(|sql| {
+            readable(sql.prepare_cached(query).and_then(|mut query| {
+                let mut rows = query.query(params![segment.id])?;
+                while let Some(row) = rows.next()? {
+                    if let Err(damage) = reader.chunk(blob(row)?) {
+                        return Ok(Err(damage));
+                    }
+                }
+                Ok(Ok(()))
+            }))
+        })?;
+        Ok(read.and_then(|()| {
+            let entries = reader.entries();
+            // One chunk or more may be missing.
+            let is_whole = entries.len() as u64 >= segment.entries;
+            if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries) }
+        }))
+    }
+}
+
+fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
+    let wrong = |error: FromSqlError| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error.into());
+    row.get_ref(0)?.as_blob().map_err(wrong)
+}
+
+/// Tells what is damaged of one segment from what hinders reading at all.
+fn readable<T>(read: rusqlite::Result<Result<T, Damage>>) -> rusqlite::Result<Result<T, Damage>> {
+    match read {
+        Ok(read) => Ok(read),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => Ok(Err(Damage::TooLarge)),
+        Err(error) if store::is_damage(&error) => Ok(Err(Damage::Pages)),
+        Err(error) => Err(error),
+    }
+}
+
+fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {
+    Ok(SegmentInfo {
+        id: row.get(0)?,
+        run: row.get(1)?,
+        from: Timestamp(row.get(2)?),
+        until: Timestamp(row.get(3)?),
+        entries: row.get(4)?,
+    })
+}

@@ -1,0 +1,147 @@
+//! Points in the past as people write them: `2026-05-01T02:13:00Z`, `02:13`, `-10m`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, Days, Local, NaiveDateTime, NaiveTime, TimeZone, Utc};
+
+use lockscope_base::znode::Timestamp;
+
+/// The longest time ago: a year. Longer ones are mistakes, and would overflow a clock.
+const MAX_AGO: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A point in time as it was written. What it means depends on when it is asked.
+///
+/// As the value of an option it needs `allow_hyphen_values`, since it may begin with a hyphen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastTime {
+    /// RFC 3339, with its zone.
+    At(Timestamp),
+    /// A day and a time of day, without a zone.
+    Clock(NaiveDateTime),
+    /// A time of day: the latest one that is not in the future.
+    TimeOfDay(NaiveTime),
+    /// So long ago.
+    Ago(Duration),
+}
+
+impl PastTime {
+    /// When that is. What was written without a zone is local time unless `utc` is set. `None` for a time that no calendar has.
+    pub fn resolve(self, now: Timestamp, utc: bool) -> Option<Timestamp> {
+        if utc { self.resolve_in(&Utc, now) } else { self.resolve_in(&Local, now) }
+    }
+
+    fn resolve_in<Z: TimeZone>(self, zone: &Z, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Ago(ago) => Some(Timestamp(now.0.checked_sub(i64::try_from(ago.as_millis()).ok()?)?)),
+            Self::Clock(time) => times(zone, time).pop(),
+            Self::TimeOfDay(time) => {
+                let today = DateTime::<Utc>::from_timestamp_millis(now.0)?.with_timezone(zone).date_naive();
+                // A clock that was set back has some times twice and others not at all.
+                let days = (0..=2).filter_map(|before| today.checked_sub_days(Days::new(before)));
+                days.flat_map(|day| times(zone, day.and_time(time))).filter(|found| *found <= now).max()
+            }
+        }
+    }
+}
+
+/// When a clock on the wall showed this: twice where it was set back, never where it was set forward; the later one last.
+fn times<Z: TimeZone>(zone: &Z, shown: NaiveDateTime) -> Vec<Timestamp> {
+    let found = zone.from_local_datetime(&shown);
+    let mut times: Vec<_> = [found.clone().earliest(), found.latest()]
+        .into_iter()
+        .flatten()
+        .map(|time| Timestamp(time.timestamp_millis()))
+        .collect();
+    times.sort_unstable();
+    times
+}
+
+impl FromStr for PastTime {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(ago) = text.strip_prefix('-') {
+            let ago = humantime::parse_duration(ago).ok().filter(|ago| *ago <= MAX_AGO);
+            let ago = ago.ok_or("write how long ago as in -90s, -10m or -1h30m")?;
+            return Ok(Self::Ago(ago));
+        }
+        if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+            return Ok(Self::At(Timestamp(time.timestamp_millis())));
+        }
+        let clock = |pattern| NaiveDateTime::parse_from_str(text, pattern).ok();
+        if let Some(time) = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"]
+            .into_iter()
+            .find_map(clock)
+        {
+            return Ok(Self::Clock(time));
+        }
+        let time_of_day = |pattern| NaiveTime::parse_from_str(text, pattern).ok();
+        let found = ["%H:%M:%S%.f", "%H:%M"].into_iter().find_map(time_of_day).map(Self::TimeOfDay);
+        found.ok_or("write a time as in 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::FixedOffset;
+
+    use super::*;
+
+    /// 2024-05-01 14:41:07.250 UTC.
+    const NOW: Timestamp = Timestamp(1_714_574_467_250);
+
+    fn shown(text: &str, hours_east: i32) -> String {
+        let zone = FixedOffset::east_opt(hours_east * 3600).unwrap();
+        let time = text.parse::<PastTime>().unwrap().resolve_in(&zone, NOW).unwrap();
+        lockscope_model::report::rfc3339(time).unwrap()
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_latest_that_has_come() {
+        assert_eq!(shown("02:13", 0), "2024-05-01T02:13:00.000Z");
+        assert_eq!(shown("14:41:07", 0), "2024-05-01T14:41:07.000Z");
+        assert_eq!(shown("14:41:07.25", 0), "2024-05-01T14:41:07.250Z");
+        assert_eq!(shown("14:41:08", 0), "2024-04-30T14:41:08.000Z", "that of yesterday");
+        assert_eq!(shown("00:00", 0), "2024-05-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn what_has_no_zone_is_meant_as_the_reader_s_clock_shows_it() {
+        assert_eq!(shown("02:13", 2), "2024-05-01T00:13:00.000Z");
+        assert_eq!(shown("16:41", 2), "2024-05-01T14:41:00.000Z");
+        assert_eq!(shown("16:42", 2), "2024-04-30T14:42:00.000Z");
+        assert_eq!(shown("01:00", 12), "2024-05-01T13:00:00.000Z", "tomorrow there");
+        assert_eq!(shown("2024-04-30 02:13", 2), "2024-04-30T00:13:00.000Z");
+        assert_eq!(shown("2024-04-30T02:13:00Z", 2), "2024-04-30T02:13:00.000Z");
+        assert_eq!(shown("2024-04-30T02:13:00.5+05:00", 2), "2024-04-29T21:13:00.500Z");
+    }
+
+    #[test]
+    fn a_hyphen_means_so_long_ago() {
+        assert_eq!(shown("-10m", 3), "2024-05-01T14:31:07.250Z");
+        assert_eq!(shown("-1h30m", 0), "2024-05-01T13:11:07.250Z");
+        assert_eq!(shown("-0s", 0), "2024-05-01T14:41:07.250Z");
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_with_examples() {
+        for text in ["", "-", "soon", "25:00", "12:60", "-10", "--10m", "10m", "2024-13-01T00:00:00Z", "12", "-5000y"] {
+            let refusal = text.parse::<PastTime>().unwrap_err();
+            assert!(refusal.starts_with("write "), "{text}: {refusal}");
+        }
+        // A clock that is not set, before which nothing was.
+        let early = PastTime::Ago(Duration::from_secs(1)).resolve(Timestamp(i64::MIN), true);
+        assert_eq!(early, None);
+        assert_eq!(PastTime::TimeOfDay(NaiveTime::MIN).resolve(Timestamp(i64::MAX), true), None);
+    }
+
+    #[test]
+    fn local_time_is_the_rule_and_utc_is_asked_for() {
+        let time: PastTime = "02:13".parse().unwrap();
+        assert_eq!(time.resolve(NOW, true), Some(Timestamp(1_714_529_580_000)));
+        let local = time.resolve(NOW, false).expect("a time");
+        assert_eq!(lockscope_model::text::human::time_of_day(local, false), "02:13:00");
+    }
+}

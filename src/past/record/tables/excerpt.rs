@@ -1,0 +1,154 @@
+//! What the tables of a recording say of a part of its time: what the tables of an excerpt begin with, and what no stream has.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::contender::ContenderRecord;
+use super::deletion::RecordedDeletion;
+use super::gaps::GapRecord;
+use super::resume;
+use crate::record::row_memory::RowMemory;
+use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_model::diagnose::{Diagnosis, Finding};
+use lockscope_model::queue::LockTable;
+
+/// A finding, by what does not change while it stands: the lock's path and name, its code, and the node.
+type FindingPlace = (String, Option<String>, String, Option<String>);
+
+/// What an excerpt takes over from the tables of its recording. The rest follows from the stream.
+#[derive(Debug)]
+pub(in crate::record) struct TableExcerpt {
+    /// Who stood at its beginning.
+    standing: Vec<ContenderRecord>,
+    /// Since when the findings stood that stood then.
+    raised_at: FxHashMap<FindingPlace, Timestamp>,
+    /// Up to when everything had been seen, and why nothing was then; `None` where everything was.
+    pub(super) unseen: Option<(Timestamp, String)>,
+    gaps: Vec<GapRecord>,
+    deletions: VecDeque<RecordedDeletion>,
+}
+
+impl TableExcerpt {
+    /// Reads what is said of a time: of its beginning, and up to its end.
+    pub fn read(connection: &Connection, (from, to): (Timestamp, Timestamp)) -> rusqlite::Result<Self> {
+        let mut standing = resume::standing(connection, from)?;
+        for record in &mut standing {
+            // What came later is not known yet.
+            record.acquired = record.acquired.filter(|acquired| acquired.before <= from);
+        }
+        Ok(Self {
+            standing,
+            raised_at: raised_at(connection, from)?,
+            unseen: unseen(connection, from)?,
+            gaps: gaps(connection, from, to)?,
+            deletions: deletions(connection, from, to)?,
+        })
+    }
+
+    /// Who stands in the table as in these rows, which are continued. Without the data of their nodes, unless that is recorded.
+    pub(super) fn take_standing(&mut self, table: &LockTable, no_data: bool) -> Vec<ContenderRecord> {
+        let in_table: FxHashSet<_> = table
+            .locks()
+            .flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row.contender)))
+            .map(|(lock, contender)| (lock.path(), &*contender.node, contender.czxid))
+            .collect();
+        let mut standing = std::mem::take(&mut self.standing);
+        standing.retain(|record| {
+            record.czxid.is_some_and(|czxid| in_table.contains(&(&record.lock.path, &*record.node, czxid)))
+        });
+        for record in standing.iter_mut().filter(|_| no_data) {
+            (record.data, record.client.name) = (None, None);
+        }
+        standing
+    }
+
+    /// The findings that stand, and since when.
+    pub(super) fn findings(&self, diagnosis: &Diagnosis, at: Timestamp) -> Vec<(Arc<Finding>, Timestamp)> {
+        let since = |finding: &Finding| {
+            let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+            let place = (
+                finding.lock.path.to_string(),
+                text(&finding.lock.name),
+                finding.code.id().to_owned(),
+                text(&finding.node),
+            );
+            self.raised_at.get(&place).copied().unwrap_or(at)
+        };
+        diagnosis.findings().map(|finding| (Arc::new(finding.clone()), since(finding))).collect()
+    }
+
+    /// The deletions up to that time that were not taken yet, oldest first.
+    pub fn take_deletions(&mut self, until: Timestamp) -> Vec<RecordedDeletion> {
+        let due = self.deletions.iter().take_while(|deletion| deletion.at <= until).count();
+        self.deletions.drain(..due).collect()
+    }
+
+    /// All gaps, with others, oldest first.
+    pub(super) fn into_gaps(self, others: Vec<(Timestamp, Timestamp, String)>) -> Vec<GapRecord> {
+        let mut gaps = self.gaps;
+        gaps.extend(others.into_iter().map(|(from, to, reason)| GapRecord {
+            id: 0,
+            began_at: from,
+            ended_at: Some(to),
+            reason,
+        }));
+        gaps.sort_by_key(|gap| gap.began_at);
+        (1..).zip(gaps).map(|(id, gap)| GapRecord { id, ..gap }).collect()
+    }
+}
+
+fn raised_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<FxHashMap<FindingPlace, Timestamp>> {
+    let mut query = connection.prepare(
+        "SELECT lock.path, lock.name, code, node, raised_at FROM finding JOIN lock ON lock.id = lock_id
+         WHERE ifnull(cleared_at, 9223372036854775807) >= ?1 AND raised_at <= ?1",
+    )?;
+    let memory = RowMemory::default();
+    let found = query.query_map([at.0], |row| {
+        memory.take(row)?;
+        Ok(((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?), Timestamp(row.get(4)?)))
+    })?;
+    found.collect()
+}
+
+fn unseen(connection: &Connection, at: Timestamp) -> rusqlite::Result<Option<(Timestamp, String)>> {
+    let query = "SELECT began_at, reason FROM gap WHERE began_at <= ?1 AND ifnull(ended_at, 9223372036854775807) > ?1 ORDER BY id DESC LIMIT 1";
+    connection.query_row(query, [at.0], |row| Ok((Timestamp(row.get(0)?), row.get(1)?))).optional()
+}
+
+/// Those that reach into this time. One that ends later lasts.
+fn gaps(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Result<Vec<GapRecord>> {
+    let mut query = connection.prepare(
+        "SELECT id, began_at, iif(ended_at <= ?2, ended_at, NULL), reason FROM gap
+         WHERE ifnull(ended_at, 9223372036854775807) >= ?1 AND began_at <= ?2",
+    )?;
+    let memory = RowMemory::default();
+    let gap = |row: &rusqlite::Row<'_>| {
+        memory.take(row)?;
+        let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
+        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
+    };
+    query.query_map(params![from.0, to.0], gap)?.collect()
+}
+
+fn deletions(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Result<VecDeque<RecordedDeletion>> {
+    let mut query = connection.prepare(
+        "SELECT at, lock, path, czxid, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id",
+    )?;
+    let memory = RowMemory::default();
+    let deletion = |row: &rusqlite::Row<'_>| {
+        memory.take(row)?;
+        Ok(RecordedDeletion {
+            at: Timestamp(row.get(0)?),
+            lock: row.get(1)?,
+            path: row.get(2)?,
+            czxid: row.get::<_, Option<i64>>(3)?.map(Zxid),
+            by: row.get(4)?,
+            result: row.get(5)?,
+            reason: row.get(6)?,
+        })
+    };
+    query.query_map(params![from.0, to.0], deletion)?.collect()
+}

@@ -1,0 +1,208 @@
+//! Takes what is learned, and gives the rows that it comes to.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::deletion::{Deletions, RecordedDeletion};
+use super::excerpt::TableExcerpt;
+use super::found::StandingFindingRows;
+use super::gaps::Gaps;
+use super::lookup::Moment;
+use super::resume::{self, Unfinished};
+use super::rows::{RunRecord, TableRows};
+use super::sessions::ChangedSessions;
+use super::standing::StandingContenders;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Diagnosis, FindingChanges};
+use lockscope_model::queue::{Happening, LockTable};
+
+/// Keeps account of what belongs into the tables: see [the module](super) for the order of calls. Memory is bounded by the contenders that stand.
+#[derive(Clone, Debug)]
+pub struct TableRecorder {
+    no_data: bool,
+    /// `None` where nobody asks who held and who waited.
+    contenders: Option<StandingContenders>,
+    /// How much happened since rows were last taken.
+    events: u64,
+    findings: StandingFindingRows,
+    sessions: ChangedSessions,
+    gaps: Gaps,
+    deletions: Deletions,
+    was_live: bool,
+    /// When the table was true the last time that was looked.
+    last_true: Option<Timestamp>,
+    /// This run's row in `recording`, and when it began.
+    run: (i64, Option<Timestamp>),
+    /// When rows were last taken.
+    flushed_at: Timestamp,
+}
+
+impl TableRecorder {
+    /// Reads what earlier runs left, and begins a new one. With `no_data` no contender's data is written.
+    pub fn resume(connection: &Connection, no_data: bool) -> rusqlite::Result<Self> {
+        let next = |query| resume::next_id(connection, query);
+        let until = resume::recorded_until(connection)?;
+        let gaps = Gaps::new(next("SELECT max(id) FROM gap")?, resume::open_gap(connection)?, until);
+        connection.execute(
+            "UPDATE finding SET cleared_at = max(raised_at, ifnull(?1, raised_at)), ending = 'unknown' WHERE cleared_at IS NULL",
+            [until.map(|until| until.0)],
+        )?;
+        Ok(Self {
+            no_data,
+            contenders: Some(StandingContenders::new(
+                no_data,
+                Unfinished::read(connection)?,
+                next("SELECT max(id) FROM contender")?,
+            )),
+            events: 0,
+            findings: StandingFindingRows::new(no_data, next("SELECT max(id) FROM finding")?),
+            sessions: ChangedSessions::default(),
+            gaps,
+            deletions: Deletions::default(),
+            was_live: false,
+            last_true: until,
+            run: (next("SELECT max(id) FROM recording")?, None),
+            flushed_at: Timestamp(i64::MIN),
+        })
+    }
+
+    /// Without who held and waited when, and their sessions: what the table has is in the segments too, and only a history asks for it. Of
+    /// very many contenders, that is most of what a recording takes.
+    #[must_use]
+    pub(in crate::record) fn without_contenders(self) -> Self {
+        Self { contenders: None, ..self }
+    }
+
+    /// Begins the tables of an excerpt, in a file that has none: who stands then is continued as the tables of its recording have it, and
+    /// the gaps are those that are [given](Self::give_gaps).
+    pub(in crate::record) fn of_excerpt(
+        connection: &Connection,
+        no_data: bool,
+        excerpt: &mut TableExcerpt,
+        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+    ) -> rusqlite::Result<Self> {
+        let mut tables = Self::resume(connection, no_data)?;
+        let standing = excerpt.take_standing(table, no_data);
+        let next_id = standing.iter().map(|record| record.id).max().unwrap_or(0).saturating_add(1);
+        tables.contenders = Some(StandingContenders::new(no_data, Unfinished::of(standing), next_id));
+        let unseen = excerpt.unseen.take().filter(|_| !table.is_live());
+        tables.last_true = unseen.as_ref().map(|(since, _)| *since);
+        tables.gaps.will_be_given(unseen);
+        tables.happened(&[], table, at);
+        tables.findings.stood(excerpt.findings(diagnosis, at).into_iter(), table);
+        Ok(tables)
+    }
+
+    /// Goes on with an excerpt after a gap, with what was known then.
+    pub(in crate::record) fn resume_excerpt(
+        connection: &Connection,
+        no_data: bool,
+        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+    ) -> rusqlite::Result<Self> {
+        let mut tables = Self::resume(connection, no_data)?;
+        tables.gaps.will_be_given(None);
+        tables.happened(&[], table, at);
+        tables.findings.stood(diagnosis.findings().map(|finding| (Arc::new(finding.clone()), at)), table);
+        Ok(tables)
+    }
+
+    /// The gaps of an excerpt: those of its recording, and others.
+    pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
+        self.gaps.give(excerpt.into_gaps(others));
+    }
+
+    /// Takes what one change meant; the table is as it is after the change. To be called after each change, also when nothing
+    /// happened. Takes time as the change did, but for the one that makes the table live: that is linear in the contenders.
+    pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
+        let is_live = table.is_live();
+        if !is_live {
+            self.gaps.begins(self.last_true, table, at);
+        }
+        // Before the first reading nothing was seen: what is found then is not known to have begun since.
+        let unseen_since = self.gaps.since().filter(|_| !self.was_live && self.last_true.is_some());
+        self.events += happenings.len() as u64;
+        if let Some(contenders) = &mut self.contenders {
+            contenders.unsettled.heard(table.view());
+            for happening in happenings {
+                contenders.happened(happening, table, Moment { at: happening.at, unseen_since });
+                self.sessions.happened(happening, happening.at, self.no_data);
+            }
+        }
+        if is_live {
+            if !self.was_live {
+                if let Some(contenders) = &mut self.contenders {
+                    contenders.look(table, Moment { at, unseen_since });
+                }
+                self.gaps.ends(at);
+                self.run.1.get_or_insert(at);
+            }
+            self.last_true = table.last_true().or(Some(at));
+        }
+        self.was_live = is_live;
+    }
+
+    /// Takes what a look for findings changed.
+    pub fn findings_changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
+        self.findings.changed(changes, table, at);
+    }
+
+    /// The recorder itself missed what happened between these times.
+    pub fn gap(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
+        self.gaps.add(from, to, reason);
+    }
+
+    /// What happened between these times was lost, for it could not be written.
+    pub fn lost(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
+        self.gaps.lost(from, to, reason);
+    }
+
+    /// Takes an outcome of the audit log, before or after the end of its contender was seen.
+    pub fn deleted(&mut self, deletion: RecordedDeletion) {
+        self.deletions.add(deletion);
+    }
+
+    /// Takes the rows that are due. To be called about once a second, and with `is_last` at the end of the run: then also those who came
+    /// just now are among them. Whoever takes them writes them, with [`TableWriter::write`](super::TableWriter::write).
+    pub fn take_rows(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> TableRows {
+        let seen_until = if is_last { now } else { self.flushed_at };
+        let since = if self.was_live { None } else { self.gaps.since() };
+        let (mut contenders, settled, lost) = match &mut self.contenders {
+            Some(standing) => {
+                let due = standing.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
+                let settled = std::mem::take(&mut standing.unsettled.settled);
+                (due, settled, std::mem::take(&mut standing.lost))
+            }
+            None => (Vec::new(), Vec::new(), 0),
+        };
+        if lost > 0 {
+            let reason = format!("{lost} contenders ended that could not be written in time");
+            self.gaps.add(self.flushed_at.max(Timestamp(0)), now, &reason);
+        }
+        self.deletions.explain(&mut contenders);
+        for record in &contenders {
+            self.sessions.stood(record, now);
+        }
+        let run = self.run.1.map(|began_at| {
+            let until = if self.was_live { seen_until } else { self.last_true.unwrap_or(began_at) };
+            RunRecord { id: self.run.0, began_at, until: until.max(began_at) }
+        });
+        self.flushed_at = now;
+        TableRows {
+            contenders,
+            settled,
+            findings: std::mem::take(&mut self.findings.changed),
+            sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
+            gaps: std::mem::take(&mut self.gaps.changed),
+            deletions: std::mem::take(&mut self.deletions.unwritten),
+            activity: (now, std::mem::take(&mut self.events)),
+            run,
+        }
+    }
+
+    /// How many contenders stand, as far as is recorded.
+    #[cfg(test)]
+    pub(super) fn standing(&self) -> usize {
+        self.contenders.as_ref().map_or(0, StandingContenders::len)
+    }
+}

@@ -1,0 +1,144 @@
+//! What an earlier run of the recorder left open: who stood when it ended, and up to when it had seen everything.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use rustc_hash::FxHashMap;
+
+use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
+use crate::record::row_memory::RowMemory;
+use lockscope_base::recipe::{Recipe, RequestMode};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_model::queue::{Contender, LockName};
+
+/// A node that is found again is the same one when the transaction that created it is.
+type NodeKey = (ZnodePath, String, Zxid);
+
+/// Who stood when the earlier run ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unfinished {
+    by_node: FxHashMap<NodeKey, ContenderRecord>,
+    /// Of those whose nodes had not been read: they cannot be found again.
+    others: Vec<ContenderRecord>,
+}
+
+impl Unfinished {
+    /// Takes what is known of this contender of a lock.
+    pub fn take(&mut self, lock: &LockName, contender: &Contender) -> Option<ContenderRecord> {
+        if self.by_node.is_empty() {
+            return None;
+        }
+        self.by_node.remove(&(lock.path.clone(), contender.node.to_string(), contender.czxid))
+    }
+
+    /// Takes all who were not found again.
+    pub fn take_rest(&mut self) -> impl Iterator<Item = ContenderRecord> {
+        std::mem::take(&mut self.by_node).into_values().chain(std::mem::take(&mut self.others))
+    }
+
+    /// Reads them.
+    pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        Ok(Self::of(standing(connection, Timestamp(i64::MAX))?))
+    }
+
+    /// These.
+    pub fn of(records: Vec<ContenderRecord>) -> Self {
+        let mut unfinished = Self::default();
+        for record in records {
+            match record.czxid {
+                Some(czxid) => {
+                    let key = (record.lock.path.clone(), record.node.to_string(), czxid);
+                    unfinished.others.extend(unfinished.by_node.insert(key, record));
+                }
+                None => unfinished.others.push(record),
+            }
+        }
+        unfinished
+    }
+}
+
+/// Who certainly stood at that time; who has not ended yet stands at the end of time.
+pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
+    let mut statement = connection.prepare(
+        "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
+            enqueued_at, acquired_after, acquired_before, mode, node, czxid, data
+         FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
+         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
+            AND first_seen_at <= ?1",
+    )?;
+    let mut rows = statement.query([at.0])?;
+    let (mut records, memory) = (Vec::new(), RowMemory::default());
+    while let Some(row) = rows.next()? {
+        memory.take(row)?;
+        records.extend(record(row)?);
+    }
+    Ok(records)
+}
+
+/// A row that stands open; `None` when no version of this program wrote its path.
+fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
+    let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
+    let recipe: String = row.get(3)?;
+    let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
+    let text = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.map(Arc::from));
+    let bounds = (row.get::<_, Option<i64>>(9)?, row.get::<_, Option<i64>>(10)?);
+    let data = match row.get_ref(14)? {
+        rusqlite::types::ValueRef::Text(bytes) | rusqlite::types::ValueRef::Blob(bytes) => Some(bytes.into()),
+        _ => None,
+    };
+    Ok(Some(ContenderRecord {
+        id: row.get(0)?,
+        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: recipe.kind().id() }),
+        client: RecordedClient { address: text(4)?, name: text(5)? },
+        session: row.get::<_, Option<i64>>(6)?.map(SessionId),
+        first_seen_at: Timestamp(row.get(7)?),
+        enqueued_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        acquired: bounds
+            .0
+            .zip(bounds.1)
+            .map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))),
+        ended: None,
+        end: ContenderEnd::Open,
+        mode: mode_of(&row.get::<_, String>(11)?),
+        node: row.get::<_, String>(12)?.into(),
+        czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),
+        data,
+        is_listed: false,
+        look: 0,
+    }))
+}
+
+/// Up to when the earlier runs had seen everything; `None` when there was none.
+pub(super) fn recorded_until(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let until = connection.query_row("SELECT max(until_at) FROM recording", [], |row| row.get::<_, Option<i64>>(0))?;
+    Ok(until.map(Timestamp))
+}
+
+/// The gap that lasted when the earlier run ended.
+pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<(i64, Timestamp, String)>> {
+    let query = "SELECT id, began_at, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
+    connection.query_row(query, [], |row| Ok((row.get(0)?, Timestamp(row.get(1)?), row.get(2)?))).optional()
+}
+
+/// The number behind the last one of a table.
+pub(super) fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
+    Ok(connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0).saturating_add(1))
+}
+
+pub(super) fn mode_id(mode: RequestMode) -> &'static str {
+    match mode {
+        RequestMode::Exclusive => "exclusive",
+        RequestMode::Read => "read",
+        RequestMode::Write => "write",
+        RequestMode::Lease => "lease",
+    }
+}
+
+fn mode_of(id: &str) -> RequestMode {
+    match id {
+        "read" => RequestMode::Read,
+        "write" => RequestMode::Write,
+        "lease" => RequestMode::Lease,
+        _ => RequestMode::Exclusive,
+    }
+}

@@ -1,0 +1,269 @@
+//! Rows as they are written. Every value is a bound parameter: nothing that came from a znode is part of a statement.
+
+use std::sync::Arc;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
+use rustc_hash::FxHashMap;
+
+use super::TABLES_VERSION;
+use super::contender::{ContenderRecord, RecordedClient, RecordedLock};
+use super::deletion::RecordedDeletion;
+use super::found::FindingRecord;
+use super::gaps::GapRecord;
+use super::resume::mode_id;
+use super::sessions::SessionRecord;
+use super::unsettled::SettledEnd;
+use lockscope_base::znode::{SessionId, Timestamp};
+
+/// More numbers of locks and of clients are not remembered.
+const MAX_IDS: usize = 20_000;
+
+/// The numbers of locks and of clients that are in the file.
+#[derive(Clone, Debug, Default)]
+struct RowIds {
+    locks: FxHashMap<Arc<RecordedLock>, i64>,
+    clients: FxHashMap<RecordedClient, i64>,
+}
+
+impl RowIds {
+    /// Forgets when it is too many; they are read again.
+    fn stay_small(&mut self) {
+        if self.locks.len() > MAX_IDS {
+            self.locks = FxHashMap::default();
+        }
+        if self.clients.len() > MAX_IDS {
+            self.clients = FxHashMap::default();
+        }
+    }
+
+    fn lock(&mut self, connection: &Connection, lock: &Arc<RecordedLock>) -> rusqlite::Result<i64> {
+        if let Some(id) = self.locks.get(lock) {
+            return Ok(*id);
+        }
+        let (path, name) = (lock.path.as_str(), lock.name.as_deref());
+        let mut find =
+            connection.prepare_cached("SELECT id FROM lock WHERE path = ?1 AND ifnull(name, x'') = ifnull(?2, x'')")?;
+        let known: Option<i64> = find.query_row(params![path, name], |row| row.get(0)).optional()?;
+        let id = if let Some(id) = known {
+            connection
+                .prepare_cached("UPDATE lock SET recipe = ?2, kind = ?3 WHERE id = ?1 AND recipe <> ?2")?
+                .execute(params![id, lock.recipe, lock.kind])?;
+            id
+        } else {
+            connection
+                .prepare_cached("INSERT INTO lock (path, name, recipe, kind) VALUES (?1, ?2, ?3, ?4)")?
+                .insert(params![path, name, lock.recipe, lock.kind])?
+        };
+        self.locks.insert(Arc::clone(lock), id);
+        Ok(id)
+    }
+
+    fn client(&mut self, connection: &Connection, client: &RecordedClient) -> rusqlite::Result<Option<i64>> {
+        if *client == RecordedClient::default() {
+            return Ok(None);
+        }
+        if let Some(id) = self.clients.get(client) {
+            return Ok(Some(*id));
+        }
+        let identity = params![client.address, client.name];
+        let mut find = connection.prepare_cached(
+            "SELECT id FROM client WHERE ifnull(address, x'') = ifnull(?1, x'') AND ifnull(name, x'') = ifnull(?2, x'')",
+        )?;
+        let known = find.query_row(identity, |row| row.get(0)).optional()?;
+        let id = match known {
+            Some(id) => id,
+            None => {
+                connection.prepare_cached("INSERT INTO client (address, name) VALUES (?1, ?2)")?.insert(identity)?
+            }
+        };
+        self.clients.insert(client.clone(), id);
+        Ok(Some(id))
+    }
+}
+
+/// Rows that are to be written, in one transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableRows {
+    pub(super) contenders: Vec<ContenderRecord>,
+    /// Endings of rows that may be written already.
+    pub(super) settled: Vec<SettledEnd>,
+    pub(super) findings: Vec<Arc<FindingRecord>>,
+    pub(super) sessions: Vec<(SessionId, SessionRecord)>,
+    pub(super) gaps: Vec<GapRecord>,
+    pub(super) deletions: Vec<RecordedDeletion>,
+    /// How much happened until then, since rows were taken before.
+    pub(super) activity: (Timestamp, u64),
+    pub(super) run: Option<RunRecord>,
+}
+
+/// A run of the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RunRecord {
+    pub id: i64,
+    pub began_at: Timestamp,
+    pub until: Timestamp,
+}
+
+/// Writes rows into a file.
+#[derive(Clone, Debug, Default)]
+pub struct TableWriter {
+    ids: RowIds,
+}
+
+impl TableWriter {
+    /// Writes the rows into the caller's transaction. If that is rolled back, [`Self::start_over`] must be called, and the same rows
+    /// can be written again.
+    pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
+        let TableRows { contenders, settled, findings, sessions, gaps, deletions, activity: (until, events), run } =
+            rows;
+        let ids = &mut self.ids;
+        contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
+        settled.iter().try_for_each(|end| settle(transaction, *end))?;
+        findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
+        sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
+        gaps.iter().try_for_each(|record| gap(transaction, record))?;
+        deletions.iter().try_for_each(|record| deletion(transaction, record))?;
+        if *events > 0 {
+            let insert = "REPLACE INTO activity (until_at, events) VALUES (?1, ?2)";
+            transaction.prepare_cached(insert)?.execute(params![until.0, events])?;
+        }
+        if let Some(RunRecord { id, began_at, until }) = run {
+            transaction
+                .prepare_cached(
+                    "REPLACE INTO recording (id, tables_version, began_at, until_at) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute([*id, TABLES_VERSION, began_at.0, until.0])?;
+        }
+        ids.stay_small();
+        Ok(())
+    }
+
+    /// A transaction was rolled back, or rows of the past were deleted: what is remembered of the numbers of locks and clients may be wrong.
+    pub fn start_over(&mut self) {
+        self.ids = RowIds::default();
+    }
+}
+
+/// Data as text where it is text, so that people can read it.
+struct Data<'a>(&'a [u8]);
+
+impl ToSql for Data<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let is_text = std::str::from_utf8(self.0).is_ok() && !self.0.contains(&0);
+        Ok(ToSqlOutput::Borrowed(if is_text { ValueRef::Text(self.0) } else { ValueRef::Blob(self.0) }))
+    }
+}
+
+fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord) -> rusqlite::Result<()> {
+    let lock = ids.lock(connection, &record.lock)?;
+    let client = ids.client(connection, &record.client)?;
+    let mut statement = connection.prepare_cached(
+        "REPLACE INTO contender (id, lock_id, client_id, session, first_seen_at, enqueued_at, acquired_after, acquired_before,
+            ended_after, ended_before, ending, mode, node, czxid, data)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?;
+    statement.execute(params![
+        record.id,
+        lock,
+        client,
+        record.session.map(|session| session.0),
+        record.first_seen_at.0,
+        record.enqueued_at.map(|time| time.0),
+        record.acquired.map(|bounds| bounds.after.0),
+        record.acquired.map(|bounds| bounds.before.0),
+        record.ended.map(|bounds| bounds.after.0),
+        record.ended.map(|bounds| bounds.before.0),
+        record.end.id(),
+        mode_id(record.mode),
+        &*record.node,
+        record.czxid.map(|zxid| zxid.0),
+        record.data.as_deref().map(Data),
+    ])?;
+    Ok(())
+}
+
+/// What was unknown is known; what the audit log explained stays.
+fn settle(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
+    let mut statement = connection
+        .prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending IN ('unknown', 'gone')")?;
+    statement.execute(params![id, end.id()])?;
+    Ok(())
+}
+
+fn finding(connection: &Connection, ids: &mut RowIds, record: &FindingRecord) -> rusqlite::Result<()> {
+    let lock = ids.lock(connection, &record.lock)?;
+    let client = ids.client(connection, &record.client)?;
+    let mut statement = connection.prepare_cached(
+        "REPLACE INTO finding (id, lock_id, client_id, session, node, code, severity, raised_at, cleared_at, ending, summary, remedy)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?;
+    statement.execute(params![
+        record.id,
+        lock,
+        client,
+        record.session.map(|session| session.0),
+        record.node,
+        record.code.id(),
+        record.severity.id(),
+        record.raised_at.0,
+        record.cleared_at.map(|time| time.0),
+        record.ending,
+        record.found.summary,
+        record.found.remedy,
+    ])?;
+    Ok(())
+}
+
+fn session(
+    connection: &Connection,
+    ids: &mut RowIds,
+    session: SessionId,
+    record: &SessionRecord,
+) -> rusqlite::Result<()> {
+    let client = ids.client(connection, &record.client)?;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO session (session, client_id, first_seen_at, last_seen_at, expired_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (session) DO UPDATE SET client_id = ifnull(excluded.client_id, client_id),
+            last_seen_at = max(last_seen_at, excluded.last_seen_at), expired_at = ifnull(expired_at, excluded.expired_at)",
+    )?;
+    let expired = record.expired_at.map(|time| time.0);
+    statement.execute(params![session.0, client, record.first_seen_at.0, record.last_seen_at.0, expired])?;
+    Ok(())
+}
+
+fn gap(connection: &Connection, record: &GapRecord) -> rusqlite::Result<()> {
+    let mut statement =
+        connection.prepare_cached("REPLACE INTO gap (id, began_at, ended_at, reason) VALUES (?1, ?2, ?3, ?4)")?;
+    statement.execute(params![record.id, record.began_at.0, record.ended_at.map(|time| time.0), record.reason])?;
+    Ok(())
+}
+
+/// A deletion, and what it means for a contender whose end was written before.
+fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::Result<()> {
+    let czxid = deletion.czxid.map(|zxid| zxid.0);
+    connection
+        .prepare_cached(
+            "INSERT INTO deletion (at, lock, path, czxid, by, result, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            deletion.at.0,
+            deletion.lock,
+            deletion.path,
+            czxid,
+            deletion.by,
+            deletion.result,
+            deletion.reason
+        ])?;
+    if let Some((node, czxid)) = deletion.node() {
+        // By the index of their ends: an hour is more than a recorder is ever behind.
+        connection
+            .prepare_cached(
+                "UPDATE contender SET ending = 'deleted' WHERE node = ?1 AND czxid = ?2
+                    AND ifnull(ended_before, 9223372036854775807) BETWEEN ?3 - 3600000 AND ?3 + 3600000
+                    AND ending IN ('gone', 'released', 'left', 'unknown')",
+            )?
+            .execute(params![node, czxid.0, deletion.at.0])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,369 @@
+//! The contenders that stand now, and those that ended and are not written yet.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
+use super::lookup::{Moment, find, held_since};
+use super::resume::Unfinished;
+use super::unsettled::UnsettledEnds;
+use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::{
+    ContenderId, ContenderRow, ContenderState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
+};
+
+/// Who ended and cannot be written, since the disk is full, is kept up to this number; then the oldest are lost.
+const MAX_ENDED: usize = 200_000;
+
+/// At so many flushes in a row the numbers differ where they are wrong.
+const MAX_FLUSHES_WRONG: u8 = 3;
+
+/// Contenders of a lock that are remembered.
+#[derive(Clone, Debug)]
+struct LockStanding {
+    lock: Arc<RecordedLock>,
+    /// In boxes, since a map with one entry has room for four.
+    contenders: FxHashMap<ContenderId, Box<ContenderRecord>>,
+    /// At how many flushes in a row the table had another number of them.
+    flushes_wrong: u8,
+}
+
+/// Bookkeeping of contenders: [`Happening`]s go in, rows come out. Memory follows those that stand now.
+#[derive(Clone, Debug)]
+pub(super) struct StandingContenders {
+    no_data: bool,
+    next_id: i64,
+    locks: FxHashMap<LockId, LockStanding>,
+    /// Who ended since the last flush, in the order of their ends.
+    pub ended: Vec<ContenderRecord>,
+    /// How many of those were lost.
+    pub lost: usize,
+    /// Who began or changed since it was last written.
+    changed: Vec<(LockId, ContenderId)>,
+    /// What an earlier run left open, until everything was read.
+    pub unfinished: Unfinished,
+    /// Those of locks that are gone which were not seen to go.
+    displaced: FxHashMap<ContenderId, Box<ContenderRecord>>,
+    /// Ends of which nobody can tell yet whether the session had expired.
+    pub unsettled: UnsettledEnds,
+    /// The number of the last look at the whole table.
+    look: u32,
+}
+
+impl StandingContenders {
+    pub fn new(no_data: bool, unfinished: Unfinished, next_id: i64) -> Self {
+        Self {
+            no_data,
+            next_id,
+            locks: FxHashMap::default(),
+            ended: Vec::new(),
+            lost: 0,
+            changed: Vec::new(),
+            unfinished,
+            displaced: FxHashMap::default(),
+            unsettled: UnsettledEnds::default(),
+            look: 0,
+        }
+    }
+
+    /// How many stand, as far as is recorded.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.locks.values().map(|lock| lock.contenders.len()).sum()
+    }
+
+    /// Takes what happened to a lock; the table is as it is afterwards.
+    pub fn happened(&mut self, happening: &Happening, table: &LockTable, moment: Moment) {
+        let Some(name) = &happening.lock else { return };
+        if happening.event == LockEvent::LockGone {
+            // Whoever still stands there has gone to another lock, since it is known now what its parent is.
+            let left = self.locks.remove(&name.id).into_iter().flat_map(|lock| lock.contenders);
+            self.displaced.extend(left);
+            return;
+        }
+        let Some(id) = &happening.contender else { return };
+        let is_new = self.record(name.id, id).is_none();
+        if is_new {
+            self.begins(happening, name, id, table, moment);
+        }
+        let row = find(table, name.id, id, happening.node.as_deref());
+        let no_data = self.no_data;
+        let Some(record) = self.locks.get_mut(&name.id).and_then(|lock| lock.contenders.get_mut(id)) else { return };
+        let changes = match &row {
+            Some(row) => record.reread(*row, table, no_data),
+            None => record.names_client(&happening.client, no_data),
+        };
+        record.node = happening.node.clone().unwrap_or_else(|| Arc::clone(&record.node));
+        record.session = happening.session.or(record.session);
+        match happening.event {
+            LockEvent::Acquired => {
+                let between =
+                    row.filter(|_| moment.unseen_since.is_some()).and_then(|row| held_since(row, table, moment));
+                record.acquires(between.unwrap_or(moment.bounds()));
+            }
+            LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
+            LockEvent::Released | LockEvent::Left => {
+                let end = match moment.unseen_since {
+                    Some(_) => ContenderEnd::Unknown,
+                    None => self.unsettled.gone(record, happening),
+                };
+                return self.ends(name.id, id, end, moment);
+            }
+            _ if !changes && !is_new => return,
+            _ => {}
+        }
+        self.changes(name.id, id);
+    }
+
+    fn record(&self, lock: LockId, id: &ContenderId) -> Option<&ContenderRecord> {
+        self.locks.get(&lock)?.contenders.get(id).map(|record| &**record)
+    }
+
+    /// It is written with one of the next flushes.
+    fn changes(&mut self, lock: LockId, id: &ContenderId) {
+        let record = self.locks.get_mut(&lock).and_then(|lock| lock.contenders.get_mut(id));
+        if let Some(record) = record.filter(|record| !record.is_listed) {
+            record.is_listed = true;
+            self.changed.push((lock, id.clone()));
+        }
+    }
+
+    /// One that was not known in its lock until something happened to it.
+    fn begins(&mut self, happening: &Happening, name: &LockName, id: &ContenderId, table: &LockTable, moment: Moment) {
+        let enqueued_at = match (happening.event, happening.waited_ms, moment.unseen_since) {
+            (LockEvent::Enqueued, _, None) => Some(moment.at),
+            (_, Some(waited), None) => {
+                Some(Timestamp(moment.at.0.saturating_sub(i64::try_from(waited).unwrap_or(i64::MAX))))
+            }
+            _ => None,
+        };
+        let lock = table.lock(name.id);
+        self.lock_entry(name, lock);
+        let Some(standing) = self.locks.get_mut(&name.id) else { return };
+        if let Some(record) = self.displaced.remove(id) {
+            // It came from another lock, where it may have held what it does not hold here.
+            let lock = Arc::clone(&standing.lock);
+            let record = ContenderRecord { lock, acquired: None, is_listed: false, ..*record };
+            standing.contenders.insert(id.clone(), record.into());
+            return;
+        }
+        let row = self.next_id;
+        self.next_id += 1;
+        let record = ContenderRecord {
+            id: row,
+            lock: Arc::clone(&standing.lock),
+            client: RecordedClient::default(),
+            session: happening.session,
+            first_seen_at: moment.at,
+            enqueued_at,
+            acquired: None,
+            ended: None,
+            end: ContenderEnd::Open,
+            mode: RequestMode::Exclusive,
+            node: happening.node.clone().unwrap_or_else(|| Arc::clone(&id.node)),
+            czxid: Some(id.czxid).filter(|czxid| czxid.0 >= 0),
+            data: None,
+            is_listed: false,
+            look: self.look,
+        };
+        standing.contenders.insert(id.clone(), record.into());
+    }
+
+    /// Keeps the name of the lock as it is now.
+    fn lock_entry(&mut self, name: &LockName, lock: Option<&LockQueue>) {
+        let (recipe, kind) =
+            lock.map_or(("unknown-queue", LockKind::Exclusive), |lock| (lock.recipe().id(), lock.kind()));
+        let is_same = |known: &LockStanding| known.lock.name == name.name && known.lock.recipe == recipe;
+        if self.locks.get(&name.id).is_some_and(is_same) {
+            return;
+        }
+        let (path, own_name) = (name.path.clone(), name.name.clone());
+        let lock = Arc::new(RecordedLock { path, name: own_name, recipe, kind: kind.id() });
+        match self.locks.get_mut(&name.id) {
+            Some(known) => known.lock = lock,
+            None => {
+                self.locks.insert(name.id, LockStanding { lock, contenders: FxHashMap::default(), flushes_wrong: 0 });
+            }
+        }
+    }
+
+    fn ends(&mut self, lock: LockId, id: &ContenderId, end: ContenderEnd, moment: Moment) {
+        let Some(standing) = self.locks.get_mut(&lock) else { return };
+        if let Some(mut record) = standing.contenders.remove(id) {
+            record.ends(end, moment.bounds());
+            self.push_ended(*record);
+        }
+        if self.locks.get(&lock).is_some_and(|lock| lock.contenders.is_empty()) {
+            self.locks.remove(&lock);
+        }
+    }
+
+    fn push_ended(&mut self, record: ContenderRecord) {
+        if self.ended.len() >= MAX_ENDED {
+            let lost = MAX_ENDED / 10;
+            self.ended.drain(..lost);
+            self.lost += lost;
+        }
+        self.ended.push(record);
+    }
+
+    /// Looks at the whole table, after everything was read: whoever is not there has ended since, and whoever is new there was there
+    /// before. Linear in the number of contenders.
+    pub fn look(&mut self, table: &LockTable, moment: Moment) {
+        self.look = self.look.wrapping_add(1);
+        for lock in table.locks() {
+            self.look_at(lock, table, moment);
+        }
+        let (look, mut gone) = (self.look, Vec::new());
+        self.locks.retain(|_, lock| {
+            gone.extend(lock.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| *record));
+            !lock.contenders.is_empty()
+        });
+        gone.extend(self.displaced.drain().map(|(_, record)| *record));
+        gone.extend(self.unfinished.take_rest());
+        self.end_unseen(gone, moment);
+    }
+
+    /// Looks again at the locks where the number of contenders has been another than is recorded for a while: one of them was no
+    /// contender after all, or belongs to another lock since it is known what their parent is. A contender of a semaphore that is
+    /// between the queue and its lease stands nowhere for a moment.
+    fn mend(&mut self, table: &LockTable, moment: Moment) {
+        let stand = |lock: &LockQueue| lock.len() - lock.returned();
+        self.look = self.look.wrapping_add(1);
+        if !self.displaced.is_empty() {
+            for lock in table.locks() {
+                if stand(lock) > self.locks.get(&lock.id()).map_or(0, |known| known.contenders.len()) {
+                    self.look_at(lock, table, moment);
+                }
+            }
+        }
+        let mut wrong = Vec::new();
+        for (id, known) in &mut self.locks {
+            let differs = table.lock(*id).map_or(0, stand) != known.contenders.len();
+            known.flushes_wrong = if differs { known.flushes_wrong.saturating_add(1) } else { 0 };
+            if known.flushes_wrong >= MAX_FLUSHES_WRONG {
+                wrong.push(*id);
+            }
+        }
+        let mut gone: Vec<_> = self.displaced.drain().map(|(_, record)| *record).collect();
+        for id in wrong {
+            if let Some(lock) = table.lock(id) {
+                self.look_at(lock, table, moment);
+            }
+            let look = self.look;
+            let Some(known) = self.locks.get_mut(&id) else { continue };
+            known.flushes_wrong = 0;
+            gone.extend(known.contenders.extract_if(|_, record| record.look != look).map(|(_, record)| *record));
+            if known.contenders.is_empty() {
+                self.locks.remove(&id);
+            }
+        }
+        self.end_unseen(gone, moment);
+    }
+
+    /// They are not there any more, and nobody saw them go.
+    fn end_unseen(&mut self, gone: Vec<ContenderRecord>, moment: Moment) {
+        for mut record in gone {
+            record.ends(ContenderEnd::Unknown, moment.bounds());
+            self.push_ended(record);
+        }
+    }
+
+    fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
+        let (look_number, no_data, name) = (self.look, self.no_data, lock.lock_name());
+        // A returned node was deleted before.
+        for row in lock.rows(0..lock.len()).filter(|row| !row.contender.returned) {
+            let id = row.contender.id();
+            self.lock_entry(&name, Some(lock));
+            let mut changed = false;
+            if self.record(lock.id(), &id).is_none() {
+                let before = self
+                    .displaced
+                    .remove(&id)
+                    .map(|record| *record)
+                    .or_else(|| self.unfinished.take(&name, row.contender));
+                let own_lock = self.locks.get(&lock.id()).map(|standing| Arc::clone(&standing.lock));
+                let Some(own_lock) = own_lock else { continue };
+                let record = match before {
+                    Some(record) => ContenderRecord { lock: own_lock, is_listed: false, ..record },
+                    None => self.found(own_lock, row, table, moment),
+                };
+                if let Some(standing) = self.locks.get_mut(&lock.id()) {
+                    standing.contenders.insert(id.clone(), record.into());
+                }
+                changed = true;
+            }
+            let Some(record) = self.locks.get_mut(&lock.id()).and_then(|lock| lock.contenders.get_mut(&id)) else {
+                continue;
+            };
+            record.look = look_number;
+            changed |= record.reread(row, table, no_data);
+            if row.state == ContenderState::Holds && record.acquired.is_none() {
+                record.acquires(held_since(row, table, moment).unwrap_or(moment.bounds()));
+                changed = true;
+            }
+            if changed {
+                self.changes(lock.id(), &id);
+            }
+        }
+    }
+
+    /// One that was there already.
+    fn found(
+        &mut self,
+        lock: Arc<RecordedLock>,
+        row: ContenderRow<'_>,
+        table: &LockTable,
+        moment: Moment,
+    ) -> ContenderRecord {
+        let id = self.next_id;
+        self.next_id += 1;
+        let contender = row.contender;
+        ContenderRecord {
+            id,
+            lock,
+            client: RecordedClient::default(),
+            session: contender.session(),
+            first_seen_at: moment.at,
+            enqueued_at: Some(contender.contends_since(table.clock_ahead_ms())),
+            acquired: None,
+            ended: None,
+            end: ContenderEnd::Open,
+            mode: row.mode,
+            node: Arc::clone(&contender.node),
+            czxid: None,
+            data: None,
+            is_listed: false,
+            look: self.look,
+        }
+    }
+
+    /// Mends what the happenings did not say, and takes the rows that are due: of those who ended, and of those who stood at the last
+    /// flush already, and changed.
+    pub fn take_due(&mut self, table: &LockTable, moment: Moment, seen_until: Timestamp) -> Vec<ContenderRecord> {
+        if moment.unseen_since.is_none() {
+            self.mend(table, moment);
+        }
+        let mut due = std::mem::take(&mut self.ended);
+        for key in std::mem::take(&mut self.changed) {
+            let (lock, id) = &key;
+            let Some(record) = self.locks.get_mut(lock).and_then(|lock| lock.contenders.get_mut(id)) else { continue };
+            if record.first_seen_at > seen_until {
+                self.changed.push(key);
+                continue;
+            }
+            // Its node may have been read since.
+            if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
+                record.reread(row, table, self.no_data);
+            }
+            due.push(ContenderRecord::clone(record));
+            record.is_listed = record.czxid.is_none();
+            if record.is_listed {
+                self.changed.push(key);
+            }
+        }
+        due
+    }
+}

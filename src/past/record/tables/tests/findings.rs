@@ -1,0 +1,87 @@
+//! Findings in the tables.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use crate::fixture::{TableFixture, path};
+use crate::record::tables::{self, TableRecorder, TableWriter};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Code, Finding, FindingChanges, Severity};
+use lockscope_model::queue::{Change, ClientIdentity, ConnectionState, LockId, LockName};
+
+fn finding(severity: Severity) -> Finding {
+    Finding {
+        code: Code::Stuck,
+        severity,
+        lock: LockName { id: LockId(0), path: path("/a"), name: None },
+        node: Some("lock-0000000000".into()),
+        client: Some(ClientIdentity { name: Some("worker-3".into()), ..ClientIdentity::default() }.into()),
+        summary: "worker-3 holds it".to_owned(),
+        remedy: "look at it".into(),
+    }
+}
+
+struct FindingsFixture {
+    ensemble: TableFixture,
+    connection: Connection,
+    tables: TableRecorder,
+}
+
+impl FindingsFixture {
+    fn new(no_data: bool) -> Self {
+        let mut ensemble = TableFixture::new();
+        ensemble.create("/a/lock-", 1);
+        let connection = Connection::open_in_memory().unwrap();
+        tables::create(&connection).unwrap();
+        let tables = TableRecorder::resume(&connection, no_data).unwrap();
+        Self { ensemble, connection, tables }
+    }
+
+    fn changed(&mut self, raised: &[Finding], cleared: &[Finding], at: i64) {
+        let shared = |findings: &[Finding]| findings.iter().cloned().map(Arc::new).collect();
+        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared) };
+        self.tables.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
+        let rows = self.tables.take_rows(&self.ensemble.table, Timestamp(at), false);
+        let transaction = self.connection.transaction().unwrap();
+        TableWriter::default().write(&transaction, &rows).unwrap();
+        transaction.commit().unwrap();
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let query = "SELECT severity || ' ' || raised_at || ' ' || ifnull(cleared_at, '-') || ' ' || ending || ' ' || summary FROM finding";
+        let mut statement = self.connection.prepare(query).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+}
+
+#[test]
+fn a_finding_stands_from_when_it_was_raised_until_it_was_cleared_and_keeps_its_worst_severity() {
+    let mut fixture = FindingsFixture::new(false);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    assert_eq!(fixture.rows(), ["warning 100 - open worker-3 holds it"]);
+    fixture.changed(&[finding(Severity::Critical)], &[], 200);
+    fixture.changed(&[], &[finding(Severity::Critical)], 300);
+    fixture.changed(&[finding(Severity::Info)], &[], 400);
+    assert_eq!(fixture.rows(), ["critical 100 300 cleared worker-3 holds it", "info 400 - open worker-3 holds it"]);
+    // The next run does not know whether it still stood.
+    drop(TableRecorder::resume(&fixture.connection, false).unwrap());
+    assert!(fixture.rows()[1].contains(" unknown "), "{:?}", fixture.rows());
+}
+
+#[test]
+fn when_nobody_can_look_any_more_nothing_is_said_to_be_over() {
+    let mut fixture = FindingsFixture::new(false);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    fixture.ensemble.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    let seen = fixture.ensemble.table.last_true().unwrap().0;
+    fixture.changed(&[], &[finding(Severity::Warning)], seen + 9_000);
+    assert_eq!(fixture.rows(), [format!("warning 100 {seen} unknown worker-3 holds it")]);
+}
+
+#[test]
+fn without_data_a_sentence_does_not_name_who_is_known_by_it() {
+    let mut fixture = FindingsFixture::new(true);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    assert_eq!(fixture.rows(), ["warning 100 - open (name not recorded) holds it"]);
+}

@@ -1,0 +1,197 @@
+//! `lockscope check`: why locks are stuck, for monitoring.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use clap::Args;
+
+use super::choice::{self, Choice};
+use tokio::time::{Instant, timeout_at};
+
+use super::duration;
+use super::live_table::LiveTable;
+use super::options::{Format, ReadOptions};
+use super::output::{print, write_json};
+use super::past::{self, Moment, MomentOptions};
+use super::resolved::ResolvedOptions;
+use super::unreadable::{every_root_is_readable, some_root_is_readable};
+use super::verdict::Verdict;
+use lockscope_base::time::now;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Diagnosis, Severity};
+use lockscope_model::queue::LockTable;
+use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines};
+use lockscope_model::text::human::{self, date_and_time};
+use lockscope_past::record::{PastTime, RecordedState};
+
+/// How often each server is asked at the least while it is looked: what is only believed when it was seen twice must be seen.
+const VIEWS: u32 = 3;
+
+/// Monitoring asks how the locks are now: an older end of a recording does not say.
+const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
+
+/// What `lockscope check` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct CheckOptions {
+    /// Exit with 1 when a finding is at least this severe; with --nagios, less severe ones leave it
+    /// OK
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = choice::parser::<Severity>())]
+    pub fail_on: Severity,
+    /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
+    #[arg(long, conflicts_with = "format")]
+    pub nagios: bool,
+    /// Look for this long, as in 6s or 1m
+    #[arg(long = "for", value_name = "DURATION", default_value = "6s", conflicts_with = "store", value_parser = duration::parse)]
+    pub look_for: Duration,
+    #[command(flatten)]
+    pub past: MomentOptions,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+impl Choice for Severity {
+    const ALL: &'static [Self] = &[Self::Info, Self::Warning, Self::Critical];
+
+    fn named(self) -> (&'static str, &'static str) {
+        let help = match self {
+            Self::Info => "Any finding",
+            Self::Warning => "What somebody should look at",
+            Self::Critical => "Locks that will not be granted again by themselves",
+        };
+        (self.id(), help)
+    }
+}
+
+/// What was looked at, and for how long.
+struct Looked {
+    ensemble: Ensemble,
+    table: LockTable,
+    diagnosis: Diagnosis,
+    at: Timestamp,
+    duration: Duration,
+}
+
+/// Prints what was found, and for people also what could not be seen. When a root cannot be read,
+/// the findings below the others are printed, and the command fails.
+pub(super) async fn run(
+    settings: &ResolvedOptions,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let is_past = options.past.store.is_some();
+    let looked = look(settings, options).await?;
+    let Looked { ensemble, table, diagnosis, at, duration } = &looked;
+    let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &check),
+        Format::Table => lines::check(out, table, diagnosis.findings(), check.not_seen(), !is_past),
+    })?;
+    if !is_past {
+        every_root_is_readable(table, &settings.roots)?;
+    }
+    Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
+}
+
+/// Prints one line for Nagios. Whatever prevents a judgement is in that line too, and nothing
+/// fails.
+pub(super) async fn run_for_nagios(
+    settings: anyhow::Result<ResolvedOptions>,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> Verdict {
+    let line = match settings {
+        Ok(settings) => status(&settings, options).await,
+        Err(error) => Err(error),
+    };
+    let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
+    let printed = print(out, |out| writeln!(out, "{line}"));
+    // A line that nobody got says nothing.
+    Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
+}
+
+/// Whether these words ask for a line for Nagios, also where they are no command line.
+pub(super) fn is_plugin(words: &[OsString]) -> bool {
+    ["check", "--nagios"].into_iter().all(|word| words.iter().any(|other| other == word))
+}
+
+/// Prints that nobody can tell how the locks are, and why.
+pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
+    // A reader that has gone still gets the exit code.
+    let _ = writeln!(out, "{}", StatusLine::unknown(why));
+    Verdict::Monitored(ServiceStatus::Unknown)
+}
+
+async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
+    let Looked { table, diagnosis, at, .. } = look(settings, options).await?;
+    let line = StatusLine::new(&table, &diagnosis, at, options.fail_on);
+    if options.past.store.is_none() {
+        return Ok(line);
+    }
+    let age = now().since(at);
+    if options.past.at.is_none() && age > MAX_RECORDING_AGE {
+        bail!("the recording ends {} ago, at {}", human::duration(age), date_and_time(at, settings.utc));
+    }
+    Ok(line.recorded_at(&date_and_time(at, settings.utc)))
+}
+
+async fn look(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
+    match &options.past.store {
+        Some(store) => look_at_past(settings, store, options.past.at),
+        None => look_live(settings, options.look_for).await,
+    }
+}
+
+/// Looks at a moment of a recording. Fails where nothing was known then.
+fn look_at_past(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
+    let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
+    let RecordedState { table, diagnosis, .. } = state;
+    let when = || date_and_time(at, settings.utc);
+    ensure!(table.is_live(), "nothing is known of the locks at {}: there was no connection; name another time", when());
+    Ok(Looked { ensemble, table, diagnosis, at, duration: at.since(since) })
+}
+
+/// Looks for so long from the moment when everything was read. Fails when nothing is known in the
+/// end: a table that is not live has no findings.
+async fn look_live(settings: &ResolvedOptions, look_for: Duration) -> anyhow::Result<Looked> {
+    let mut live = LiveTable::start(settings)?;
+    live.survey(settings, true, look_for / VIEWS)?;
+    let watched = watch(&mut live, look_for).await;
+    let (ensemble, trouble) = (live.ensemble(), live.trouble().to_owned());
+    let (table, diagnosis, at) = live.stop().await;
+    watched?;
+    some_root_is_readable(&table, &settings.roots)?;
+    ensure!(table.is_live(), "the locks were lost from sight while they were looked at: {trouble}; try again");
+    Ok(Looked { ensemble, table, diagnosis, at, duration: look_for })
+}
+
+async fn watch(live: &mut LiveTable, look_for: Duration) -> anyhow::Result<()> {
+    live.read_once().await?;
+    let end = Instant::now() + look_for;
+    while let Ok(events) = timeout_at(end, live.next()).await {
+        events?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_prevents_a_judgement_is_unknown_and_nothing_more_is_printed() {
+        let options = CheckOptions {
+            fail_on: Severity::Warning,
+            nagios: true,
+            look_for: Duration::ZERO,
+            past: MomentOptions::default(),
+            read: ReadOptions::default(),
+        };
+        let mut out = Vec::new();
+        let verdict = run_for_nagios(Err(anyhow::anyhow!("no such\ncontext | x")), &options, &mut out).await;
+        assert_eq!(verdict, Verdict::Monitored(ServiceStatus::Unknown));
+        assert_eq!(String::from_utf8_lossy(&out), "LOCKSCOPE UNKNOWN - no such\\ncontext \\u{7c} x\n");
+    }
+}

@@ -1,0 +1,163 @@
+//! The config file: the options of the command line under the same names, in TOML, and what has no option.
+//!
+//! Every entry is read on its own: a wrong one is a [`Mistake`], and the others stand. [`parse_over`] has a line for each section of the
+//! file; a section is a function that takes its entry, and gives its value and adds its mistakes.
+
+mod contexts;
+mod keys;
+mod mistake;
+mod nearest;
+mod option_entries;
+mod recipes;
+mod screens;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub(super) use contexts::Context;
+pub(super) use mistake::Mistake;
+use mistake::Mistakes;
+use option_entries::{OptionEntries, SoundEntries};
+
+use super::merge::Merge;
+use super::options::SharedOptions;
+use crate::tui::{Bindings, ScreensChosen};
+use lockscope_base::recipe::OwnRecipe;
+use lockscope_files::{self as files, FileError, Sensitivity};
+use lockscope_live::zk;
+
+/// The largest config file that is read, in bytes.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// The entries of the file that are no options.
+const SECTIONS: [&str; 4] = ["context", "recipe", "keys", "screen"];
+
+/// Why the config file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConfigError {
+    #[error("cannot use the config file {path}: {why}; name another one with --config")]
+    Unusable { path: PathBuf, why: FileError },
+    #[error(transparent)]
+    Wrong(Mistake),
+    #[error("there is no context {name:?} in the config file: {known}")]
+    NoContext { name: String, known: String },
+}
+
+impl std::error::Error for Mistake {}
+
+/// What a config file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Config {
+    /// Whether there is a file.
+    pub is_there: bool,
+    /// The options at its top.
+    pub options: SharedOptions,
+    /// The ensembles that it knows by a name.
+    pub contexts: BTreeMap<String, Context>,
+    /// The recipes of the user's own, in the order in which they are asked.
+    pub recipes: Vec<OwnRecipe>,
+    /// The keys that are not the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
+    /// What is wrong with it, in the order of its lines.
+    pub mistakes: Vec<Mistake>,
+    /// The entries at the top that were right.
+    sound: SoundEntries,
+}
+
+impl Config {
+    /// The options with this context in force, or with none.
+    pub(super) fn options_in(&self, context: Option<&str>) -> Result<SharedOptions, ConfigError> {
+        if let Some(mistake) = self.mistakes.iter().find(|mistake| mistake.hinders_start(context)) {
+            return Err(ConfigError::Wrong(mistake.clone()));
+        }
+        match (self.kept_options_in(context), context) {
+            (Some(options), _) => Ok(options),
+            (None, name) => {
+                Err(ConfigError::NoContext { name: name.unwrap_or_default().to_owned(), known: self.known_contexts() })
+            }
+        }
+    }
+
+    /// The same whatever is wrong, where wrong entries kept their values of before; `None` when there is no such context.
+    pub(super) fn kept_options_in(&self, context: Option<&str>) -> Option<SharedOptions> {
+        let Some(name) = context else { return Some(self.options.clone()) };
+        Some(self.contexts.get(name)?.options.clone().merge(self.options.clone()))
+    }
+
+    /// The context that marks the ensemble behind this connect string as one that people depend on: the one in force, or any that
+    /// names one of its servers. Nobody gets around its questions by naming the servers in another way.
+    pub(super) fn production_of(&self, in_force: Option<&str>, connect: &str) -> Option<&str> {
+        let in_force = in_force.and_then(|name| self.contexts.get_key_value(name));
+        let named = self.contexts.iter().filter(|(_, context)| {
+            let named = context.options.ensemble.connect.as_ref().or(self.options.ensemble.connect.as_ref());
+            named.is_some_and(|named| is_same_tree(named, connect))
+        });
+        in_force.into_iter().chain(named).find(|(_, context)| context.production).map(|(name, _)| name.as_str())
+    }
+
+    fn known_contexts(&self) -> String {
+        let names: Vec<&str> = self.contexts.keys().map(String::as_str).collect();
+        if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+    }
+}
+
+/// Whether two connect strings share a server and nodes on it.
+fn is_same_tree(one: &str, other: &str) -> bool {
+    let (Ok((servers, chroot)), Ok((others, below))) = (zk::servers(one), zk::servers(other)) else { return false };
+    let path = |chroot: Option<String>| chroot.map_or_else(|| "/".to_owned(), |chroot| format!("{chroot}/"));
+    let (chroot, below) = (path(chroot), path(below));
+    servers.iter().any(|server| others.contains(server)) && (chroot.starts_with(&below) || below.starts_with(&chroot))
+}
+
+/// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
+pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Config, ConfigError> {
+    load_over(named, usual, &Config::default())
+}
+
+/// As [`load`]; in place of wrong entries those from `earlier` stay.
+pub(super) fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Config) -> Result<Config, ConfigError> {
+    let Some(path) = named.or(usual) else { return Ok(Config::default()) };
+    match files::read_text(path, Sensitivity::Steering, MAX_CONFIG_BYTES) {
+        Ok(text) => Ok(parse_over(&text, path, earlier)),
+        Err(why) if named.is_none() && why.is_absent() => Ok(Config::default()),
+        Err(why) => Err(ConfigError::Unusable { path: path.to_owned(), why }),
+    }
+}
+
+/// Reads the text of the config file at `path`; relative paths in it start at its folder.
+#[cfg(test)]
+pub(super) fn parse(text: &str, path: &Path) -> Config {
+    parse_over(text, path, &Config::default())
+}
+
+/// Reads the text of the config file at `path`. In place of wrong entries those from `earlier` stay, where there are any.
+fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
+    let mut mistakes = Mistakes::of(text, path);
+    let mut config = Config { is_there: true, ..Config::default() };
+    if let Some(text) = syntax::without_bad_lines(text, &mut mistakes) {
+        let table = syntax::table(&text);
+        let OptionEntries { options, sound } = option_entries::read(&table, &SECTIONS, &earlier.sound, &mut mistakes);
+        (config.options, config.sound) = (options, sound);
+        if let Some(value) = table.get("recipe") {
+            config.recipes = recipes::read(value, &mut mistakes);
+        }
+        if let Some(value) = table.get("context") {
+            config.contexts = contexts::read(value, &earlier.contexts, &mut mistakes);
+        }
+        if let Some(value) = table.get("keys") {
+            config.bindings = keys::read(value, &earlier.bindings, &mut |at, problem| mistakes.note(at, problem));
+        }
+        if let Some(value) = table.get("screen") {
+            config.screens = screens::read(value, &earlier.screens, &mut |at, problem| mistakes.note(at, problem));
+        }
+    } else {
+        config = Config { is_there: true, ..earlier.clone() };
+    }
+    config.mistakes = mistakes.in_order();
+    config
+}

@@ -1,0 +1,137 @@
+//! Recipes of the user's own: `[[recipe]]`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::mistake::Mistakes;
+use super::nearest::nearest;
+use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, Recipe};
+use lockscope_base::znode::ZnodePath;
+
+/// The most recipes of one file.
+const MAX_RECIPES: usize = 200;
+
+const KEYS: [&str; 7] = ["name", "pattern", "kind", "roles", "lock", "persistent", "below"];
+
+/// Reads all tables `[[recipe]]`, in their order.
+pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
+    let tables = all.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
+    let Some(tables) = tables else {
+        mistakes.note(all.span(), "recipe holds a list of tables: write [[recipe]], and its name and pattern below");
+        return Vec::new();
+    };
+    let mut recipes: Vec<OwnRecipe> = Vec::new();
+    for value in tables {
+        if recipes.len() == MAX_RECIPES {
+            mistakes.note(value.span(), &format!("{MAX_RECIPES} recipes are allowed"));
+            break;
+        }
+        let Some(table) = value.get_ref().as_table() else {
+            mistakes.note(value.span(), "a recipe is a table: write [[recipe]], and its name and pattern below");
+            continue;
+        };
+        let Some(recipe) = read_one(table, value, mistakes) else { continue };
+        if recipes.iter().any(|known| known.definition().name == recipe.definition().name) {
+            let at = table.get("name").map_or_else(|| value.span(), Spanned::span);
+            mistakes.note(at, &format!("name: there are two recipes {:?}", recipe.definition().name));
+        } else {
+            recipes.push(recipe);
+        }
+    }
+    recipes
+}
+
+/// One recipe; `None` when anything in it is wrong: half a recipe would read other names.
+fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Option<OwnRecipe> {
+    if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
+        let meant = nearest(key.get_ref(), KEYS)
+            .map_or_else(|| format!("{} are allowed", KEYS.join(", ")), |meant| format!("perhaps {meant} is meant"));
+        mistakes.note(key.span(), &format!("a recipe has no {:?}; {meant}", key.get_ref()));
+        return None;
+    }
+    let lock = field::<bool>(table, "lock", mistakes).ok()?.unwrap_or(true);
+    let roles = field::<BTreeMap<String, NameRole>>(table, "roles", mistakes).ok()?.unwrap_or_default();
+    let (name, pattern, kind) = (
+        field::<String>(table, "name", mistakes).ok()?,
+        field::<String>(table, "pattern", mistakes).ok()?,
+        field::<LockKind>(table, "kind", mistakes).ok()?,
+    );
+    let missing = |what: &str| format!("a recipe needs a {what}, as in {what} = {}", example(what));
+    let mut needed = |value: Option<String>, what: &str| {
+        if value.is_none() {
+            mistakes.note(all.span(), &missing(what));
+        }
+        value
+    };
+    let (name, pattern) = (needed(name, "name")?, needed(pattern, "pattern")?);
+    if kind.is_none() && lock {
+        mistakes.note(all.span(), &missing("kind"));
+        return None;
+    }
+    let definition = Definition {
+        name,
+        pattern,
+        kind: kind.unwrap_or(LockKind::Exclusive),
+        roles: roles.into_iter().collect(),
+        lock,
+        persistent: field(table, "persistent", mistakes).ok()?.unwrap_or(false),
+        below: field::<ZnodePath>(table, "below", mistakes).ok()?,
+    };
+    match Recipe::define(definition) {
+        Ok(recipe) => Some(recipe),
+        Err(error) => {
+            let at = table.get(field_of(&error)).unwrap_or(all);
+            mistakes.note(at.span(), &error.to_string());
+            None
+        }
+    }
+}
+
+/// A table with one value, since a value alone is not read by its names.
+#[derive(Deserialize)]
+struct Alone<T> {
+    value: T,
+}
+
+/// An entry was wrong, and was noted.
+struct Wrong;
+
+/// The value of one entry; `None` when it is not there.
+fn field<'de, T: Deserialize<'de>>(
+    table: &DeTable<'de>,
+    key: &str,
+    mistakes: &mut Mistakes<'_>,
+) -> Result<Option<T>, Wrong> {
+    let Some((name, value)) = table.get_key_value(key) else { return Ok(None) };
+    let alone = DeTable::from_iter([(Spanned::new(name.span(), "value".into()), value.clone())]);
+    match Alone::<T>::deserialize(Deserializer::from(Spanned::new(0..0, alone))) {
+        Ok(alone) => Ok(Some(alone.value)),
+        Err(error) => {
+            let at = error.span().unwrap_or_else(|| value.span());
+            mistakes.note(at, &format!("{key}: {}", error.message()));
+            Err(Wrong)
+        }
+    }
+}
+
+fn example(key: &str) -> &'static str {
+    match key {
+        "name" => "\"my-lock\"",
+        "kind" => "\"exclusive\"",
+        _ => "\"my-{uuid}-{sequence}\"",
+    }
+}
+
+/// Where the entry stands that is wrong.
+fn field_of(error: &BadRecipe) -> &'static str {
+    match error {
+        BadRecipe::Name | BadRecipe::Taken(_) | BadRecipe::TooMany => "name",
+        BadRecipe::NotNumbered | BadRecipe::Numbered => "kind",
+        BadRecipe::Pattern(_) | BadRecipe::AnyName | BadRecipe::LockName => "pattern",
+        BadRecipe::Roles | BadRecipe::TooManyRoles | BadRecipe::WrongRole(_) => "roles",
+        BadRecipe::LongPath => "below",
+    }
+}

@@ -1,0 +1,282 @@
+//! The options of the console, asked again while it runs: for another context, and when the config file has changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::config::{self, Config};
+use super::options::{EnsembleOptions, SharedOptions, WhichLocks};
+use super::resolved::{Environment, ResolvedOptions};
+use super::themes;
+use crate::tui::app::{ConfigChange, KnownContext};
+use crate::tui::{OptionsSource, ReadAgain, TuiOptions};
+use lockscope_base::znode::escaped;
+
+/// What tells one state of a file from another: when it was changed, its length, and which file it is.
+type FileState = Option<(SystemTime, u64, u64)>;
+
+/// The options that were given, and the config file.
+pub(super) struct ConsoleOptions {
+    given: SharedOptions,
+    environment: Environment,
+    /// Where the config file is, whether or not there is one.
+    path: Option<PathBuf>,
+    known: Mutex<Known>,
+}
+
+/// The config file as it was read last.
+#[derive(Debug)]
+struct Known {
+    state: FileState,
+    config: Config,
+    settings: ResolvedOptions,
+}
+
+impl std::fmt::Debug for ConsoleOptions {
+    /// Without what the environment holds, which may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsoleOptions").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl ConsoleOptions {
+    pub(super) fn new(
+        given: SharedOptions,
+        environment: Environment,
+        path: Option<PathBuf>,
+        config: Config,
+        settings: ResolvedOptions,
+    ) -> Self {
+        let state = path.as_deref().and_then(state_of);
+        Self { given, environment, path, known: Mutex::new(Known { state, config, settings }) }
+    }
+
+    fn load(&self, earlier: &Config) -> Result<Config, String> {
+        let named = self.given.ensemble.config.as_deref();
+        config::load_over(named, self.path.as_deref(), earlier).map_err(|error| sentence(&error.to_string()))
+    }
+}
+
+impl OptionsSource for ConsoleOptions {
+    type Options = TuiOptions;
+
+    fn in_context(&self, name: &str) -> Result<TuiOptions, String> {
+        let state = self.path.as_deref().and_then(state_of);
+        let config = self.load(&Config::default())?;
+        let file = config.options_in(Some(name)).map_err(|error| sentence(&error.to_string()))?;
+        let (given, environment) = (elsewhere(&self.given, name), elsewhere_environment(&self.environment));
+        let settings = ResolvedOptions::resolve(given, &environment, file)
+            .map_err(|error| sentence(&error.to_string()))?
+            .with_config(&config);
+        let observe = settings.observe_options().map_err(|error| sentence(&error.to_string()))?;
+        let survey = settings.survey_options().map_err(|error| sentence(&error.to_string()))?;
+        let settings = match themes::find(&settings.theme, self.path.as_deref()) {
+            Ok(palette) => ResolvedOptions { palette, ..settings },
+            Err(error) => return Err(sentence(&error.to_string())),
+        };
+        let contexts = known_contexts(&config);
+        let options = TuiOptions { contexts, ..settings.tui_options(observe, survey) };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { state, config, settings };
+        Ok(options)
+    }
+
+    fn read_again(&self) -> Option<ReadAgain> {
+        let state = self.path.as_deref().and_then(state_of);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // A file that is gone may be on its way to being replaced.
+        if state.is_none() || state == known.state {
+            return None;
+        }
+        known.state = state;
+        let unchanged = |known: &Known, notice: String| ReadAgain {
+            change: ConfigChange {
+                contexts: known_contexts(&known.config),
+                production: known.settings.production.clone(),
+                bindings: known.settings.bindings.clone(),
+                screens: known.settings.screens.clone(),
+                notice,
+                wrong: true,
+            },
+            theme: known.settings.palette,
+            ascii: known.settings.ascii,
+        };
+        let config = match self.load(&known.config) {
+            Ok(config) => config,
+            Err(why) => return Some(unchanged(&known, format!("{why} Everything stays as it was."))),
+        };
+        let context = known.settings.context.clone();
+        let Some(file) = config.kept_options_in(context.as_deref()) else {
+            let why = "The context in force is gone from the config file. Everything stays as it was.".to_owned();
+            return Some(unchanged(&known, why));
+        };
+        let (given, environment) = match &context {
+            // Whoever went there left what was given for the ensemble before.
+            Some(name) if self.given.ensemble.context.as_ref() != Some(name) => {
+                (elsewhere(&self.given, name), elsewhere_environment(&self.environment))
+            }
+            _ => (self.given.clone(), self.environment.clone()),
+        };
+        let settings = match ResolvedOptions::resolve(given, &environment, file) {
+            Ok(settings) => settings.with_config(&config),
+            Err(why) => {
+                let why = format!("{} Everything stays as it was.", sentence(&why.to_string()));
+                return Some(unchanged(&known, why));
+            }
+        };
+        let (mistakes, mut wrong) = (&config.mistakes, !config.mistakes.is_empty());
+        let mut notice = match mistakes.first() {
+            None => "The config file was read again.".to_owned(),
+            Some(first) => sentence(&first.as_kept()),
+        };
+        if mistakes.len() > 1 {
+            notice = format!("{notice} {} mistakes in all: `lockscope --config-check` names them.", mistakes.len());
+        }
+        let later = settings.changed_for_later(&known.settings);
+        if !later.is_empty() {
+            notice = format!("{notice} From the next start or :context on: {}.", later.join(", "));
+        }
+        let (name, palette) = match themes::find(&settings.theme, self.path.as_deref()) {
+            Ok(palette) => (settings.theme, palette),
+            Err(error) => {
+                wrong = true;
+                notice = format!("{notice} {}", sentence(&error.to_string()));
+                (known.settings.theme.clone(), known.settings.palette)
+            }
+        };
+        let ascii = settings.ascii;
+        let change = ConfigChange {
+            contexts: known_contexts(&config),
+            production: settings.production.clone(),
+            bindings: settings.bindings.clone(),
+            screens: settings.screens.clone(),
+            notice: escaped(&notice).into_owned(),
+            wrong,
+        };
+        // What counts later is compared with what counts now, however often the file changes meanwhile.
+        let ResolvedOptions { production, bindings, screens, .. } = settings;
+        let before = known.settings.clone();
+        let now = ResolvedOptions { theme: name, palette, ascii, production, bindings, screens, ..before };
+        (known.config, known.settings) = (config, now);
+        Some(ReadAgain { change, theme: palette, ascii })
+    }
+}
+
+/// The ensembles that a config file knows by a name.
+pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
+    let context = |(name, context): (&String, &config::Context)| KnownContext {
+        name: name.clone(),
+        production: context.production,
+    };
+    config.contexts.iter().map(context).collect()
+}
+
+/// The options that were given, without those that say which ensemble and which part of it is looked at, and who we are there.
+fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
+    let ensemble = EnsembleOptions {
+        context: Some(context.to_owned()),
+        connect: None,
+        auth_file: None,
+        tls_ca: None,
+        tls_cert: None,
+        tls_key: None,
+        kerberos: None,
+        kerberos_server: None,
+        kerberos_principal: None,
+        admin_url: None,
+        ..given.ensemble.clone()
+    };
+    let locks = WhichLocks { root: None, lock: None, ..given.locks.clone() };
+    SharedOptions { locks, ensemble, ..given.clone() }
+}
+
+fn elsewhere_environment(environment: &Environment) -> Environment {
+    let ensemble =
+        EnsembleOptions { context: None, connect: None, auth_file: None, ..environment.options.ensemble.clone() };
+    let options = SharedOptions { ensemble, ..environment.options.clone() };
+    Environment { options, auth_lines: None, ..environment.clone() }
+}
+
+fn state_of(path: &Path) -> FileState {
+    use std::os::unix::fs::MetadataExt;
+    let found = path.metadata().ok()?;
+    Some((found.modified().ok()?, found.len(), found.ino()))
+}
+
+/// An error's words as a sentence: with a capital letter and a full stop.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::cli::resolved::Environment;
+    use crate::tui::{Bindings, ScreensChosen, ThemeName};
+
+    const FILE: &str = "theme = 'mono'\n[context.a]\nconnect = 'zk1'\n[context.b]\nconnect = 'zk2/b'\nproduction = true\n\
+                        [context.c]\nconnect = 5\n";
+
+    fn options(folder: &Path, given: SharedOptions) -> (PathBuf, ConsoleOptions) {
+        let path = folder.join("config.toml");
+        fs::write(&path, FILE).unwrap();
+        let given =
+            SharedOptions { ensemble: EnsembleOptions { config: Some(path.clone()), ..given.ensemble }, ..given };
+        let config = config::load(Some(&path), None).unwrap();
+        let file = config.options_in(Some("a")).unwrap();
+        let settings = ResolvedOptions::resolve(given.clone(), &Environment::default(), file).unwrap();
+        let settings = settings.with_config(&config);
+        (path.clone(), ConsoleOptions::new(given, Environment::default(), Some(path), config, settings))
+    }
+
+    fn in_a() -> SharedOptions {
+        let ensemble = EnsembleOptions { context: Some("a".to_owned()), utc: Some(true), ..EnsembleOptions::default() };
+        SharedOptions { ensemble, ..SharedOptions::default() }
+    }
+
+    #[test]
+    fn another_context_takes_what_was_given_but_for_the_ensemble() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut given = in_a();
+        given.ensemble.connect = Some("given".to_owned());
+        let (_, options) = options(folder.path(), given);
+        let there = options.in_context("b").unwrap();
+        assert_eq!(there.observe.connection.connect, "zk2/b");
+        assert_eq!((there.context.as_deref(), there.production.as_deref(), there.utc), (Some("b"), Some("b"), true));
+        assert_eq!(there.contexts.len(), 3);
+        let wrong = options.in_context("c").unwrap_err();
+        assert!(wrong.contains("line 8") && wrong.ends_with('.'), "{wrong}");
+        assert!(options.in_context("d").unwrap_err().contains("no context \"d\""));
+    }
+
+    #[test]
+    fn a_changed_file_is_read_once_and_a_wrong_entry_keeps_its_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, options) = options(folder.path(), in_a());
+        assert!(options.read_again().is_none(), "nothing has changed");
+        fs::write(&path, FILE.replace("'mono'", "'contrast'").replace("connect = 'zk1'", "connect = 'zk9'")).unwrap();
+        let read = options.read_again().unwrap();
+        assert_eq!(format!("{:?}", read.theme), format!("{:?}", ThemeName::Contrast.palette()));
+        assert!(read.change.notice.contains("From the next start or :context on: connect."), "{}", read.change.notice);
+        assert!(options.read_again().is_none(), "it was read");
+        fs::write(&path, FILE.replace("'mono'", "55")).unwrap();
+        let read = options.read_again().unwrap();
+        assert!(read.change.wrong);
+        assert!(read.change.notice.contains("in line 1: theme"), "{}", read.change.notice);
+        fs::write(&path, format!("{FILE}[keys]\npause = 'f8'\n[screen.locks]\nsort = 'held'\n")).unwrap();
+        let good = options.read_again().unwrap().change;
+        assert_ne!((&good.bindings, &good.screens), (&Bindings::default(), &ScreensChosen::default()));
+        assert!(!good.notice.contains("next start"), "{}", good.notice);
+        fs::write(&path, format!("{FILE}[keys]\npause = 'hyper'\n[screen.locks]\nsort = 'never'\n")).unwrap();
+        let wrong = options.read_again().unwrap().change;
+        assert_eq!((wrong.bindings, wrong.screens), (good.bindings, good.screens), "what was there before stays");
+        assert!(wrong.notice.contains("3 mistakes"), "{}", wrong.notice);
+        fs::remove_file(&path).unwrap();
+        assert!(options.read_again().is_none(), "it may come back");
+        assert_eq!(options.in_context("a").unwrap_err().matches(&*path.to_string_lossy()).count(), 1);
+    }
+}

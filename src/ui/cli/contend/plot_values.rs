@@ -1,0 +1,64 @@
+//! The figures of a fleet as a plot has them: those of its JSON, and what the model says of the same.
+
+use std::time::Duration;
+
+use super::model;
+use lockscope_lab::contend::{FleetOutcome, Scenario};
+use lockscope_lab::plot::PlotValue;
+use lockscope_model::text::human::{latency, rate, ratio};
+
+pub(super) fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
+    let exact = outcome.acquisitions_per_second;
+    PlotValue { field: "acquisitions_per_second", exact, shown: format!("{}/s", rate(exact)) }
+}
+
+pub(super) fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = outcome.watch_events.per_acquisition;
+    let value = PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) };
+    (outcome.acquisitions > 0).then_some(value)
+}
+
+pub(super) fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = outcome.requests.per_acquisition;
+    let value = PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) };
+    (outcome.acquisitions > 0).then_some(value)
+}
+
+/// p50, p90 and p99; nothing without a wait.
+pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
+    let waits = &outcome.wait_ms;
+    let quantiles =
+        [("wait_ms.p50", "p50", waits.p50), ("wait_ms.p90", "p90", waits.p90), ("wait_ms.p99", "p99", waits.p99)];
+    let value = |(field, name, time): (&'static str, &str, Duration)| PlotValue {
+        field,
+        exact: millis(time),
+        shown: format!("{name} {}", latency(time)),
+    };
+    if waits.count == 0 { Vec::new() } else { quantiles.map(value).to_vec() }
+}
+
+/// Milliseconds as the JSON has them, with microseconds behind the point.
+#[expect(clippy::cast_precision_loss, reason = "a time of a run is below 2^53 microseconds")]
+pub(super) fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
+}
+
+pub(super) fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -> Option<PlotValue> {
+    let exact = model::throughput(outcome, scenario.hold, scenario.link_delay)?;
+    Some(PlotValue { field: "acquisitions_per_second", exact, shown: format!("{}/s", rate(exact)) })
+}
+
+pub(super) fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = model::events(outcome)?;
+    Some(PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) })
+}
+
+pub(super) fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = model::requests(outcome)?;
+    Some(PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) })
+}
+
+pub(super) fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = model::wait_ms(outcome)?;
+    Some(PlotValue { field: "wait_ms.p50", exact, shown: latency(Duration::from_secs_f64(exact / 1000.0)) })
+}

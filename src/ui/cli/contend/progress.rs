@@ -1,0 +1,134 @@
+//! One line on a terminal's stderr that shows how far a run is.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::figures::clients;
+use lockscope_lab::contend::FleetStatus;
+use lockscope_model::text::human::{count, latency, rate};
+
+/// The shortest time between two redraws.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Goes to the start of the line and clears it.
+const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// The width of a terminal that does not report it.
+const DEFAULT_COLUMNS: usize = 80;
+
+/// The line. It is cleared when it is dropped.
+pub(super) struct ProgressLine<W: Write = Stderr> {
+    /// `None`: there is no terminal.
+    out: Option<W>,
+    columns: usize,
+    drawn: Option<Instant>,
+}
+
+impl ProgressLine {
+    /// On stderr, when that is a terminal that can clear a line; otherwise nowhere.
+    pub(super) fn on_stderr() -> Self {
+        let can_clear = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
+        let out = (io::stderr().is_terminal() && can_clear).then(io::stderr);
+        let columns = crossterm::terminal::size().map_or(DEFAULT_COLUMNS, |(columns, _)| columns.into());
+        Self { out, columns, drawn: None }
+    }
+}
+
+impl<W: Write> ProgressLine<W> {
+    /// Shows a text of ASCII characters in place of the one before, unless that was drawn just now.
+    pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
+        if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= REDRAW_INTERVAL) {
+            self.drawn = Some(now);
+            self.draw(text());
+        }
+    }
+
+    /// Shows a last text, however soon.
+    pub(super) fn end(&mut self, text: &str) {
+        if self.drawn.is_some() {
+            self.draw(text.to_owned());
+        }
+    }
+
+    fn draw(&mut self, mut text: String) {
+        let Some(out) = &mut self.out else { return };
+        // In the last column some terminals go on to the next line.
+        text.truncate(self.columns.saturating_sub(1));
+        // A terminal that was closed is noticed elsewhere.
+        let _ = write!(out, "{CLEAR_LINE}{text}").and_then(|()| out.flush());
+    }
+}
+
+impl<W: Write> Drop for ProgressLine<W> {
+    fn drop(&mut self) {
+        if let (Some(out), Some(_)) = (&mut self.out, self.drawn) {
+            let _ = write!(out, "{CLEAR_LINE}").and_then(|()| out.flush());
+        }
+    }
+}
+
+/// How far a fleet is; `place` is its number among the fleets, from 1, and how many there are.
+pub(super) fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String {
+    let scenario = &status.scenario;
+    let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
+    let start = format!("{place}{}: ", scenario.algorithm.name());
+    if status.elapsed.is_zero() {
+        return format!("{start}{} of {} connected", count(status.connected), clients(scenario.clients));
+    }
+    let made = count(status.totals.acquisitions);
+    let all = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));
+    let of = all.map_or_else(String::new, |all| format!(" of {}", count(all)));
+    let acquisitions = if all.unwrap_or(status.totals.acquisitions) == 1 { "acquisition" } else { "acquisitions" };
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let per_second = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
+    format!(
+        "{start}{}, {made}{of} {acquisitions}, {}/s, {}",
+        clients(status.connected),
+        rate(per_second),
+        latency(status.elapsed)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::status;
+    use super::*;
+    use lockscope_lab::contend::Scenario;
+
+    #[test]
+    fn the_line_fits_is_drawn_ten_times_a_second_at_most_and_is_cleared_at_the_end() {
+        let mut sent = Vec::new();
+        let start = Instant::now();
+        let mut line = ProgressLine { out: Some(&mut sent), columns: 10, drawn: None };
+        for millis in [0, 99, 100, 150, 250] {
+            line.show(start + Duration::from_millis(millis), || format!("{millis} clients"));
+        }
+        line.end("they leave");
+        drop(line);
+        let sent = String::from_utf8(sent).expect("text");
+        let shown: Vec<&str> = sent.split(CLEAR_LINE).collect();
+        assert_eq!(shown, ["", "0 clients", "100 clien", "250 clien", "they leav", ""]);
+    }
+
+    #[test]
+    fn it_shows_how_many_are_connected_and_then_how_far_they_are() {
+        assert_eq!(of(&status(2, Duration::ZERO), None), "chain: 2 of 3 clients connected");
+        let mut under_way = status(3, Duration::from_secs(4));
+        under_way.totals.acquisitions = 2048;
+        assert_eq!(of(&under_way, None), "chain: 3 clients, 2 048 acquisitions, 512/s, 4.00s");
+        under_way.scenario = Arc::new(Scenario { rounds: Some(1000), ..(*under_way.scenario).clone() });
+        let shown = of(&under_way, Some((3, 10)));
+        assert_eq!(shown, "fleet 3 of 10, chain: 3 clients, 2 048 of 3 000 acquisitions, 512/s, 4.00s");
+    }
+
+    #[test]
+    fn nothing_is_sent_where_nothing_was_shown() {
+        let mut sent = Vec::new();
+        drop(ProgressLine { out: Some(&mut sent), columns: 10, drawn: None });
+        assert!(sent.is_empty());
+    }
+}

@@ -1,0 +1,74 @@
+//! `lockscope contexts`: the ensembles that the config file knows by a name.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::config::Config;
+use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::output::{print, write_json};
+use super::resolved::DEFAULT_CONNECT;
+use super::verdict::Verdict;
+use lockscope_base::znode::escaped;
+use lockscope_model::report::Ensemble;
+
+/// What `lockscope contexts` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct ContextsOptions {
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long, help_heading = "Output")]
+    pub format: Option<Format>,
+    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
+    #[arg(long, value_name = "FILE", help_heading = "General")]
+    pub config: Option<std::path::PathBuf>,
+}
+
+impl ContextsOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let ensemble = EnsembleOptions { config: self.config.clone(), ..EnsembleOptions::default() };
+        SharedOptions { ensemble, ..SharedOptions::default() }
+    }
+}
+
+/// A context as others see it: without what its connect string may hold of identities.
+#[derive(Serialize)]
+struct ContextFacts<'a> {
+    name: &'a str,
+    connect: String,
+    production: bool,
+}
+
+/// Prints the contexts in the order of their names.
+pub(super) fn run(config: &Config, format: Format, out: &mut impl Write) -> anyhow::Result<Verdict> {
+    let contexts: Vec<ContextFacts<'_>> = config
+        .contexts
+        .iter()
+        .map(|(name, context)| {
+            let connect = context.options.ensemble.connect.as_ref().or(config.options.ensemble.connect.as_ref());
+            let connect = Ensemble::new(connect.map_or(DEFAULT_CONNECT, String::as_str), None).connect().to_owned();
+            ContextFacts { name, connect, production: context.production }
+        })
+        .collect();
+    print(out, |out| match format {
+        Format::Json => write_json(out, &contexts),
+        Format::Table if contexts.is_empty() => {
+            writeln!(
+                out,
+                "The config file has no contexts: write [context.NAME] there, and the options of that ensemble below."
+            )
+        }
+        Format::Table => write_table(out, &contexts),
+    })?;
+    Ok(Verdict::Yes)
+}
+
+fn write_table(out: &mut impl Write, contexts: &[ContextFacts<'_>]) -> std::io::Result<()> {
+    let longest = contexts.iter().map(|context| context.name.len()).max().unwrap_or(0).max("CONTEXT".len());
+    writeln!(out, "{:<longest$}  {:<10}  CONNECT", "CONTEXT", "PRODUCTION")?;
+    for ContextFacts { name, connect, production } in contexts {
+        let production = if *production { "yes" } else { "no" };
+        writeln!(out, "{name:<longest$}  {production:<10}  {}", escaped(connect))?;
+    }
+    Ok(())
+}

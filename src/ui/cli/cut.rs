@@ -1,0 +1,62 @@
+//! `lockscope cut`: a part of a recording, as a file to hand to somebody.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::options::SharedOptions;
+use super::output::note;
+use super::past;
+use super::recorded::RecordingOptions;
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use lockscope_past::record::{CutOptions, Past, cut};
+
+/// What `lockscope cut` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Cut")]
+pub(super) struct CutCommand {
+    /// Where to write: a file that is not there yet; made for its owner only
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Leave out the data of the nodes, which may hold secrets, and the names of clients that come from it
+    #[arg(long)]
+    pub no_data: bool,
+    #[command(flatten)]
+    pub recording: RecordingOptions,
+}
+
+impl CutCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        self.recording.shared()
+    }
+}
+
+/// Writes the file; when that fails or a signal comes, there is none. What is damaged is named and left out.
+pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<Verdict> {
+    let RecordingOptions { store, from, to, .. } = &command.recording;
+    let (from, to) = past::span(&mut Past::open(store)?, (*from, *to), store, settings.utc)?;
+    let options = CutOptions { from, to, with_data: !command.no_data };
+    let stops = Arc::new(AtomicBool::new(false));
+    let cutting = tokio::task::spawn_blocking({
+        let (store, output, stops) = (store.clone(), command.output.clone(), Arc::clone(&stops));
+        move || cut(&store, &output, options, &|| stops.load(Ordering::Relaxed))
+    });
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let listening = tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        stops.store(true, Ordering::Relaxed);
+    });
+    let done = cutting.await?;
+    listening.abort();
+    for (segment, damage) in done? {
+        note(&past::left_out(store, &segment, damage, settings.utc));
+    }
+    Ok(Verdict::Yes)
+}

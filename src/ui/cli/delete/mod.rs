@@ -1,0 +1,342 @@
+//! `lockscope delete`: deletes one node, if it is still the one that was seen.
+
+mod examine;
+mod options;
+mod show;
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Context, anyhow, bail};
+use examine::NotPlanned;
+use tokio::time::timeout;
+use zookeeper_client::Client;
+
+pub(super) use options::DeleteOptions;
+
+use super::options::Format;
+use super::output::{note, print, reader_left, write_json};
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use lockscope_base::znode::{ZnodeStat, escaped};
+use lockscope_live::admin::audit::Subject;
+use lockscope_live::admin::{
+    self, Action, Audit, Confirmation, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
+};
+use lockscope_live::examine::Examiner;
+use lockscope_live::zk;
+use lockscope_model::diagnose::Unaware;
+
+/// The longest answer that is read from a terminal, in bytes.
+const MAX_ANSWER_BYTES: u64 = 4096;
+
+/// Why nothing that has to be confirmed is done.
+const NO_TERMINAL: &str =
+    "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
+
+/// Examines the node, shows the plan, asks, deletes, and prints the result.
+pub(super) async fn run(
+    settings: &ResolvedOptions,
+    options: &DeleteOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let can_confirm = options.yes || options.dry_run || can_ask;
+    // That the node is missing needs no answer.
+    let missing = if can_confirm { None } else { Some(session_that_misses(settings, options).await?) };
+    let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
+    let client = match missing {
+        Some(client) => client,
+        None => zk::connect(&settings.connect_options()?).await?,
+    };
+    let deletion = DeletionRun { settings, options, client, can_confirm };
+    let done = deletion.run(audit.as_ref(), out).await;
+    zk::close_session(deletion.client).await;
+    let (plan, report) = done?;
+    let action = if options.revoke { Action::Revoke } else { Action::Delete };
+    if let Some(error) = report.as_ref().and_then(|report| report.audit_error.as_ref()) {
+        note(&format!("the outcome is not in the audit log: {error}"));
+    }
+    let written = print(out, |out| match (settings.format, &report) {
+        (Format::Json, _) => {
+            let log = audit.as_ref().map(Audit::path);
+            write_json(out, &DeletionFacts::new(&options.path, action, plan.as_ref(), report.as_ref(), log))
+        }
+        // What failed is said on standard error.
+        (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
+        (Format::Table, _) => Ok(()),
+    });
+    // A reader who is gone does not change what was done, which the exit code says.
+    written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })?;
+    match report {
+        Some(report) if report.failed => bail!(report.reason),
+        Some(report) if !report.done => Ok(Verdict::No),
+        _ => Ok(Verdict::Yes),
+    }
+}
+
+fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
+    let path = settings.audit_log.as_deref();
+    let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
+    Ok(Audit::open(path)?)
+}
+
+/// A session that finds no such node. Whatever else it finds, it cannot go on without a terminal to
+/// ask on.
+async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Client> {
+    let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
+    if let Ok(None) = examine::stat(&client, &options.path, settings).await {
+        return Ok(client);
+    }
+    zk::close_session(client).await;
+    bail!(NO_TERMINAL)
+}
+
+struct DeletionRun<'a> {
+    settings: &'a ResolvedOptions,
+    options: &'a DeleteOptions,
+    client: Client,
+    /// Whether there is somebody to ask, or no need to.
+    can_confirm: bool,
+}
+
+impl DeletionRun<'_> {
+    /// The plan, if there is one, and the result; a dry run has none. Without an audit log it is a dry run.
+    async fn run(
+        &self,
+        audit: Option<&Audit>,
+        out: &mut impl Write,
+    ) -> anyhow::Result<(Option<DeletePlan>, Option<DeletionReport>)> {
+        let mut plan = None;
+        match self.attempt(audit, out, &mut plan).await {
+            Ok(report) => Ok((plan, report)),
+            Err(NotDeleted::NotTried(report)) => {
+                self.record(audit, plan.as_ref(), &report).await?;
+                Ok((plan, Some(report)))
+            }
+            Err(NotDeleted::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The same with the plan kept in `shown` from when it is shown.
+    async fn attempt(
+        &self,
+        audit: Option<&Audit>,
+        out: &mut impl Write,
+        shown: &mut Option<DeletePlan>,
+    ) -> Result<Option<DeletionReport>, NotDeleted> {
+        let stat = self.expected().await?;
+        if !self.can_confirm {
+            return Err(anyhow!(NO_TERMINAL).into());
+        }
+        let plan = self.plan(&stat).await?;
+        if let Some(node) = plan.nodes().first().filter(|node| node.czxid != stat.czxid) {
+            let reason =
+                format!("{} changed hands just now: its czxid is {}; nothing was deleted", node.path, node.czxid);
+            return Err(NotDeleted::not_tried("changed-hands", reason));
+        }
+        if self.settings.format == Format::Table {
+            show::plan(out, &plan)
+                .and_then(|()| out.flush())
+                .map_err(|error| anyhow!("the plan cannot be shown: {error}; nothing was deleted"))?;
+        }
+        let plan = shown.insert(plan);
+        let Some(audit) = audit else { return Ok(None) };
+        let answer = self.answer(plan, &stat).await?;
+        let confirmed = admin::confirm(plan.clone(), &answer)
+            .map_err(|refused| NotDeleted::not_tried("not-confirmed", refused.to_string()))?;
+        Ok(Some(self.carry_out(confirmed, audit).await?))
+    }
+
+    /// Deletes, or asks the owner, on a session of its own, which ends afterwards.
+    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> anyhow::Result<DeletionReport> {
+        let (permission, who) = (Permission::of_subcommand(), self.who().await);
+        let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
+        let session = zk::connect(&self.settings.connect_options()?).await?;
+        let mut examiner = Examiner::start(observe, survey, [&self.options.path]);
+        let timeout = self.settings.timeout;
+        let executed = admin::execute(session, &permission, plan, audit, &who, timeout, &mut examiner);
+        let outcomes = executed.await;
+        examiner.stop().await;
+        Ok(DeletionReport::from(outcomes.first().ok_or(admin::NoPlan::Nothing)?))
+    }
+
+    /// The node, if it is the one that was asked for.
+    async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
+        let path = &self.options.path;
+        let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
+            return Err(NotDeleted::not_tried("gone", format!("there is no node {path}: nothing was deleted")));
+        };
+        let changed = |what: String| {
+            NotDeleted::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))
+        };
+        if self.options.czxid.is_some_and(|czxid| czxid != stat.czxid.0) {
+            return Err(changed(format!("its czxid is {}", stat.czxid)));
+        }
+        if self.options.session.is_some_and(|owner| !owner.is(stat.ephemeral_owner)) {
+            let owner = stat
+                .ephemeral_owner
+                .map_or_else(|| "no session owns it".to_owned(), |session| format!("session {session} owns it"));
+            return Err(changed(owner));
+        }
+        Ok(stat)
+    }
+
+    async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
+        let plan = examine::plan(&self.client, self.settings, &self.options.path, stat).await?;
+        let plan = plan.in_production(self.settings.production.as_deref());
+        if !self.options.revoke {
+            return self.guarded(plan).await;
+        }
+        let revocation = plan.revocation().ok_or_else(|| {
+            let does_not_know = plan.nodes().iter().any(|node| node.unaware == Some(Unaware::OfNode));
+            let why = if does_not_know {
+                "its client does not know of this node"
+            } else {
+                "only the holder of one of Curator's mutexes can be asked"
+            };
+            NotPlanned(format!("{} cannot be revoked: {why}; leave --revoke out to delete it", self.options.path))
+        })?;
+        self.guarded(revocation).await
+    }
+
+    /// The plan with how the deletion can be guarded, and what is missing for that.
+    async fn guarded(&self, plan: DeletePlan) -> anyhow::Result<DeletePlan> {
+        let path = &self.options.path;
+        let failed =
+            |why: &str| NotPlanned(format!("what may be done with {path} cannot be found out: {why}; try again"));
+        match timeout(self.settings.timeout, admin::find_guards(&self.client, plan)).await {
+            Ok(found) => Ok(found.map_err(|error| failed(&error.to_string()))?),
+            Err(_) => bail!(failed("the server is silent")),
+        }
+    }
+
+    /// Fails when the node would not be deleted whatever the answer, so that nothing is asked.
+    fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), NotDeleted> {
+        let (path, options) = (&self.options.path, self.options);
+        if let Some((_, lacks)) = plan.lacks() {
+            let reason = format!(
+                "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
+            );
+            let report = DeletionReport::not_tried("refused", reason);
+            return Err(NotDeleted::NotTried(DeletionReport { failed: true, ..report }));
+        }
+        let deletes = plan.action() == Action::Delete;
+        if let Some(node) = plan.nodes().first().filter(|node| node.may_be_live_holder())
+            && deletes
+            && !options.even_if_live
+        {
+            let what = if node.unaware == Some(Unaware::OfNode) {
+                "its client does not know of this node: give --even-if-live to delete it"
+            } else {
+                "stop its process first, or give --even-if-live"
+            };
+            let reason = format!("{path} holds, and its owner is {}: nothing was deleted; {what}", node.liveness.id());
+            return Err(NotDeleted::not_tried("live", reason));
+        }
+        if let Some(context) = plan.production().filter(|_| options.yes)
+            && options.production.as_deref() != Some(context)
+        {
+            let reason = format!(
+                "{path} was not changed: people depend on this ensemble, so --yes alone is not enough: give --production \
+                 {context} too"
+            );
+            return Err(NotDeleted::not_tried("production", reason));
+        }
+        if deletes && plan.unguarded().is_some() && options.yes && !options.even_if_unguarded {
+            let reason = format!(
+                "{path} was not deleted: nothing may be written that would guard the deletion, so another owner could take its name \
+                 just before it and be deleted instead: give an identity with --auth-file, or --even-if-unguarded"
+            );
+            return Err(NotDeleted::not_tried("unguarded", reason));
+        }
+        Ok(())
+    }
+
+    /// The answer of whoever is asked, or the one that --yes stands for.
+    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, NotDeleted> {
+        self.refuse_what_needs_no_answer(plan)?;
+        let wanted = plan.confirmation();
+        if self.options.yes {
+            return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
+        }
+        if self.settings.format == Format::Json {
+            print(&mut io::stderr().lock(), |out| show::plan(out, plan))?;
+        }
+        let answer = ask(plan, &wanted).await?;
+        // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
+        match self.plan(stat).await {
+            Ok(again) if again.confirmation() != wanted => {
+                let path = &self.options.path;
+                let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
+                Err(NotDeleted::not_tried("changed", reason))
+            }
+            // If it is gone or changed, the execution finds that out and reports it.
+            Ok(_) => Ok(answer),
+            Err(error) if error.is::<NoPlan>() || error.is::<NotPlanned>() => Ok(answer),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn who(&self) -> Who {
+        Who::ask(&self.client, &self.settings.connect).await
+    }
+
+    /// Records in the audit log, if there is one, that nothing was tried, and why.
+    async fn record(
+        &self,
+        audit: Option<&Audit>,
+        plan: Option<&DeletePlan>,
+        report: &DeletionReport,
+    ) -> anyhow::Result<()> {
+        let Some(audit) = audit else { return Ok(()) };
+        let path = self.options.path.to_string();
+        let node = plan.and_then(|plan| plan.nodes().first());
+        let subject = node.map_or_else(|| Subject { path, ..Subject::default() }, Subject::of);
+        let action = plan.map_or(Action::Delete, DeletePlan::action);
+        Ok(audit.not_tried(action, subject, &self.who().await, report.result, report.reason.clone()).await?)
+    }
+}
+
+/// Why a deletion ended before it was carried out.
+enum NotDeleted {
+    /// It was not tried, for the reason in the report.
+    NotTried(DeletionReport),
+    Failed(anyhow::Error),
+}
+
+impl NotDeleted {
+    fn not_tried(result: &'static str, reason: String) -> Self {
+        Self::NotTried(DeletionReport::not_tried(result, reason))
+    }
+}
+
+impl From<anyhow::Error> for NotDeleted {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Asks on the terminal. The end of the input is no answer.
+async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
+    let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
+    let question = match wanted {
+        Confirmation::Yes => "Do it? [y/N] ".to_owned(),
+        Confirmation::SequenceNumber(number) => {
+            let why = if is_live { "Its owner may be at work." } else { "The deletion cannot be guarded." };
+            format!("{why} Type {} to do it: ", escaped(number))
+        }
+        Confirmation::Context { .. } => {
+            format!("People depend on this ensemble. Type {} to do it: ", escaped(&wanted.typed().unwrap_or_default()))
+        }
+    };
+    let mut err = io::stderr().lock();
+    write!(err, "{question}")?;
+    err.flush()?;
+    drop(err);
+    // A thread of its own: a signal ends the program while it waits.
+    let read = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        io::Read::take(io::stdin().lock(), MAX_ANSWER_BYTES).read_line(&mut answer).map(|_| answer)
+    });
+    Ok(read.await.map_err(io::Error::other)??)
+}

@@ -1,0 +1,108 @@
+//! The options of `delete`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::super::options::{ChangeOptions, EnsembleOptions, OutputOptions, SharedOptions, WhichLocks};
+use lockscope_base::znode::{SessionId, ZnodePath};
+
+/// Who has to own the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum ExpectedOwner {
+    /// No session.
+    None,
+    /// This session.
+    Session(SessionId),
+}
+
+impl ExpectedOwner {
+    /// Whether `owner` is that owner.
+    pub(super) fn is(self, owner: Option<SessionId>) -> bool {
+        match self {
+            Self::None => owner.is_none(),
+            Self::Session(session) => owner == Some(session),
+        }
+    }
+}
+
+/// What `lockscope delete` takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Deletion")]
+pub(in crate::cli) struct DeleteOptions {
+    /// The node: a contender, or an empty lock parent
+    #[arg(value_name = "PATH", help_heading = None::<&'static str>)]
+    pub path: ZnodePath,
+    /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no session does
+    #[arg(long, value_name = "SESSION", value_parser = owner)]
+    pub session: Option<ExpectedOwner>,
+    /// Delete it only if this transaction created it
+    #[arg(long, value_name = "ZXID")]
+    pub czxid: Option<i64>,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub yes: bool,
+    /// Beside --yes where people depend on the ensemble: the name of the context of the config file that marks it so
+    #[arg(long, value_name = "CONTEXT")]
+    pub production: Option<String>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete it even if it holds the lock and its owner is connected, or may be
+    #[arg(long)]
+    pub even_if_live: bool,
+    /// Delete it even if the deletion cannot be guarded: another owner who takes its name at that moment may lose its node instead
+    #[arg(long)]
+    pub even_if_unguarded: bool,
+    /// Ask the owner to release instead, as Curator does it: works if the application made the lock revocable
+    #[arg(long)]
+    pub revoke: bool,
+    /// Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    /// Treat this node as a single-node lock although its name does not show it; can be given several times
+    #[arg(long, value_name = "PATH")]
+    pub lock: Option<Vec<ZnodePath>>,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl DeleteOptions {
+    pub(in crate::cli) fn shared(&self) -> SharedOptions {
+        let Self { audit_log, lock, output, ensemble, .. } = self.clone();
+        SharedOptions {
+            locks: WhichLocks { lock, ..WhichLocks::default() },
+            changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
+            output,
+            ensemble,
+            ..SharedOptions::default()
+        }
+    }
+}
+
+fn owner(text: &str) -> Result<ExpectedOwner, String> {
+    if text == "none" {
+        return Ok(ExpectedOwner::None);
+    }
+    let digits = text.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let bits = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let session = bits.filter(|bits| *bits != 0).map(|bits| ExpectedOwner::Session(SessionId(bits.cast_signed())));
+    session.ok_or_else(|| "write a session as 0x10000a2b3c40001, or none".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_as_it_is_shown() {
+        assert_eq!(owner("0xffffffffffffffff"), Ok(ExpectedOwner::Session(SessionId(-1))));
+        assert_eq!(owner("none"), Ok(ExpectedOwner::None));
+        for text in ["", "0x", "0x0", "0x+1", "1", "0x1ffffffffffffffff", "None"] {
+            assert!(owner(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `lockscope demo`: the guided tour, on the sandbox or on a path of its own.
+
+use std::net::Ipv4Addr;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use futures::FutureExt;
+use tokio::net::TcpListener;
+
+use super::duration;
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::past_options::PastOptions;
+use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
+use super::verdict::Verdict;
+use crate::tui::app::Tour;
+use crate::tui::{self, TuiError, TuiOptions};
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::demo::{Namespace, Script};
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
+use lockscope_live::zk::ConnectOptions;
+use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
+use lockscope_sandbox::{self as sandbox, Sandbox, SandboxError};
+
+/// The node of the sandbox below which the tour works.
+const SANDBOX_NODE: &str = "demo";
+
+/// What the tour takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(mut_arg("connect", |connect| connect.help("Run the tour on this ensemble instead of in memory")))]
+pub(super) struct DemoOptions {
+    /// Let the tour play by itself from the start
+    #[arg(long)]
+    pub play: bool,
+    #[command(flatten)]
+    pub display: DisplayOptions,
+    /// Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE", help_heading = "Screen")]
+    pub audit_log: Option<PathBuf>,
+    /// Call a lock stuck when it has not changed hands for this long while others wait [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = "Screen")]
+    pub stuck_after: Option<Duration>,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl DemoOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let Self { display, audit_log, stuck_after, ensemble, play: _ } = self.clone();
+        SharedOptions {
+            locks: WhichLocks { stuck_after, ..WhichLocks::default() },
+            display,
+            changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
+            ensemble,
+            ..SharedOptions::default()
+        }
+    }
+}
+
+/// Runs the tour on a sandbox of this process, which ends with it.
+pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
+    let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
+    let connection = ConnectOptions {
+        connect: sandbox.connect_string(),
+        session_timeout: SESSION_TIMEOUT,
+        auth: Vec::new(),
+        tls: None,
+        kerberos: None,
+    };
+    let tour = Tour::new(Script::built_in(), ZnodePath::root().child(SANDBOX_NODE), true, plays);
+    // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
+    let survey = SurveyOptions { by: ViewBy::FourLetter, ..SurveyOptions::new(connection.clone()) };
+    // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
+    let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
+    let options = TuiOptions {
+        audit_log: Some(audit_log.clone()),
+        ..tui_options(settings, connection, survey, ZnodePath::root(), tour)
+    };
+    let shown = Box::pin(tui::run(options, None)).await;
+    sandbox.stop().await;
+    // It does not exist when nothing was deleted.
+    let _ = std::fs::remove_file(audit_log);
+    shown?;
+    Ok(Verdict::Yes)
+}
+
+/// Runs the tour on the ensemble, below a node of its own, and removes that however the tour ends.
+pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
+    if !tui::terminal::is_there() {
+        return Err(TuiError::NoTerminal.into());
+    }
+    let (connection, survey) = (settings.connect_options()?, settings.survey_options()?);
+    let namespace = Namespace::make(connection.clone()).await?;
+    let path = namespace.path().clone();
+    let tour = Tour::new(Script::built_in(), path.clone(), false, plays);
+    let options = tui_options(settings, connection, survey, path, tour);
+    let shown = Box::pin(AssertUnwindSafe(tui::run(options, None)).catch_unwind()).await;
+    let removed = namespace.remove().await;
+    shown.unwrap_or_else(|panic| resume_unwind(panic))?;
+    removed?;
+    Ok(Verdict::Yes)
+}
+
+fn tui_options(
+    settings: &ResolvedOptions,
+    connection: ConnectOptions,
+    survey: SurveyOptions,
+    root: ZnodePath,
+    tour: Tour,
+) -> TuiOptions {
+    let observe = ObserveOptions {
+        connection,
+        roots: vec![root],
+        named: Vec::new(),
+        recipes: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    };
+    // What the tour shows is no part of anybody's recording.
+    let past = PastOptions::default().place();
+    TuiOptions { write: true, tour: Some(tour), past, ..settings.tui_options(observe, survey) }
+}

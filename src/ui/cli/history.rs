@@ -1,0 +1,158 @@
+//! `lockscope history`: who held and waited, when, for how long, and how it ended.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::choice::{self, Choice};
+
+use super::duration;
+use super::options::{Format, SharedOptions};
+use super::output::{print, write_json};
+use super::recorded::RecordingOptions;
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_past::record::Store;
+use lockscope_past::record::history::{self, History, HistoryFacts, HistoryQuery, ListOrder, RankBy};
+use lockscope_past::record::tables::ContenderEnd;
+
+/// Contenders that a table for people lists unless it is asked for more.
+const ROWS_FOR_PEOPLE: usize = 100;
+
+/// Contenders that JSON lists unless it is asked for more.
+const ROWS_FOR_PROGRAMS: usize = 10_000;
+
+/// What `lockscope history` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "History")]
+pub(super) struct HistoryOptions {
+    /// Only this lock: its path
+    #[arg(value_name = "LOCK", help_heading = None::<&'static str>)]
+    pub path: Option<ZnodePath>,
+    /// Only this session, as in 0x10000a2b3c40001
+    #[arg(long, value_name = "SESSION", value_parser = session)]
+    pub session: Option<SessionId>,
+    /// Only clients with this address, with or without its port, or with this name
+    #[arg(long, value_name = "CLIENT")]
+    pub client: Option<String>,
+    /// Only those that ended so; several are separated by commas, as in expired,gone
+    #[arg(long, value_name = "END[,END...]", value_delimiter = ',', value_parser = choice::parser::<ContenderEnd>())]
+    pub end: Vec<ContenderEnd>,
+    /// Only those that held for this long or longer, or may have, as in 30s
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub min_hold: Option<Duration>,
+    /// Only those that waited for this long or longer, or may have
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub min_wait: Option<Duration>,
+    /// List those first that held or waited longest, or in the order of time [default: worst in a
+    /// table, time in json]
+    #[arg(long, value_name = "ORDER", value_parser = choice::parser::<ListOrder>())]
+    pub sort: Option<ListOrder>,
+    /// Rank locks and clients: by the time that was waited or held, or by how often it was acquired
+    #[arg(long, value_name = "BY")]
+    pub top: Option<TopBy>,
+    /// List at most so many contenders: the first of that order, or with --sort time those that
+    /// came last [default: 100 in a table, 10000 in json]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long, help_heading = "Output")]
+    pub format: Option<Format>,
+    #[command(flatten)]
+    pub recording: RecordingOptions,
+}
+
+impl Choice for ContenderEnd {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn named(self) -> (&'static str, &'static str) {
+        let help = match self {
+            Self::Open => "It still stands",
+            Self::Gone => "Released by its client, or deleted by another: ZooKeeper does not say which",
+            Self::Released => "It held, and its client is proven to have released it",
+            Self::Left => "It waited, and its client is proven to have given up",
+            Self::Expired => "Its session expired",
+            Self::Deleted => "Deleted by hand, as an audit log says",
+            Self::Unknown => "Nobody saw it, or can tell whether its session had expired",
+        };
+        (self.id(), help)
+    }
+}
+
+impl Choice for ListOrder {
+    const ALL: &'static [Self] = &[Self::Worst, Self::Time];
+
+    fn named(self) -> (&'static str, &'static str) {
+        let help = match self {
+            Self::Worst => "Who held or waited longest comes first",
+            Self::Time => "Who came first comes first",
+        };
+        (self.id(), help)
+    }
+}
+
+/// By what `--top` ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum TopBy {
+    /// How long was waited, all waits together
+    Wait,
+    /// How long was held, all holds together
+    Hold,
+    /// How often it was acquired
+    HandOvers,
+}
+
+impl HistoryOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let mut shared = self.recording.shared();
+        shared.output.format = self.format;
+        shared
+    }
+}
+
+/// A session's id, as it is shown.
+fn session(text: &str) -> Result<SessionId, &'static str> {
+    let digits = text.strip_prefix("0x").ok_or("write the session in hexadecimal, as in 0x10000a2b3c40001")?;
+    let bits =
+        u64::from_str_radix(digits, 16).map_err(|_| "write the session in hexadecimal, as in 0x10000a2b3c40001")?;
+    Ok(SessionId(bits.cast_signed()))
+}
+
+/// Prints it.
+pub(super) fn run(
+    settings: &ResolvedOptions,
+    options: &HistoryOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let (from, to) = options.recording.window(settings.utc)?;
+    let (rows, order) = match settings.format {
+        Format::Table => (ROWS_FOR_PEOPLE, ListOrder::Worst),
+        Format::Json => (ROWS_FOR_PROGRAMS, ListOrder::Time),
+    };
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let query = HistoryQuery {
+        lock: options.path.clone(),
+        session: options.session,
+        client: options.client.clone(),
+        from,
+        to,
+        ends: options.end.clone(),
+        min_hold_ms: options.min_hold.map(millis),
+        min_wait_ms: options.min_wait.map(millis),
+        order: options.sort.unwrap_or(order),
+        limit: options.limit.unwrap_or(rows),
+        rank_by: options.top.map(|by| match by {
+            TopBy::Wait => RankBy::Wait,
+            TopBy::Hold => RankBy::Hold,
+            TopBy::HandOvers => RankBy::Handovers,
+        }),
+    };
+    let history = History::read(&mut Store::open(&options.recording.store)?, &query)?;
+    print(out, |out| match settings.format {
+        Format::Table => history::lines(out, &history, settings.utc),
+        Format::Json => write_json(out, &HistoryFacts::from(&history)),
+    })?;
+    Ok(Verdict::Yes)
+}

@@ -1,0 +1,394 @@
+//! A lock table that is kept up to date by an observer, as the commands without a screen use it.
+
+mod recording;
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec;
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::examination::{ExaminationPace, UnreportedFindings};
+use super::output;
+use super::resolved::ResolvedOptions;
+use super::table_event::TableEvent;
+pub(super) use recording::Recording;
+
+use lockscope_base::time::now;
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_live::deadline;
+use lockscope_live::observe::{ObserveOptions, Observed, Observer};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_model::diagnose::{Diagnosis, rest_between_looks};
+use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
+use lockscope_model::report::{Ensemble, Initial};
+use lockscope_model::server_view::ServerView;
+
+/// Events of what is there at the start, and findings, that are made at once; those of one lock stay together.
+const MAX_EVENTS_AT_ONCE: usize = 1_024;
+
+/// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
+const QUIET_START: Duration = Duration::from_secs(1);
+
+/// Who waits longer waits for good, and nobody is told for how long.
+const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
+
+/// How long the report of what is there at the start waits for the servers to say who the clients are.
+const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
+
+/// A table, the observer that feeds it, and what else is known of the ensemble.
+pub(super) struct LiveTable {
+    observer: Observer,
+    table: LockTable,
+    connect: String,
+    /// When everything below the roots had been read, the last time.
+    synced: Option<Timestamp>,
+    /// Why there is no connection.
+    trouble: Option<String>,
+    /// What of that was said on standard error, before everything was read once.
+    said: Option<String>,
+    started: Instant,
+    /// Whether what is there at the start is reported, contender by contender.
+    reports_initial: bool,
+    /// The next changes, while not everything was read and reported yet.
+    first_batch: Option<Vec<Observed>>,
+    /// The deadline of their wait for the servers to say who the clients are.
+    view_awaited_until: Option<Instant>,
+    /// The locks that were there when everything was read the first time and are not reported yet.
+    found: vec::IntoIter<LockId>,
+    /// What follows the reason where there is no session: how to name servers, unless somebody did.
+    how_to_name_servers: &'static str,
+    /// Why the ensemble refused the session.
+    refused: Option<String>,
+    /// How long to wait for an answer until everything was read once.
+    timeout: Duration,
+    /// When the ensemble last answered, or was first asked.
+    answered: Instant,
+    /// Asks the servers about themselves, again and again.
+    surveyor: Option<Surveyor>,
+    diagnosis: Diagnosis,
+    examination: ExaminationPace,
+    /// What the last examination changed and is not reported yet.
+    unreported: UnreportedFindings,
+    /// What becomes of what the table takes in.
+    recording: Option<Box<Recording>>,
+}
+
+impl LiveTable {
+    /// Starts to observe, to read everything once. Until that is done, the ensemble must give an answer every `timeout`; where no
+    /// server listens at all, it is not waited so long unless somebody gave that time.
+    pub(super) fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+        let start =
+            if settings.timeout_is_given { Observer::start_for_command } else { Observer::start_for_one_reading };
+        Self::start_by(start, settings)
+    }
+
+    /// Starts to observe for as long as somebody watches: waits for a server also where none listens, and reports what is there at
+    /// the start.
+    pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+        Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
+    }
+
+    fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
+        let options = settings.observe_options()?;
+        Ok(Self {
+            table: LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
+            observer: start(options),
+            connect: settings.connect.clone(),
+            synced: None,
+            trouble: None,
+            said: None,
+            started: Instant::now(),
+            reports_initial: false,
+            first_batch: None,
+            view_awaited_until: None,
+            found: Vec::new().into_iter(),
+            how_to_name_servers: settings.how_to_name_servers(),
+            refused: None,
+            timeout: settings.timeout,
+            answered: Instant::now(),
+            surveyor: None,
+            diagnosis: Diagnosis::new(settings.thresholds),
+            examination: ExaminationPace::default(),
+            unreported: UnreportedFindings::default(),
+            recording: None,
+        })
+    }
+
+    /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
+    /// which is expensive to answer, only with `watchers`. Each server is asked once in `max_interval`, or once a second, whatever that
+    /// costs it.
+    pub(super) fn survey(
+        &mut self,
+        settings: &ResolvedOptions,
+        watchers: bool,
+        max_interval: Duration,
+    ) -> anyhow::Result<()> {
+        let options = SurveyOptions { max_interval, ..settings.survey_options()? };
+        // Who reads once does not wait; who watches very many locks does not want to do nothing else.
+        self.examination.start(Instant::now(), self.reports_initial);
+        if options.by != ViewBy::Off {
+            let surveyor = Surveyor::start(options)?;
+            surveyor.ask_for_watchers(watchers);
+            self.surveyor = Some(surveyor);
+        }
+        Ok(())
+    }
+
+    /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
+    /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
+        let events = self.unreported_events();
+        if !events.is_empty() {
+            return Ok(events);
+        }
+        let batch = if self.synced.is_some() && self.first_batch.is_none() {
+            tokio::select! {
+                () = deadline::until(self.examination.due()) => {
+                    self.examine();
+                    return Ok(self.unreported_events());
+                }
+                batch = self.observer.next() => batch,
+                Some(view) = viewed(&mut self.surveyor) => {
+                    self.observer.compare_members(&view);
+                    // What it shows is looked at without delay.
+                    self.examination.view_came(Instant::now());
+                    Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
+                }
+            }
+        } else {
+            if self.first_batch.is_none() {
+                self.first_batch = Some(self.first_batches().await?.ok_or_else(|| self.ended())?);
+            }
+            self.first_view().await;
+            self.first_batch.take()
+        };
+        let batch = batch.ok_or_else(|| self.ended())?;
+        Ok(self.take(batch))
+    }
+
+    /// What is there at the start, or what an examination changed, a piece of it at a time: all of it may be many times as large as the
+    /// table. What is there at the start is taken from the table as everything was read, so no change may be applied before.
+    fn unreported_events(&mut self) -> Vec<TableEvent> {
+        let mut events = Vec::new();
+        while let Some(at) = self.synced.filter(|_| events.len() < MAX_EVENTS_AT_ONCE)
+            && let Some(found) = self.found.next()
+        {
+            let initial = self.table.lock(found).map(|lock| Initial::of_lock(lock, at, &self.table));
+            events.extend(initial.into_iter().flatten().map(TableEvent::Initial));
+        }
+        let findings = self.unreported.by_ref().take(MAX_EVENTS_AT_ONCE.saturating_sub(events.len()));
+        events.extend(findings.map(|(finding, raised, at)| TableEvent::Finding { finding, raised, at }));
+        events
+    }
+
+    /// When everything was just read and is about to be reported: gives the servers a moment to say who the clients are. Cancel safe.
+    async fn first_view(&mut self) {
+        let is_read = self.first_batch.iter().flatten().any(|observed| observed.change == Change::Synced);
+        if !self.reports_initial || !is_read || self.surveyor.is_none() {
+            return;
+        }
+        // The deadline outlives this call: a recorder cancels the call each second, to write.
+        let end = *self.view_awaited_until.get_or_insert_with(|| Instant::now() + MAX_WAIT_FOR_VIEW);
+        while !self.table.view().every_member_answered()
+            && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
+        {
+            self.observer.compare_members(&view);
+            self.apply_view(&view);
+        }
+    }
+
+    /// The next changes while not everything was read yet. Says on standard error why that takes so long. Cancel safe.
+    async fn first_batches(&mut self) -> anyhow::Result<Option<Vec<Observed>>> {
+        let until = self.answered + self.timeout;
+        loop {
+            let says_at = (self.trouble != self.said).then_some(self.started + QUIET_START);
+            tokio::select! {
+                biased;
+                batch = self.observer.next() => return Ok(batch),
+                () = sleep_until(until) => return Err(self.no_answer()),
+                () = deadline::until(says_at) => self.say_trouble(until),
+            }
+        }
+    }
+
+    /// Says why there is no answer, and for how long one is still waited for.
+    fn say_trouble(&mut self, until: Instant) {
+        self.said.clone_from(&self.trouble);
+        let Some(trouble) = &self.said else { return };
+        let left = until.saturating_duration_since(Instant::now());
+        output::note(&if left > MAX_TOLD_WAIT {
+            format!("{trouble}; trying again")
+        } else {
+            format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
+        });
+    }
+
+    /// Applies what the servers say about themselves.
+    pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
+        self.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
+    }
+
+    /// Looks for findings; those that are new, and those that are gone, are reported next.
+    fn examine(&mut self) {
+        let (at, changes) = if let Some(recording) = &mut self.recording {
+            recording.examine(&self.table, &mut self.diagnosis)
+        } else {
+            let at = now();
+            (at, self.diagnosis.examine(&self.table, at))
+        };
+        self.unreported = UnreportedFindings::new(changes, at);
+        self.examination.examined(Instant::now(), rest_between_looks(&self.table));
+    }
+
+    /// Has the table take in a change; answers when that was, and what it means.
+    fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
+        match &mut self.recording {
+            Some(recording) => recording.apply(change, at, &mut self.table, &self.diagnosis),
+            None => (at, self.table.apply(change, at)),
+        }
+    }
+
+    fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
+        let mut events = Vec::new();
+        let mut batch = batch.into_iter();
+        while let Some(Observed { at, change }) = batch.next() {
+            let is_answer = !matches!(
+                change,
+                Change::Connection(
+                    ConnectionState::Connecting { .. } | ConnectionState::Lost { .. } | ConnectionState::Lagging { .. }
+                )
+            );
+            if is_answer {
+                self.answered = Instant::now();
+            }
+            let is_synced = change == Change::Synced;
+            let sampled = if let Change::Sampled { path, .. } = &change { Some(path.clone()) } else { None };
+            let reason = self.note(&change);
+            let (at, happenings) = self.apply(change, at);
+            let is_initial = self.reports_initial && is_synced && self.synced.is_none();
+            if is_synced {
+                self.synced = Some(at);
+            }
+            if is_initial {
+                let found: Vec<LockId> = self.table.locks().map(LockQueue::id).collect();
+                self.found = found.into_iter();
+                events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)));
+                // What follows comes after the report of what was there.
+                self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());
+                break;
+            }
+            events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, reason.clone())));
+            events.extend(sampled.into_iter().flat_map(|parent| self.samples_of(&parent)));
+        }
+        events
+    }
+
+    /// What was counted below this parent, where that is news.
+    fn samples_of(&self, parent: &ZnodePath) -> Vec<TableEvent> {
+        let locks = self.table.locks_queueing_at(parent);
+        let locks = locks.into_iter().filter_map(|id| self.table.lock(id));
+        let counted = locks.filter_map(|lock| Some((lock.lock_name(), self.table.sampled(lock)?)));
+        let news = counted.filter(|(_, counts)| counts.per_second.is_none_or(|rates| !rates.are_zero()));
+        news.map(|(lock, counts)| TableEvent::Sampled(lock, counts)).collect()
+    }
+
+    /// Remembers what the change says of the connection; answers why it was lost.
+    fn note(&mut self, change: &Change) -> Option<String> {
+        let Change::Connection(link) = change else { return None };
+        match link {
+            ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
+            ConnectionState::Connecting { reason: None, .. } | ConnectionState::Connected { .. } => {}
+            ConnectionState::Overloaded { reason } => return Some(reason.clone()),
+            ConnectionState::Lost { reason } | ConnectionState::Lagging { reason, .. } => {
+                self.trouble = Some(reason.clone());
+                return Some(reason.clone());
+            }
+            ConnectionState::Refused { reason } => {
+                self.refused = Some(reason.clone());
+                return Some(reason.clone());
+            }
+        }
+        None
+    }
+
+    /// Waits until everything below the roots was read; answers when that was.
+    pub(super) async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
+        loop {
+            if let Some(at) = self.synced {
+                return Ok(at);
+            }
+            self.next().await?;
+        }
+    }
+
+    /// When everything below the roots had been read, the last time.
+    pub(super) fn synced(&self) -> Option<Timestamp> {
+        self.synced
+    }
+
+    /// Whether everything was read, and what was there at the start is reported.
+    pub(super) fn has_reported_start(&self) -> bool {
+        self.synced.is_some() && self.found.len() == 0
+    }
+
+    /// What is known of the locks.
+    pub(super) fn table(&self) -> &LockTable {
+        &self.table
+    }
+
+    /// Why nothing is known of the locks now.
+    pub(super) fn trouble(&self) -> &str {
+        self.trouble.as_deref().unwrap_or("not everything was read again yet")
+    }
+
+    /// What the ensemble is, as reports name it.
+    pub(super) fn ensemble(&self) -> Ensemble {
+        Ensemble::new(&self.connect, self.table.session()).with_view(self.table.view())
+    }
+
+    /// Ends the session, in at most two seconds. Answers the table, what is wrong with it now, and the time.
+    pub(super) async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
+        self.examine();
+        if let Some(surveyor) = self.surveyor {
+            surveyor.stop().await;
+        }
+        let at = now();
+        self.observer.stop().await;
+        (self.table, self.diagnosis, at)
+    }
+
+    /// That the ensemble did not answer, and why.
+    pub(super) fn no_answer(&self) -> anyhow::Error {
+        let ensemble = self.ensemble();
+        let connect = ensemble.connect();
+        let reason = match (&self.trouble, self.table.session()) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
+            (None, None) => format!("{connect} gave no session"),
+        };
+        let reason = reason + self.hint();
+        // Nobody reads more of it than tenths of a second.
+        let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
+        let waited = Duration::from_millis(tenths.saturating_mul(100));
+        output::no_answer(waited, reason)
+    }
+
+    fn ended(&self) -> anyhow::Error {
+        let refused = |reason: String| anyhow::Error::msg(reason + self.hint());
+        self.refused.clone().map_or_else(|| self.no_answer(), refused)
+    }
+
+    /// What follows the reason where nobody named the servers that gave no session.
+    fn hint(&self) -> &'static str {
+        if self.table.session().is_none() { self.how_to_name_servers } else { "" }
+    }
+}
+
+/// The next view; never, where nobody asks.
+async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
+    match surveyor {
+        Some(surveyor) => surveyor.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,332 @@
+//! The command line, and one file for each command.
+//!
+//! [`Arguments`] is the one definition that the help, the completions and the manual page come from. A command's file holds
+//! its options and what it does; [`run`] puts the options over environment, config file and defaults, and starts the command.
+//!
+//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not be done; 75 a recorder that may work when it is started again;
+//! 128 and the number of a signal that came a second time. An error is one sentence on stderr. A reader that closes the pipe ends a command quietly.
+
+mod arguments;
+mod auth;
+mod check;
+mod choice;
+mod config;
+mod config_check;
+mod console_options;
+mod contend;
+mod contexts;
+mod cut;
+mod delete;
+mod demo;
+mod duration;
+mod examination;
+mod followed_deletions;
+mod generate;
+mod history;
+mod live_table;
+mod log;
+mod merge;
+mod no_server;
+mod options;
+mod output;
+mod past;
+mod past_options;
+mod recipes;
+mod record;
+mod record_metrics;
+mod record_service;
+mod recorded;
+mod replay;
+mod report;
+mod resolved;
+mod sandbox;
+mod snapshot;
+mod table_event;
+mod themes;
+mod unreadable;
+mod verdict;
+mod watch;
+mod watch_past;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::error::{ContextKind, ContextValue};
+use etcetera::BaseStrategy;
+
+pub use arguments::Arguments;
+use arguments::CliCommand;
+use auth::AuthSource;
+use config::{Config, ConfigError};
+use console_options::{ConsoleOptions, known_contexts};
+use merge::Merge;
+use options::{Format, SharedOptions};
+pub use output::note;
+use past::SpanOptions;
+pub use record_service::MayPass;
+use resolved::{Environment, OptionsError, ResolvedOptions};
+pub use verdict::Verdict;
+use watch::WatchOptions;
+
+use crate::tui::{self, TuiOptions};
+use lockscope_files::exposed_folder;
+
+/// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
+pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    // On the heap: the future of any command is large.
+    let outcome = Box::pin(dispatch(arguments)).await;
+    if let Some(note) = lockscope_live::zk::unverified_login() {
+        output::note(note);
+    }
+    match outcome {
+        Err(error) if output::reader_left(&error) => Ok(Verdict::Yes),
+        outcome => outcome,
+    }
+}
+
+async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
+    if arguments.config_check {
+        return config_check::run(&arguments.ensemble, &mut io::stdout().lock());
+    }
+    let (before, command) = arguments.split();
+    let Some(command) = command else { return screen(before).await };
+    let settle = |own: SharedOptions| settle(own.merge(before.clone()));
+    match command {
+        CliCommand::Snapshot(options) => {
+            let settings = settle(options.read.shared())?;
+            match &options.past.store {
+                Some(store) => snapshot::run_past(&settings, store, options.past.at, &mut io::stdout().lock()),
+                None => snapshot::run(&settings, &mut io::stdout().lock()).await,
+            }
+        }
+        CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
+            watch_past::run(&settle(read.shared())?, &store, (from, to), &mut tokio::io::stdout()).await
+        }
+        CliCommand::Watch(options) => {
+            watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
+        }
+        CliCommand::Check(options) if options.nagios => {
+            let settings = settle(options.read.shared());
+            Ok(check::run_for_nagios(settings, &options, &mut io::stdout().lock()).await)
+        }
+        CliCommand::Check(options) => {
+            check::run(&settle(options.read.shared())?, &options, &mut io::stdout().lock()).await
+        }
+        CliCommand::Record(command) => {
+            Box::pin(record::run(&command, || settle(command.shared()), &mut tokio::io::stdout())).await
+        }
+        CliCommand::Replay(command) => replay::run(&settle(command.shared())?, &command).await,
+        CliCommand::Contend(options) => {
+            let settings = settle(options.run.shared())?;
+            let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
+            done.map_err(|error| settings.explain(error))
+        }
+        CliCommand::Compare(options) => {
+            let settings = settle(options.shared())?;
+            let done = contend::compare(&settings, &options, &mut tokio::io::stdout()).await;
+            done.map_err(|error| settings.explain(error))
+        }
+        // An ensemble that the environment or the config file names is not meant for a tour.
+        CliCommand::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
+            demo::on_sandbox(&settle(options.shared())?, options.play).await
+        }
+        CliCommand::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
+        CliCommand::Delete(options) => {
+            let settings = settle(options.shared())?;
+            let done = Box::pin(delete::run(&settings, &options, &mut io::stdout().lock())).await;
+            done.map_err(|error| settings.explain(error))
+        }
+        CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),
+        CliCommand::Report(command) => report::run(&settle(command.shared())?, &command),
+        CliCommand::Cut(command) => cut::run(&settle(command.shared())?, &command).await,
+        CliCommand::Sandbox(options) => {
+            if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
+                log::start(path, environment()?.log_filter.as_deref())?;
+            }
+            sandbox::run(&options, &mut io::stdout().lock()).await
+        }
+        CliCommand::Contexts(options) => {
+            let format = options.format.unwrap_or_else(Format::of_stdout);
+            contexts::run(
+                &read_config(options.shared().merge(before).ensemble.config.as_deref())?,
+                format,
+                &mut io::stdout().lock(),
+            )
+        }
+        CliCommand::Recipes(options) => {
+            let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
+            config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
+            let format = options.format.unwrap_or_else(Format::of_stdout);
+            recipes::run(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
+        }
+        CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
+        CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
+        CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
+    }
+}
+
+/// Shows the screen until it is left.
+async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
+    let path = given.ensemble.config.clone().or_else(usual_config);
+    let (config, settings) = settle_over(given.clone(), &Config::default())?;
+    let options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
+    let mistake = config.mistakes.first().map(|mistake| format!("{mistake}."));
+    let options = TuiOptions { contexts: known_contexts(&config), notice: mistake, ..options };
+    let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
+    // On the heap: the screen's state is large, and the headless commands share this future.
+    Box::pin(tui::run(options, Some(source))).await?;
+    Ok(Verdict::Yes)
+}
+
+fn environment() -> Result<Environment, OptionsError> {
+    Environment::read(|name| std::env::var_os(name))
+}
+
+/// Puts the options of the command line over the environment and the config file, and starts the log.
+fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
+    settle_over(options, &Config::default()).map(|(_, settings)| settings)
+}
+
+/// The same with what the config file says; in place of what is wrong there, what `earlier` says stays.
+fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
+    let environment = environment()?;
+    let named = options.ensemble.config.clone();
+    let config = config::load_over(named.as_deref(), usual_config().as_deref(), earlier)?;
+    let context = options.ensemble.context.as_deref().or(environment.options.ensemble.context.as_deref());
+    let file = config.options_in(context)?;
+    config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
+    let theme_is_given = options.display.theme.is_some();
+    let mut settings = ResolvedOptions::resolve(options, &environment, file)?.with_config(&config);
+    let path = named.or_else(usual_config);
+    match themes::find(&settings.theme, path.as_deref()) {
+        Ok(palette) => settings.palette = palette,
+        Err(error) if theme_is_given => return Err(error.into()),
+        // What a file says of colours keeps nobody from looking at locks.
+        Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
+    }
+    for sentence in exposed_folders(path.as_deref(), &settings) {
+        output::note(&sentence);
+    }
+    if let Some(path) = &settings.log_file {
+        log::start(path, settings.log_filter.as_deref())?;
+    }
+    Ok((config, settings))
+}
+
+/// The config file that was named, or else the usual one.
+fn read_config(named: Option<&Path>) -> Result<Config, ConfigError> {
+    config::load(named, usual_config().as_deref())
+}
+
+/// Where the config file is when none is named.
+fn usual_config() -> Option<PathBuf> {
+    let folders = etcetera::choose_base_strategy().ok()?;
+    Some(folders.config_dir().join("lockscope").join("config.toml"))
+}
+
+/// A sentence for each file on which something depends and which every user of the machine could replace by another.
+fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<String> {
+    let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
+    let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
+    let files = [config, auth, key, settings.audit_log.as_deref()];
+    let exposed = files.into_iter().flatten().filter_map(|file| Some((file, exposed_folder(file)?)));
+    let sentence = |(file, folder): (&Path, PathBuf)| {
+        let (file, folder) = (file.display(), folder.display());
+        format!("every user can put another file in the place of {file}: run chmod o-w on {folder}")
+    };
+    exposed.map(sentence).collect()
+}
+
+/// Whether these words ask for a line for Nagios, also where they are no command line.
+pub fn is_plugin(words: &[OsString]) -> bool {
+    check::is_plugin(words)
+}
+
+/// Prints on that line why nobody can tell how the locks are.
+pub fn unknown_service(why: &str) -> Verdict {
+    check::unknown_service(why, &mut io::stdout().lock())
+}
+
+/// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.
+pub fn usage_sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let sentence: Vec<&str> =
+        lines.filter(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
+    let sentence = sentence.join(" ").replace(" tip: ", "; ");
+    let command = match error.get(ContextKind::Custom) {
+        Some(ContextValue::String(command)) => command,
+        _ => "lockscope",
+    };
+    format!("{}; try {command} --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn sentence(arguments: &[&str]) -> String {
+        usage_sentence(&Arguments::from_words([&["lockscope"], arguments].concat()).unwrap_err())
+    }
+
+    #[test]
+    fn the_definition_of_the_arguments_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_usage_error_is_one_line_that_names_the_mistake() {
+        insta::assert_snapshot!(
+            [
+                &["snapshot", "--fromat", "json"][..],
+                &["snapshot", "--format", "xml"],
+                &["--root", "locks"],
+                &["watch", "--for", "soon"],
+                &["--session-timeout", "1ms"],
+                &["--root", "/a", "contend", "--path", "/a"],
+                &["contend", "--path", "/a", "--root", "/a"],
+                &["contend", "--path", "/a", "--recipe", "spin"],
+                &["contend", "--path", "/a", "--rounds", "0"],
+                &["contend"],
+                &["compare", "--clients", "2,0"],
+                &["compare", "--spread", "200"],
+                &["completions"],
+                &["frobnicate"],
+            ]
+            .map(sentence)
+            .join("\n"),
+            @r#"
+        unexpected argument '--fromat' found; a similar argument exists: '--format'; try lockscope snapshot --help
+        invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try lockscope snapshot --help
+        invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try lockscope --help
+        invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try lockscope watch --help
+        invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try lockscope --help
+        unexpected argument '--root' found; try lockscope contend --help
+        unexpected argument '--root' found; try lockscope contend --help
+        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, chain-ahead, shared-herd, shared-chain, semaphore]; try lockscope contend --help
+        invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try lockscope contend --help
+        the following required arguments were not provided: --path <PATH>; try lockscope contend --help
+        invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try lockscope compare --help
+        invalid value '200' for '--spread <PERCENT>': give a percentage from 0 to 100; try lockscope compare --help
+        the following required arguments were not provided: <SHELL>; try lockscope completions --help
+        unrecognized subcommand 'frobnicate'; try lockscope --help
+        "#
+        );
+    }
+
+    #[test]
+    fn help_says_every_option() {
+        let mut snapshots = Vec::new();
+        let mut command = Arguments::command().term_width(100);
+        command.build();
+        snapshots.push(command.render_long_help().to_string());
+        for command in command.get_subcommands_mut() {
+            snapshots.push(command.clone().term_width(100).render_help().to_string());
+        }
+        insta::assert_snapshot!(snapshots.join("\n----\n"));
+    }
+}

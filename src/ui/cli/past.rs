@@ -1,0 +1,148 @@
+//! What the commands that read take to read a recording in place of an ensemble, and the moment that they read of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+
+use super::output::note;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::report::Ensemble;
+use lockscope_model::text::human::date_and_time;
+use lockscope_past::record::{Damage, Past, PastTime, Playback, RecordedState, SegmentInfo};
+
+/// Of which moment a recording is read.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Past")]
+pub(super) struct MomentOptions {
+    /// Read this recording of `lockscope record` in place of an ensemble
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout"])]
+    pub store: Option<PathBuf>,
+    /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: its end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub at: Option<PastTime>,
+}
+
+/// Of which time a recording is read.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Past")]
+pub(super) struct SpanOptions {
+    /// Read this recording of `lockscope record` in place of an ensemble
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout", "stop_after"])]
+    pub store: Option<PathBuf>,
+    /// Where to begin: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the beginning of the recording]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub from: Option<PastTime>,
+    /// Where to end [default: its end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub to: Option<PastTime>,
+}
+
+/// What was known at one moment.
+pub(super) struct Moment {
+    pub at: Timestamp,
+    pub state: RecordedState,
+    /// The ensemble as reports name it.
+    pub ensemble: Ensemble,
+    /// Since when there is no gap before it.
+    pub since: Timestamp,
+}
+
+/// The time that somebody wrote, of a recording with this end: `02:13` is the last one before it.
+pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
+    time.resolve(end, utc)
+        .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
+}
+
+/// The part of a recording that the options name. An end that they leave out is that of the recording.
+/// Fails where nothing was recorded within it.
+pub(super) fn span(
+    past: &mut Past,
+    (from, to): (Option<PastTime>, Option<PastTime>),
+    store: &Path,
+    utc: bool,
+) -> anyhow::Result<(Timestamp, Timestamp)> {
+    let Some((first, last)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+    let resolved = |time: Option<PastTime>| time.map(|time| resolve(time, last, utc)).transpose();
+    let (from, to) = (resolved(from)?, resolved(to)?);
+    let (from, to) = (from.or(to.filter(|to| *to < first)), to.or(from.filter(|from| *from > last)));
+    let (from, to) = (from.unwrap_or(first), to.unwrap_or(last));
+    ensure!(from <= to, "--from is later than --to: exchange them");
+    if !past.has_any(from, to)? {
+        return Err(not_recorded_within(past, (from, to), utc));
+    }
+    Ok((from, to))
+}
+
+/// Reads what was known at a moment; without one, at the end of the recording.
+pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
+    let mut past = Past::open(store)?;
+    let Some((_, end)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+    let at = at.map_or(Ok(end), |at| resolve(at, end, utc))?;
+    let playback = start(past, store, at, utc)?;
+    let segment = *playback.segment();
+    let (state, mut past) = playback.into_parts();
+    let ensemble = Ensemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
+    Ok(Moment { at, state, ensemble, since: past.run_start(&segment)? })
+}
+
+/// A recording at a moment.
+fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+    match Playback::start(past, at)? {
+        Some(playback) => playback.map_err(|damage| damaged(store, at, damage, utc)),
+        None => Err(not_recorded(store, at, utc)),
+    }
+}
+
+/// A recording at a moment, or from the first one after it on of which something is known. What is damaged is named and left out.
+pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+    loop {
+        let segment = match past.segment_at(at)? {
+            Some(segment) => Some(segment),
+            None => past.segment_from(at)?,
+        };
+        let damage = match Playback::start_or_next(past, at)? {
+            Some(Ok(playback)) => return Ok(playback),
+            Some(Err(damage)) => damage,
+            None => return Err(not_recorded(store, at, utc)),
+        };
+        past = Past::open(store)?;
+        let Some(segment) = segment else { return Err(damaged(store, at, damage, utc)) };
+        note(&left_out(store, &segment, damage, utc));
+        let Some(next) = past.segment_after(segment.id)? else { return Err(damaged(store, at, damage, utc)) };
+        at = next.from;
+    }
+}
+
+/// What is said of a damaged segment.
+pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
+    let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
+    format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
+}
+
+fn not_recorded_within(past: &mut Past, (from, to): (Timestamp, Timestamp), utc: bool) -> anyhow::Error {
+    let known = recorded_around(past, from, utc);
+    anyhow::anyhow!("nothing was recorded from {} to {}: {known}", date_and_time(from, utc), date_and_time(to, utc))
+}
+
+/// That a recording has nothing of a moment, and what it has.
+pub(super) fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
+    let known = Past::open(store).map(|mut past| recorded_around(&mut past, at, utc));
+    let known = known.unwrap_or_else(|error| error.to_string());
+    anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))
+}
+
+/// Says what the recording has before and after a moment that it does not have.
+fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
+    let time = |at| date_and_time(at, utc);
+    match (past.around(at).unwrap_or_default(), past.span().unwrap_or_default()) {
+        ((Some(before), Some(after)), _) => format!("there is a gap from {} to {}", time(before), time(after)),
+        (_, Some((first, last))) => format!("the recording begins at {} and ends at {}", time(first), time(last)),
+        (_, None) => "the recording is empty".to_owned(),
+    }
+}
+
+fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {
+    let (store, at) = (store.display(), date_and_time(at, utc));
+    anyhow::anyhow!("{store} is damaged at {at}: {damage}; name another time")
+}

@@ -1,0 +1,156 @@
+//! `lockscope recipes`: which names of nodes are read how, and why.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::output::{print, write_json};
+use super::verdict::Verdict;
+use lockscope_base::recipe::{
+    Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, WrittenRecipe, written,
+};
+use lockscope_base::znode::{ZnodePath, escaped};
+
+/// What `lockscope recipes` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct RecipesOptions {
+    /// Say how the node of this path is read, and why
+    // An id of its own: a path is not what the other commands take under this name.
+    #[arg(long = "try", value_name = "PATH")]
+    pub tried: Option<ZnodePath>,
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long, help_heading = "Output")]
+    pub format: Option<Format>,
+    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
+    #[arg(long, value_name = "FILE", help_heading = "General")]
+    pub config: Option<std::path::PathBuf>,
+}
+
+impl RecipesOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let ensemble = EnsembleOptions { config: self.config.clone(), ..EnsembleOptions::default() };
+        SharedOptions { ensemble, ..SharedOptions::default() }
+    }
+}
+
+/// A recipe in the form of the config file.
+#[derive(Serialize)]
+struct RecipeFacts {
+    name: &'static str,
+    patterns: Vec<&'static str>,
+    kind: LockKind,
+    roles: serde_json::Map<String, serde_json::Value>,
+    lock: bool,
+    own: bool,
+    note: Option<&'static str>,
+}
+
+/// How a node is read. No field but the first two and the last says anything when it is no contender.
+#[derive(Serialize)]
+struct ReadingFacts<'a> {
+    path: &'a str,
+    node: &'a str,
+    recipe: Option<&'static str>,
+    kind: Option<LockKind>,
+    mode: Option<RequestMode>,
+    lock: Option<String>,
+    name: Option<String>,
+    why: String,
+}
+
+/// Prints all recipes, or how one node is read. Exits with 1 when that node is no contender.
+pub(super) fn run(
+    own: &[OwnRecipe],
+    tried: Option<&ZnodePath>,
+    format: Format,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let Some(path) = tried else {
+        let all = own.iter().map(|own| Recipe::Own(*own)).chain(Recipe::ALL).map(written);
+        print(out, |out| match format {
+            Format::Json => write_json(out, &all.map(RecipeFacts::from).collect::<Vec<_>>()),
+            Format::Table => all.into_iter().try_for_each(|recipe| write_toml(out, &recipe)),
+        })?;
+        return Ok(Verdict::Yes);
+    };
+    let classifier = Classifier::new([]).with_recipes(own);
+    let place = classifier.classify(path);
+    let facts = ReadingFacts {
+        path: path.as_str(),
+        node: path.name(),
+        recipe: place.as_ref().map(|place| place.recipe.id()),
+        kind: place.as_ref().map(|place| place.recipe.kind()),
+        mode: place.as_ref().map(|place| place.mode),
+        lock: place.as_ref().map(|place| place.lock.to_string()),
+        name: place.as_ref().and_then(|place| place.name.as_deref().map(str::to_owned)),
+        why: why(path, place.as_ref(), &classifier),
+    };
+    print(out, |out| match format {
+        Format::Json => write_json(out, &facts),
+        Format::Table => writeln!(out, "{}: {}", escaped(path.as_str()), escaped(&facts.why)),
+    })?;
+    Ok(if place.is_some() { Verdict::Yes } else { Verdict::No })
+}
+
+/// Why a node is read as it is; a part of a sentence.
+fn why(path: &ZnodePath, place: Option<&Classification>, classifier: &Classifier) -> String {
+    let Some(place) = place else {
+        let group = classifier.own_at(path).map(|(own, _)| own.definition());
+        return group.map_or_else(
+            || "it is no contender: no recipe reads such a name".to_owned(),
+            |group| {
+                format!("it is no contender but a member of the group {}, which reads {}", group.name, group.pattern)
+            },
+        );
+    };
+    let recipe = written(place.recipe);
+    let whose = if recipe.own { "the config file's recipe" } else { "the recipe" };
+    let what = match place.mode {
+        RequestMode::Exclusive => "asks for the lock alone",
+        RequestMode::Read => "asks to read",
+        RequestMode::Write => "asks to write",
+        RequestMode::Lease => "has, or asks for, a lease",
+    };
+    let mut why = format!("{whose} {} reads {}; it {what}", recipe.name, recipe.patterns.join(" or "));
+    let own = if let Recipe::Own(own) = place.recipe { Some(own.definition()) } else { None };
+    if let Some(below) = own.and_then(|own| own.below.as_ref()) {
+        why = format!("{why}; it holds below {below}");
+    }
+    if place.needs_ephemeral() {
+        why += "; it counts only when a session owns it";
+    }
+    if let Some(note) = recipe.note {
+        why = format!("{why}; {note}");
+    }
+    why
+}
+
+impl From<WrittenRecipe> for RecipeFacts {
+    fn from(recipe: WrittenRecipe) -> Self {
+        let WrittenRecipe { name, patterns, kind, roles, lock, own, note } = recipe;
+        let roles = roles.into_iter().map(|(word, role)| (word.to_owned(), role.id().into())).collect();
+        Self { name, patterns, kind, roles, lock, own, note }
+    }
+}
+
+/// Writes a recipe as it would stand in a config file; each pattern as a recipe, since one there has one.
+fn write_toml(out: &mut impl Write, recipe: &WrittenRecipe) -> io::Result<()> {
+    if let Some(note) = recipe.note {
+        writeln!(out, "# {note}")?;
+    }
+    for pattern in &recipe.patterns {
+        writeln!(out, "[[recipe]]\nname = {:?}\npattern = {pattern:?}\nkind = {:?}", recipe.name, recipe.kind.id())?;
+        if !recipe.roles.is_empty() && pattern.contains("{role}") {
+            let roles: Vec<String> =
+                recipe.roles.iter().map(|(word, role)| format!("{word:?} = {:?}", role.id())).collect();
+            writeln!(out, "roles = {{ {} }}", roles.join(", "))?;
+        }
+        if !recipe.lock {
+            writeln!(out, "lock = false")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! `lockscope record`: writes down what happens to the locks, for those who come after the fact.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use clap::Args;
+use serde::Serialize;
+use tokio::io::AsyncWrite;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::block_in_place;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::duration;
+use super::followed_deletions::FollowedDeletions;
+use super::live_table::{LiveTable, Recording};
+use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::output::{json, note, send};
+use super::record_metrics::{MetricsOptions, next_question};
+use super::record_service::{MayPass, ready, reloading, stopping};
+use super::resolved::ResolvedOptions;
+use super::unreadable::UnreadableNotices;
+use super::verdict::Verdict;
+use lockscope_base::time::now;
+use lockscope_live::exporter::{Exporter, Question};
+use lockscope_model::report::rfc3339;
+use lockscope_past::record::{Bounds, RecordOptions, Recorder};
+
+/// At the most so much of what happened is lost when the program is killed.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A recorder waits for servers for as long as it takes: whoever starts it is not there to start it again.
+const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// What `lockscope record` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct RecordCommand {
+    /// The file of the recording; made, for its owner only, where it is missing, and else continued
+    #[arg(long, value_name = "FILE", required_unless_present = "metrics")]
+    pub store: Option<PathBuf>,
+    /// Delete what is older, as in 12h or 30d
+    #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = duration::parse)]
+    pub keep: Duration,
+    /// Delete the oldest when the file and what lies beside it would become larger, as in 500MB or 2GiB; at least 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", requires = "store", value_parser = size)]
+    pub max_size: ByteSize,
+    /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by its address only
+    #[arg(long, requires = "store")]
+    pub no_data: bool,
+    /// Let the group of the file read it from now on, and not only its owner
+    #[arg(long, requires = "store")]
+    pub group_read: bool,
+    /// Record, too, what this audit log says of deletions by hand [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub metrics: MetricsOptions,
+    #[command(flatten)]
+    pub locks: WhichLocks,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl RecordCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let Self { audit_log, locks, ensemble, .. } = self.clone();
+        let changes = ChangeOptions { audit_log, ..ChangeOptions::default() };
+        SharedOptions { locks, changes, ensemble, ..SharedOptions::default() }
+    }
+
+    fn options(&self) -> RecordOptions {
+        let bounds = Bounds { keep: Some(self.keep), max_bytes: Some(self.max_size.as_u64()) };
+        RecordOptions { bounds, with_data: !self.no_data, group_reads: self.group_read }
+    }
+}
+
+fn size(text: &str) -> Result<ByteSize, String> {
+    match text.parse::<ByteSize>() {
+        Err(_) => Err("write a number and its unit, as in 500MB or 2GiB".to_owned()),
+        Ok(size) if size.as_u64() < Bounds::MIN_BYTES => Err("it must not be smaller than 16MiB".to_owned()),
+        Ok(size) => Ok(size),
+    }
+}
+
+/// The first line.
+#[derive(Serialize)]
+struct Started {
+    /// `null` when nothing is written into a file.
+    recording: Option<String>,
+    since: Option<String>,
+    /// Where metrics are served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
+}
+
+/// Why a run ended.
+enum End {
+    Stopped,
+    /// It goes on with these settings.
+    Reload(Box<ResolvedOptions>),
+}
+
+/// What ends a run. Listened to from the beginning to the end, so that no signal is lost while settings change.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one; whether that is SIGHUP. Cancel safe.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => false,
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => true,
+        }
+    }
+}
+
+/// Records until SIGINT or SIGTERM. On SIGHUP the settings are read again by `settle`; bad ones are named, and the old ones stay.
+pub(super) async fn run(
+    command: &RecordCommand,
+    settle: impl Fn() -> anyhow::Result<ResolvedOptions>,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<Verdict> {
+    let mut signals = Signals::listen()?;
+    let settle = || usable(settle()?);
+    let mut settings = settle()?;
+    let settle_again = || {
+        reloading();
+        settle()
+    };
+    let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
+    let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
+    let mut exporter = command.metrics.start().await?;
+    let started = Started {
+        recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
+        since: rfc3339(now()),
+        metrics: exporter.as_ref().map(|exporter| exporter.address().to_string()),
+    };
+    send(out, &json(&started)?).await?;
+    let mut deletions = recorder.as_ref().map(|_| FollowedDeletions::start(&settings));
+    let mut recording = Recording { recorder, counters: command.metrics.counters() };
+    loop {
+        let mut live = LiveTable::start_to_record(&settings, recording)?;
+        ready(&settings.ensemble_name());
+        let end = record(&mut live, &settings, (&mut deletions, &mut exporter), (&settle_again, &mut signals)).await;
+        if !matches!(end, Ok(End::Reload(_))) {
+            stopping();
+        }
+        let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| Verdict::Yes) };
+        recording = ended;
+        match end {
+            Ok(End::Reload(new)) => settings = *new,
+            end => {
+                if let Some(recorder) = recording.recorder {
+                    block_in_place(|| recorder.stop(&table, now())).map_err(MayPass::of_store)?;
+                }
+                return end.map(|_| Verdict::Yes);
+            }
+        }
+        if let Some(deletions) = &mut deletions {
+            deletions.go_on_with(&settings);
+        }
+        command.metrics.reload(exporter.as_ref());
+        if let Some(recorder) = &mut recording.recorder {
+            block_in_place(|| recorder.start_over(&settings.ensemble_name(), &table, now()))?;
+        }
+        if let Some(counters) = &mut recording.counters {
+            counters.start_over();
+        }
+    }
+}
+
+/// The settings, if one can connect by them. It is waited for servers for as long as it takes.
+fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
+    let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
+    settings.survey_options()?;
+    Ok(settings)
+}
+
+/// Records by these settings until a signal comes, or until the ensemble refuses the session.
+async fn record(
+    live: &mut LiveTable,
+    settings: &ResolvedOptions,
+    (deletions, exporter): (&mut Option<FollowedDeletions>, &mut Option<Exporter>),
+    (settle, signals): (&impl Fn() -> anyhow::Result<ResolvedOptions>, &mut Signals),
+) -> anyhow::Result<End> {
+    let mut flush = interval(FLUSH_INTERVAL);
+    flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    live.survey(settings, true, Duration::MAX)?;
+    let mut notices = UnreadableNotices::default();
+    let (mut trouble, ensemble) = (None, settings.ensemble_name());
+    loop {
+        tokio::select! {
+            biased;
+            is_reload = signals.next() => match is_reload.then(settle) {
+                None => return Ok(End::Stopped),
+                Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
+                Some(Err(error)) => {
+                    note(&format!("recording goes on with the settings as they were: {error:#}"));
+                    ready(&ensemble);
+                }
+            },
+            _ = flush.tick() => {
+                let now = block_in_place(|| {
+                    let deleted = deletions.iter_mut().flat_map(FollowedDeletions::next);
+                    deleted.for_each(|deletion| live.record_deletion(deletion));
+                    live.flush_recording().map(str::to_owned)
+                });
+                match (&now, &trouble) {
+                    (Some(sentence), _) if now != trouble => {
+                        note(&format!("nothing is written at the moment, and tried again: {sentence}"));
+                    }
+                    (None, Some(_)) => note("the recording is written again"),
+                    _ => {}
+                }
+                trouble = now;
+            }
+            step = next_step(live, exporter) => {
+                match step.map_err(MayPass::of)? {
+                    Step::Asked(question) => live.answer(question, &ensemble),
+                    Step::Changed => {}
+                }
+                let unreadable = notices.next(live.table());
+                if !unreadable.is_empty() {
+                    // Lines that end by themselves; who has closed stderr does not want to know.
+                    eprint_lines(&unreadable);
+                }
+            }
+        }
+    }
+}
+
+/// What is next while nothing else is to be done.
+enum Step {
+    Changed,
+    Asked(Question),
+}
+
+/// The next changes, or the next question. Neither keeps the other waiting, however many there are. Cancel safe.
+async fn next_step(live: &mut LiveTable, exporter: &mut Option<Exporter>) -> anyhow::Result<Step> {
+    tokio::select! {
+        question = next_question(exporter) => Ok(Step::Asked(question)),
+        events = live.next() => events.map(|_| Step::Changed),
+    }
+}
+
+fn eprint_lines(lines: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(lines.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn the_documented_bounds_are_those_that_the_screen_keeps_its_file_within_too() {
+        let definition = RecordCommand::augment_args(clap::Command::new("record"));
+        let matches = definition.get_matches_from(["record", "--store", "locks.db"]);
+        assert_eq!(RecordCommand::from_arg_matches(&matches).unwrap().options().bounds, Bounds::USUAL);
+    }
+}

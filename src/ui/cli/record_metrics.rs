@@ -1,0 +1,100 @@
+//! The metrics that `lockscope record` serves.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use tokio::task::block_in_place;
+
+use super::output::note;
+use super::record_service::MayPass;
+use lockscope_live::exporter::{Access, AccessError, Exporter, Question};
+use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters};
+
+/// More series than these few hundred thousand no Prometheus takes gladly from one target.
+const MAX_METRICS_LOCKS: u64 = 10_000;
+
+/// Where metrics are served, to whom, and of how many locks.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Metrics")]
+pub(super) struct MetricsOptions {
+    /// Serve metrics for Prometheus at this address: /metrics, and /healthz. A port alone is on this machine only; 0 chooses one
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
+    pub metrics: Option<SocketAddr>,
+    /// How many locks have series of their own; the rest have one together
+    #[arg(long, value_name = "N", requires = "metrics", default_value_t = DEFAULT_MAX_LOCKS,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_METRICS_LOCKS))]
+    pub metrics_locks: usize,
+    /// Who may ask for metrics, and TLS: a web config file as Prometheus' exporters have it; only its owner may be able to read it
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub metrics_config: Option<PathBuf>,
+}
+
+impl MetricsOptions {
+    /// Begins to serve, if metrics are wanted. Reads the config file.
+    pub(super) async fn start(&self) -> anyhow::Result<Option<Exporter>> {
+        match self.metrics {
+            Some(address) => {
+                let access = self.access()?;
+                Ok(Some(Exporter::start(address, access).await.map_err(MayPass::of)?))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// What counts, if metrics are wanted.
+    pub(super) fn counters(&self) -> Option<EventCounters> {
+        self.metrics.map(|_| EventCounters::new(self.metrics_locks))
+    }
+
+    /// Reads the config file again; a bad one is named, and the old one stays.
+    pub(super) fn reload(&self, exporter: Option<&Exporter>) {
+        match (self.access(), exporter) {
+            (Ok(access), Some(exporter)) => exporter.set_access(access),
+            (Err(error), Some(_)) => note(&format!("metrics are served with the config as it was: {error}")),
+            (_, None) => {}
+        }
+    }
+
+    fn access(&self) -> Result<Access, AccessError> {
+        let path = self.metrics_config.as_deref();
+        path.map_or_else(|| Ok(Access::default()), |path| block_in_place(|| Access::load(path)))
+    }
+}
+
+/// The next question; never, where no metrics are served. Cancel safe.
+pub(super) async fn next_question(exporter: &mut Option<Exporter>) -> Question {
+    match exporter {
+        Some(exporter) => exporter.next_question().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
+    let on_this_machine = port.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    let address = on_this_machine.or_else(|_| text.parse());
+    address.map_err(|_| "write an address and a port, as in 127.0.0.1:9464 or [::]:9464, or a port alone".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_on_this_machine_and_every_other_address_is_said() {
+        for (text, expected) in [
+            ("9464", "127.0.0.1:9464"),
+            (":9464", "127.0.0.1:9464"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("0.0.0.0:9464", "0.0.0.0:9464"),
+            ("[::1]:9464", "[::1]:9464"),
+        ] {
+            assert_eq!(address(text).unwrap().to_string(), expected);
+        }
+        for text in ["", "zk1:9464", "127.0.0.1", "127.0.0.1:70000", "::1:9464x"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `lockscope report`: an incident as a file to hand over.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
+use super::choice::{self, Choice};
+
+use super::options::SharedOptions;
+use super::recorded::RecordingOptions;
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use lockscope_files::{self as files, Readers};
+use lockscope_past::incident::{self, Incident};
+use lockscope_past::record::Store;
+use lockscope_past::record::history::PastWindow;
+
+/// What `lockscope report` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Report")]
+pub(super) struct ReportCommand {
+    /// Where to write: a page that ends in .html, or trace events for Perfetto that end in .json
+    #[arg(short, long, value_name = "FILE", value_parser = report_file())]
+    pub output: ReportFile,
+    /// Users that may read the file, which holds clients' addresses and data
+    #[arg(long, value_name = "WHO", default_value = "owner", value_parser = choice::parser::<Readers>())]
+    pub readable_by: Readers,
+    #[command(flatten)]
+    pub recording: RecordingOptions,
+}
+
+impl ReportCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        self.recording.shared()
+    }
+}
+
+impl Choice for Readers {
+    const ALL: &'static [Self] = &[Self::Owner, Self::Group, Self::Everyone];
+
+    fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Owner => ("owner", "Only you (mode 0600)"),
+            Self::Group => ("group", "Your group too (mode 0640)"),
+            Self::Everyone => ("everyone", "Every user of the machine (mode 0644)"),
+        }
+    }
+}
+
+/// A file for a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReportFile {
+    path: PathBuf,
+    is_page: bool,
+}
+
+/// Takes a path whose extension is that of a format.
+fn report_file() -> impl TypedValueParser<Value = ReportFile> {
+    PathBufValueParser::new().try_map(|path| {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("html") => Ok(ReportFile { path, is_page: true }),
+            Some("json") => Ok(ReportFile { path, is_page: false }),
+            _ => Err("name a file that ends in .html or in .json"),
+        }
+    })
+}
+
+/// Writes the file, or leaves what was there.
+pub(super) fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<Verdict> {
+    let ReportFile { path, is_page } = &command.output;
+    let refusal = |error: files::FileError| {
+        anyhow!("cannot write the report to {}: {error}; name another file with --output", path.display())
+    };
+    files::can_replace(path).map_err(refusal)?;
+    let (from, to) = command.recording.window(settings.utc)?;
+    let mut store = Store::open(&command.recording.store)?;
+    let Some(window) = PastWindow::read(&mut store, from, to)? else {
+        bail!("nothing was recorded in {} yet", command.recording.store.display());
+    };
+    let incident = Incident::new(&window);
+    let text = if *is_page { incident::html(&incident, settings.utc) } else { incident::trace(&incident)? };
+    files::replace_for(path, text.as_bytes(), command.readable_by).map_err(refusal)?;
+    Ok(Verdict::Yes)
+}

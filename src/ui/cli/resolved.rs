@@ -1,0 +1,300 @@
+//! What a command is to do, from its options, the environment, the config file and the defaults, in this order.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::auth::{AuthError, AuthSource};
+use super::config::Config;
+use super::merge::Merge;
+use super::options::{EnsembleOptions, Format, SharedOptions};
+use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
+use lockscope_base::recipe::OwnRecipe;
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::admin::audit;
+use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
+use lockscope_live::zk::admin::AdminUrl;
+use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
+use lockscope_live::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, TlsFiles};
+use lockscope_model::diagnose::Thresholds;
+use lockscope_model::report::Ensemble;
+
+pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
+pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Why the settings do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum OptionsError {
+    #[error(transparent)]
+    Connect(#[from] BadConnectString),
+    #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
+    HalfCertificate,
+    /// TLS without an authority would trust anybody.
+    #[error("a TLS certificate is given but no authority to check the servers by: name its PEM file with --tls-ca")]
+    NoAuthority,
+    #[error("the environment variable {0} is not valid UTF-8: set it again, or unset it")]
+    NotText(&'static str),
+}
+
+/// What the environment sets; an empty variable sets nothing.
+#[derive(Clone, PartialEq)]
+pub(super) struct Environment {
+    /// What there are options for, too.
+    pub options: SharedOptions,
+    /// The lines of an auth file themselves.
+    pub auth_lines: Option<Vec<u8>>,
+    /// Which events go into the log file.
+    pub log_filter: Option<String>,
+    /// Whether the locale's characters are those of UTF-8.
+    pub has_utf8: bool,
+}
+
+impl Default for Environment {
+    /// One that sets nothing, on a terminal that shows all characters.
+    fn default() -> Self {
+        Self { options: SharedOptions::default(), auth_lines: None, log_filter: None, has_utf8: true }
+    }
+}
+
+impl Environment {
+    /// Reads the environment by a function that knows it.
+    pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, OptionsError> {
+        let filled = |name| variable(name).filter(|value| !value.is_empty());
+        let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| OptionsError::NotText(name));
+        let ensemble = EnsembleOptions {
+            context: text("LOCKSCOPE_CONTEXT")?,
+            connect: text("ZOOKEEPER_CONNECT")?,
+            auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
+            ..EnsembleOptions::default()
+        };
+        // As the C library chooses the locale of characters; without any it is that of ASCII.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(filled).unwrap_or_default();
+        let locale = locale.to_string_lossy().to_lowercase();
+        Ok(Self {
+            options: SharedOptions { ensemble, ..SharedOptions::default() },
+            auth_lines: filled("LOCKSCOPE_AUTH").map(OsString::into_vec),
+            log_filter: text("LOCKSCOPE_LOG")?,
+            has_utf8: ["utf-8", "utf8"].iter().any(|name| locale.contains(name)),
+        })
+    }
+}
+
+/// Every option with its value, as a command uses it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[derive(Clone, Debug)]
+pub(super) struct ResolvedOptions {
+    pub connect: String,
+    /// `None`: [`SESSION_TIMEOUT`], and a shorter one for test clients.
+    pub session_timeout: Option<Duration>,
+    pub auth: AuthSource,
+    pub tls: Option<TlsFiles>,
+    pub kerberos: Option<KerberosLogin>,
+    pub roots: Vec<ZnodePath>,
+    /// Nodes that are single-node locks although their names do not show it.
+    pub locks: Vec<ZnodePath>,
+    /// The recipes of the user's own.
+    pub recipes: Vec<OwnRecipe>,
+    pub thresholds: Thresholds,
+    pub server_view: ViewBy,
+    pub admin_url: AdminUrl,
+    pub log_file: Option<PathBuf>,
+    pub log_filter: Option<String>,
+    pub utc: bool,
+    pub ascii: bool,
+    /// The name of the theme; its styles are [`palette`](Self::palette).
+    pub theme: String,
+    pub palette: Palette,
+    /// The keys that are not the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
+    pub mouse: bool,
+    /// Whether the screen may change the ensemble.
+    pub write: bool,
+    /// `None`: there is no place for it.
+    pub audit_log: Option<PathBuf>,
+    /// Where the screen keeps the past.
+    pub past: PastPlace,
+    pub format: Format,
+    /// How long to wait for an answer of the ensemble.
+    pub timeout: Duration,
+    /// Whether somebody said how long to wait, so that it is waited for a server that is not there yet.
+    pub timeout_is_given: bool,
+    /// Whether somebody named the servers.
+    pub connect_is_given: bool,
+    /// The context of the config file that is in force.
+    pub context: Option<String>,
+    /// The context that marks this ensemble as one that people depend on.
+    pub production: Option<String>,
+}
+
+impl ResolvedOptions {
+    /// The ensemble, without what its name may hold of identities.
+    pub(super) fn ensemble_name(&self) -> String {
+        Ensemble::new(&self.connect, None).connect().to_owned()
+    }
+
+    /// Puts the options over the environment and that over the config file, and fills in the defaults.
+    pub(super) fn resolve(
+        options: SharedOptions,
+        environment: &Environment,
+        file: SharedOptions,
+    ) -> Result<Self, OptionsError> {
+        // The lines in the environment come before the name of a file, but not before an option.
+        let auth_lines = environment.auth_lines.clone().filter(|_| options.ensemble.auth_file.is_none());
+        let SharedOptions { locks, display, changes, past, output, ensemble } =
+            options.merge(environment.options.clone()).merge(file);
+        let auth = match (auth_lines, ensemble.auth_file) {
+            (Some(lines), _) => AuthSource::Lines(lines),
+            (None, Some(file)) => AuthSource::File(file),
+            (None, None) => AuthSource::Absent,
+        };
+        let connect_is_given = ensemble.connect.is_some();
+        let connect = ensemble.connect.unwrap_or_else(|| DEFAULT_CONNECT.to_owned());
+        // Refused now, not by a screen that has just been opened.
+        zk::servers(&connect)?;
+        let thresholds = Thresholds::default();
+        // Who says to whom or as whom wants a login.
+        let is_named = ensemble.kerberos_server.is_some() || ensemble.kerberos_principal.is_some();
+        let (server, principal) = (ensemble.kerberos_server.unwrap_or_default(), ensemble.kerberos_principal);
+        let kerberos = ensemble.kerberos.unwrap_or(is_named).then_some(KerberosLogin { server, principal });
+        Ok(Self {
+            connect,
+            session_timeout: ensemble.session_timeout,
+            auth,
+            tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
+            kerberos,
+            roots: once_each(locks.root.filter(|roots| !roots.is_empty()).unwrap_or_else(|| vec![ZnodePath::root()])),
+            locks: once_each(locks.lock.unwrap_or_default()),
+            thresholds: Thresholds { stuck_after: locks.stuck_after.unwrap_or(thresholds.stuck_after), ..thresholds },
+            server_view: ensemble.server_view.unwrap_or_default(),
+            admin_url: ensemble.admin_url.unwrap_or_default(),
+            log_file: ensemble.log_file,
+            log_filter: environment.log_filter.clone(),
+            utc: ensemble.utc.unwrap_or(false),
+            ascii: display.ascii.unwrap_or(!environment.has_utf8),
+            theme: display.theme.unwrap_or_else(|| ThemeName::default().id().to_owned()),
+            palette: ThemeName::default().palette(),
+            bindings: Bindings::default(),
+            screens: ScreensChosen::default(),
+            mouse: display.mouse.unwrap_or(false),
+            write: changes.write.unwrap_or(false),
+            audit_log: changes.audit_log.or_else(audit::usual_path),
+            past: past.place(),
+            format: output.format.unwrap_or_else(Format::of_stdout),
+            timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            timeout_is_given: output.timeout.is_some(),
+            connect_is_given,
+            context: ensemble.context,
+            production: None,
+            recipes: Vec::new(),
+        })
+    }
+
+    /// The same with what only the config file says.
+    pub(super) fn with_config(self, config: &Config) -> Self {
+        let production = config.production_of(self.context.as_deref(), &self.connect).map(str::to_owned);
+        let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
+        Self { production, recipes: config.recipes.clone(), bindings, screens, ..self }
+    }
+
+    /// The names of the options that are not as before and that count only when the screen starts anew.
+    pub(super) fn changed_for_later(&self, before: &Self) -> Vec<&'static str> {
+        let changed = [
+            ("connect", self.connect != before.connect),
+            ("session-timeout", self.session_timeout != before.session_timeout),
+            ("auth-file", self.auth != before.auth),
+            ("tls-ca, tls-cert, tls-key", self.tls != before.tls),
+            ("kerberos, kerberos-server, kerberos-principal", self.kerberos != before.kerberos),
+            ("root", self.roots != before.roots),
+            ("lock", self.locks != before.locks),
+            ("recipe", self.recipes != before.recipes),
+            ("stuck-after", self.thresholds != before.thresholds),
+            ("server-view", self.server_view != before.server_view),
+            ("admin-url", self.admin_url != before.admin_url),
+            ("log-file", self.log_file != before.log_file),
+            ("utc", self.utc != before.utc),
+            ("mouse", self.mouse != before.mouse),
+            ("write", self.write != before.write),
+            ("audit-log", self.audit_log != before.audit_log),
+            ("store, past-memory", self.past != before.past),
+        ];
+        changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    }
+
+    /// How to reach the ensemble; reads the auth file.
+    pub(super) fn connect_options(&self) -> Result<ConnectOptions, AuthError> {
+        Ok(ConnectOptions {
+            connect: self.connect.clone(),
+            session_timeout: self.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            auth: self.auth.load()?,
+            tls: self.tls.clone(),
+            kerberos: self.kerberos.clone(),
+        })
+    }
+
+    /// What the observer needs; reads the auth file.
+    pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
+        Ok(ObserveOptions {
+            connection: self.connect_options()?,
+            roots: self.roots.clone(),
+            named: self.locks.clone(),
+            recipes: self.recipes.clone(),
+            max_backlog: MAX_BACKLOG,
+        })
+    }
+
+    /// How to ask the servers about themselves; reads the auth file.
+    pub(super) fn survey_options(&self) -> Result<SurveyOptions, AuthError> {
+        let options = SurveyOptions::new(self.connect_options()?);
+        Ok(SurveyOptions { by: self.server_view, admin: self.admin_url.clone(), ..options })
+    }
+
+    /// How to open the screen on what these options name.
+    pub(super) fn tui_options(&self, observe: ObserveOptions, survey: SurveyOptions) -> TuiOptions {
+        TuiOptions {
+            observe,
+            survey,
+            thresholds: self.thresholds,
+            ascii: self.ascii,
+            theme: self.palette,
+            mouse: self.mouse,
+            utc: self.utc,
+            write: self.write,
+            audit_log: self.audit_log.clone(),
+            connect_is_given: self.connect_is_given,
+            context: self.context.clone(),
+            production: self.production.clone(),
+            contexts: Vec::new(),
+            notice: None,
+            past: self.past.clone(),
+            tour: None,
+            bindings: self.bindings.clone(),
+            screens: self.screens.clone(),
+        }
+    }
+}
+
+fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, OptionsError> {
+    if cert.is_some() != key.is_some() {
+        return Err(OptionsError::HalfCertificate);
+    }
+    match ca {
+        Some(ca) => Ok(Some(TlsFiles { ca, cert, key })),
+        None if cert.is_some() => Err(OptionsError::NoAuthority),
+        None => Ok(None),
+    }
+}
+
+/// The values without repetitions, in their order.
+pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    values.retain(|value| seen.insert(value.clone()));
+    values
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! `lockscope sandbox`: a ZooKeeper of one server, in memory.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::duration;
+use super::output::{print, write_json};
+use super::verdict::Verdict;
+use lockscope_sandbox::{Sandbox, SandboxConfig, SandboxError};
+
+/// What the sandbox takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct SandboxOptions {
+    /// Port of 127.0.0.1 to listen on; 0 takes any free port
+    #[arg(long, value_name = "PORT", default_value_t = 2181)]
+    pub port: u16,
+    /// Shortest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "200ms")]
+    pub min_session_timeout: Duration,
+    /// Longest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "1m")]
+    pub max_session_timeout: Duration,
+    /// Write a log of lockscope's own work to this file
+    #[arg(long, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+}
+
+/// The first line of output.
+#[derive(Serialize)]
+struct Address {
+    address: String,
+}
+
+/// Prints its address, and serves until SIGINT or SIGTERM. It fails when the address cannot be printed: nobody could find it.
+pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
+    let config = SandboxConfig {
+        min_session_timeout: options.min_session_timeout,
+        max_session_timeout: options.max_session_timeout.max(options.min_session_timeout),
+        ..SandboxConfig::default()
+    };
+    let sandbox = Sandbox::start(listener, config)?;
+    print(out, |out| write_json(out, &Address { address: sandbox.connect_string() }))?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    sandbox.stop().await;
+    Ok(Verdict::Yes)
+}

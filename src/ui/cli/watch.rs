@@ -1,0 +1,126 @@
+//! `lockscope watch`: what happens, line by line.
+
+use std::io;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use super::duration;
+use super::live_table::LiveTable;
+use super::options::{Format, ReadOptions};
+use super::output::{json, send};
+use super::past::SpanOptions;
+use super::resolved::ResolvedOptions;
+use super::table_event::TableEvent;
+use super::unreadable::{UnreadableNotices, every_root_is_readable};
+use super::verdict::Verdict;
+use lockscope_live::deadline::until;
+use lockscope_model::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
+
+/// Events of which the lines are written together.
+const MAX_EVENTS_AT_ONCE: usize = 1024;
+
+/// What `lockscope watch` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct WatchOptions {
+    /// Stop after this time, as in 90s, 5m or 1h30m
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    pub stop_after: Option<Duration>,
+    #[command(flatten)]
+    pub past: SpanOptions,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// Prints what happens until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals are obeyed even while the
+/// reader of the output blocks it.
+pub(super) async fn run(
+    settings: &ResolvedOptions,
+    stop_after: Option<Duration>,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<Verdict> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let end = stop_after.map(|time| Instant::now() + time);
+    let mut live = LiveTable::start_to_watch(settings)?;
+    live.survey(settings, false, Duration::MAX)?;
+    tracing::info!(connect = live.ensemble().connect(), "watching");
+    let outcome = tokio::select! {
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        () = until(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
+        outcome = print(&mut live, settings, out) => outcome,
+    };
+    live.stop().await;
+    outcome.map(|()| Verdict::Yes)
+}
+
+/// Prints until something fails, or a root turns out to be unreadable when everything was first read. What else cannot be read
+/// is reported on stderr.
+async fn print(
+    live: &mut LiveTable,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let mut notices = UnreadableNotices::default();
+    let mut checked = false;
+    loop {
+        // The first reading yields everything that there is, which may be much.
+        for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
+            let lines: String =
+                events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
+            send(out, &lines).await?;
+        }
+        if !live.has_reported_start() {
+            continue;
+        }
+        if !checked {
+            every_root_is_readable(live.table(), &settings.roots)?;
+            checked = true;
+        }
+        let unreadable = notices.next(live.table());
+        if !unreadable.is_empty() {
+            // Who has closed stderr does not want to know.
+            let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
+        }
+    }
+}
+
+pub(super) fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
+    Ok(match (event, format) {
+        (TableEvent::Happening(happening, reason), Format::Table) => {
+            lines::happening(happening, reason.as_deref(), utc)
+        }
+        (TableEvent::Happening(happening, reason), Format::Json) => {
+            json(&HappeningLine::new(happening, reason.as_deref()))?
+        }
+        (TableEvent::Initial(initial), Format::Table) => initial.for_people(utc),
+        (TableEvent::Initial(initial), Format::Json) => json(&InitialLine::from(initial))?,
+        (TableEvent::Sampled(lock, counts), Format::Table) => lines::sample(lock, *counts, utc),
+        (TableEvent::Sampled(lock, counts), Format::Json) => json(&SampleLine::new(lock, *counts))?,
+        (TableEvent::Gap { from, until }, Format::Table) => lines::gap(*from, *until, utc),
+        (TableEvent::Gap { from, until }, Format::Json) => json(&GapLine::new(*from, *until))?,
+        (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
+        (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockscope_base::znode::Timestamp;
+    use lockscope_model::queue::{Happening, LockEvent};
+
+    #[test]
+    fn a_line_of_json_is_one_line() {
+        let disconnected = Happening::of_connection(LockEvent::Disconnected, Timestamp(1_714_574_467_250));
+        let event = TableEvent::Happening(disconnected, Some("two\nlines".to_owned()));
+        let line = line(&event, Format::Json, false).unwrap();
+        assert_eq!(line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["reason"], "two\nlines");
+    }
+}

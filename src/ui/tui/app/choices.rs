@@ -1,0 +1,122 @@
+//! Choosing what is shown and in which order, and taking it along.
+
+use super::{App, Effect, Filter, Paused, Prompt, PromptPurpose, Update};
+use crate::tui::page::BORDER;
+use lockscope_base::znode::{escaped, must_be_escaped};
+
+impl App {
+    /// The filter of the screen; empty where there is none.
+    pub fn filter(&self) -> &Filter {
+        static NO_FILTER: Filter = Filter::none();
+        self.navigation.screen.list().and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
+    }
+
+    pub(super) fn filter_by(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => {
+                self.look_for(text);
+                self.looked_for(text);
+            }
+            None => self.footer.prompt = Some(Prompt::new(PromptPurpose::Filter, self.highlighted().text())),
+        }
+    }
+
+    pub(super) fn set_filter(&mut self, text: &str) {
+        if let Some(list) = self.navigation.screen.list() {
+            list.set_filter(self, Filter::new(text));
+        }
+    }
+
+    pub(super) fn sort_by(&mut self, column: Option<&str>) {
+        let width = self.list_width();
+        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.sort_by(self, column, width));
+        self.say_what_sorts(sorted);
+    }
+
+    /// Chooses what decides between rows that are equal.
+    pub(super) fn then_by(&mut self, column: Option<&str>) {
+        let width = self.list_width();
+        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.then_by(self, column, width));
+        self.say_what_sorts(sorted);
+    }
+
+    fn say_what_sorts(&mut self, sorted: Result<(), String>) {
+        if let (Err(word), Some(list)) = (sorted, self.navigation.screen.list()) {
+            let (title, names) = (self.navigation.screen.entry().title, list.sort_names().join(", "));
+            self.show_failure(format!("`{word}` is no column: {title} can be sorted by {names}, or two of them."));
+        }
+    }
+
+    /// Columns of the terminal inside the box of the list.
+    pub(super) fn list_width(&self) -> u16 {
+        self.layout().map_or(self.size.0, |layout| layout.main.width).saturating_sub(BORDER)
+    }
+
+    pub(super) fn reverse(&mut self) {
+        if let Some(list) = self.navigation.screen.list() {
+            list.reverse(self);
+        }
+    }
+
+    /// Does something to what is live and to what is shown, when these are two.
+    pub(super) fn each_world(&mut self, mut with: impl FnMut(&mut super::World)) {
+        with(&mut self.live);
+        if let Some(paused) = &mut self.paused {
+            with(&mut paused.world);
+        }
+        if let Some(world) = self.replay.as_mut().and_then(|replay| replay.world_mut()) {
+            with(world);
+        }
+    }
+
+    /// What is shown, to make rows of it anew.
+    pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
+        match (&mut self.paused, self.replay.as_mut().and_then(|replay| replay.world_mut())) {
+            (Some(paused), _) => &mut paused.world,
+            (None, Some(world)) => world,
+            (None, None) => &mut self.live,
+        }
+    }
+
+    /// The screen keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause
+    /// is bounded however long it lasts, and all of that moment can be looked at.
+    pub(super) fn turn_pause(&mut self) {
+        if self.paused.take().is_none() {
+            self.paused = Some(Box::new(Paused {
+                at: self.now,
+                missed: 0,
+                world: self.live.clone(),
+                fleets: self.test_clients.fleets.clone(),
+            }));
+        }
+    }
+
+    pub(super) fn copy(&mut self) -> Update {
+        let Some(text) = self.navigation.screen.list().and_then(|list| list.copied(self)) else {
+            self.show_failure("There is nothing selected to copy.".to_owned());
+            return Update::redraw();
+        };
+        let text = harmless(text);
+        self.show_notice(format!("Copied {text}"));
+        Update::effect(Effect::Copy(text))
+    }
+}
+
+/// The text as it may be pasted into a shell: with escapes where anything in it would do more than stand there. A backslash
+/// alone does not, and is part of names.
+fn harmless(text: String) -> String {
+    let does_more = text.chars().any(|character| character != '\\' && must_be_escaped(character));
+    if does_more { escaped(&text).into_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_copied_does_nothing_where_it_is_pasted() {
+        let copied = |text: &str| harmless(text.to_owned());
+        assert_eq!(copied("/locks/a\nrm -rf x\u{9b}\u{202e}"), r"/locks/a\nrm -rf x\u{9b}\u{202e}");
+        assert_eq!(copied(r"/locks/CORP\user-Größe"), r"/locks/CORP\user-Größe");
+    }
+}

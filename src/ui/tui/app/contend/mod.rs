@@ -1,0 +1,231 @@
+//! Test clients on the screen: up to two fleets side by side, as their statuses tell.
+
+mod destination;
+mod orders;
+mod reports;
+mod slow_motion;
+mod start;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+pub use destination::{CannotJoin, Destination};
+pub use slow_motion::SlowMotion;
+pub use start::{ClientsWanted, DEFAULT_CLIENTS};
+
+use super::Rows;
+use crate::tui::picture::{TraceReplay, WakeCounts, WakeRates};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
+
+/// Where a fleet stands on the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FleetSide {
+    /// The herd beside a chain, the chain beside one that looks ahead, or the only fleet.
+    #[default]
+    Left,
+    /// The chain beside a herd, or the one that looks ahead beside a chain.
+    Right,
+}
+
+impl FleetSide {
+    /// Both, from left to right.
+    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Its clients connect or contend.
+    Running,
+    /// It was asked to stop.
+    Stopping,
+    Ended(Box<FleetOutcome>),
+    /// It could not run: why, and what to do.
+    Failed(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct FleetView {
+    scenario: Arc<Scenario>,
+    phase: Phase,
+    status: Option<Arc<FleetStatus>>,
+    rates: FleetRates,
+    living: usize,
+    holder: Option<(ClientId, Zxid)>,
+    sessions: FxHashSet<SessionId>,
+    replay: TraceReplay,
+    wake_rates: WakeRates,
+}
+
+impl FleetView {
+    fn new(scenario: Arc<Scenario>) -> Self {
+        let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
+        Self {
+            scenario,
+            phase: Phase::Running,
+            status: None,
+            rates: FleetRates::default(),
+            living,
+            holder: None,
+            sessions: FxHashSet::default(),
+            replay: TraceReplay::default(),
+            wake_rates: WakeRates::default(),
+        }
+    }
+
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// What it said last; `None` as long as it has said nothing.
+    pub fn status(&self) -> Option<&FleetStatus> {
+        self.status.as_deref()
+    }
+
+    pub fn rates(&self) -> &FleetRates {
+        &self.rates
+    }
+
+    /// What is shown of its trace.
+    pub fn replay(&self) -> &TraceReplay {
+        &self.replay
+    }
+
+    pub fn wake_rates(&self) -> &WakeRates {
+        &self.wake_rates
+    }
+
+    /// How many of its clients live: none of a fleet that has ended.
+    pub fn living(&self) -> usize {
+        if self.is_active() { self.living } else { 0 }
+    }
+
+    /// Who holds the lock with which token, as far as is known; of several, whoever got it last.
+    pub fn holder(&self) -> Option<(ClientId, Zxid)> {
+        self.holder.filter(|_| self.is_active())
+    }
+
+    /// Whether there is something to stop: it runs, or is being stopped.
+    pub fn is_active(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Stopping)
+    }
+
+    /// What it has come to so far, or in the end; `None` as long as it has said nothing.
+    pub fn outcome(&self) -> Option<FleetOutcome> {
+        match (&self.phase, &self.status) {
+            (Phase::Ended(outcome), _) => Some((**outcome).clone()),
+            (_, status) => status.as_deref().map(FleetStatus::so_far),
+        }
+    }
+
+    /// Its clients, by number; none of a fleet that has ended.
+    pub fn clients(&self) -> &[ClientStatus] {
+        self.status.as_deref().filter(|_| self.is_active()).map_or(&[], |status| &status.clients)
+    }
+
+    /// A client; `None` when it has gone.
+    pub fn client(&self, id: ClientId) -> Option<&ClientStatus> {
+        self.clients().rank(&id).and_then(|rank| self.clients().get(rank))
+    }
+
+    /// Whether a session belongs to one of its clients.
+    pub fn has_session(&self, session: SessionId) -> bool {
+        self.is_active() && self.sessions.contains(&session)
+    }
+
+    fn take(&mut self, status: Arc<FleetStatus>, now: Timestamp) {
+        self.rates.take(&status);
+        let totals = &status.totals;
+        let counts = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
+        self.wake_rates.take(status.age, counts);
+        self.replay.take(&status, now);
+        self.living = status.clients.iter().filter(|client| is_living(client)).count();
+        let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
+        self.holder = tokens.max_by_key(|(_, token)| *token);
+        self.sessions = status.clients.iter().filter_map(|client| client.session).collect();
+        self.status = Some(status);
+    }
+}
+
+/// Whether a client has a process that does something, or is stopped.
+pub fn is_living(client: &ClientStatus) -> bool {
+    !matches!(client.state, ClientState::Crashed | ClientState::Failed)
+}
+
+impl Rows<ClientId> for [ClientStatus] {
+    fn len(&self) -> usize {
+        <[ClientStatus]>::len(self)
+    }
+
+    fn rank(&self, id: &ClientId) -> Option<usize> {
+        self.binary_search_by_key(id, |client| client.id).ok()
+    }
+
+    fn id(&self, rank: usize) -> Option<ClientId> {
+        self.get(rank).map(|client| client.id)
+    }
+}
+
+/// The fleets of the screen. A clone is what a paused screen shows.
+#[derive(Clone, Debug, Default)]
+pub struct Fleets {
+    left: Option<FleetView>,
+    right: Option<FleetView>,
+}
+
+impl Fleets {
+    pub fn fleet(&self, side: FleetSide) -> Option<&FleetView> {
+        match side {
+            FleetSide::Left => self.left.as_ref(),
+            FleetSide::Right => self.right.as_ref(),
+        }
+    }
+
+    fn fleet_mut(&mut self, side: FleetSide) -> Option<&mut FleetView> {
+        match side {
+            FleetSide::Left => self.left.as_mut(),
+            FleetSide::Right => self.right.as_mut(),
+        }
+    }
+
+    pub fn clients(&self, side: FleetSide) -> &[ClientStatus] {
+        self.fleet(side).map_or(&[], FleetView::clients)
+    }
+
+    /// Both sides that have a fleet, running or not.
+    pub fn each(&self) -> impl Iterator<Item = (FleetSide, &FleetView)> {
+        FleetSide::BOTH.into_iter().filter_map(|side| Some((side, self.fleet(side)?)))
+    }
+
+    /// Whether two stand side by side.
+    pub fn is_pair(&self) -> bool {
+        self.left.is_some() && self.right.is_some()
+    }
+
+    /// Whether any runs or is being stopped.
+    pub fn is_active(&self) -> bool {
+        self.each().any(|(_, fleet)| fleet.is_active())
+    }
+
+    pub fn living(&self) -> usize {
+        self.each().map(|(_, fleet)| fleet.living()).sum()
+    }
+
+    pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
+        self.left = Some(FleetView::new(Arc::new(left)));
+        self.right = right.map(|scenario| FleetView::new(Arc::new(scenario)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Starting test clients: a herd beside a chain, a chain beside one that looks ahead, or more contenders in a queue that is there.
+
+use std::time::Duration;
+
+use super::{CannotJoin, Destination, FleetSide};
+use crate::tui::app::{App, Cursor, Effect, Prompt, PromptPurpose, Screen, Update};
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::{MAX_CLIENTS, Scenario};
+use lockscope_lock::Algorithm;
+
+/// How many clients there are when no number is given.
+pub const DEFAULT_CLIENTS: u32 = 10;
+/// The node that all of the console's own queues lie below.
+const OWN_NODE: &str = "lockscope";
+/// Why nothing starts.
+const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope contend` / `compare`).";
+
+/// The word after which chains look ahead.
+const LOOKING_AHEAD: &str = "ahead";
+
+/// Why clients do not look ahead in the queue that is open.
+const ONLY_A_CHAIN: &str = "Only the clients of an exclusive lock can look ahead: leave out `ahead`.";
+
+/// How many clients, and how long each holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientsWanted {
+    /// How many; of a pair, on each side.
+    pub clients: u32,
+    pub hold: Duration,
+    /// Whether a chain is to look ahead.
+    pub looks_ahead: bool,
+}
+
+impl ClientsWanted {
+    /// Reads `N`, `N HOLD` or nothing at all, and `ahead` behind it; the error is a sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace().collect::<Vec<_>>();
+        let looks_ahead = words.pop_if(|word| *word == LOOKING_AHEAD).is_some();
+        let mut words = words.into_iter();
+        let clients = words.next().map_or(Ok(DEFAULT_CLIENTS), |word| {
+            let count = word.parse().ok().filter(|count| (1..=MAX_CLIENTS).contains(count));
+            count.ok_or_else(|| format!("`{word}` is no number of clients: type 1 to {MAX_CLIENTS}, as in `20 50ms`."))
+        })?;
+        let hold = words.next().map_or(Ok(Duration::ZERO), |word| {
+            humantime::parse_duration(word)
+                .map_err(|_| format!("`{word}` is no time to hold a lock: type a number and its unit, as in 50ms."))
+        })?;
+        match words.next() {
+            Some(more) => Err(format!("`{more}` is too much: type a number of clients and how long each holds.")),
+            None => Ok(Self { clients, hold, looks_ahead }),
+        }
+    }
+}
+
+impl App {
+    /// The node below which the console's own queues lie: within what is observed, so that they show.
+    pub fn own_node(&self) -> ZnodePath {
+        let own = ZnodePath::root().child(OWN_NODE);
+        let roots = &self.settings.roots;
+        if roots.iter().any(|root| own.is_within(root)) {
+            return own;
+        }
+        let within = roots.iter().find(|root| root.is_within(&own)).cloned();
+        within.or_else(|| roots.first().map(|root| root.child(OWN_NODE))).unwrap_or(own)
+    }
+
+    /// Where clients would be sent from Queue; `None` when no lock is open.
+    pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
+        let name = self.navigation.open.as_ref()?;
+        let table = self.live.table();
+        let lock = table.find(&name.path, name.name.as_deref()).and_then(|id| table.lock(id))?;
+        Some(Destination::of(lock))
+    }
+
+    /// Asks how many clients, or starts them when that was said. Into a lock that is there nothing is sent before the user
+    /// has seen whose it is.
+    pub(in crate::tui::app) fn start(&mut self, argument: Option<&str>) -> Update {
+        if let Some(why) = self.why_not() {
+            self.show_failure(why);
+            return Update::redraw();
+        }
+        match (self.navigation.screen, argument) {
+            (Screen::Queue, _) => {
+                self.footer.prompt = Some(Prompt::new(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default()));
+            }
+            (_, Some(text)) => return self.start_pair(text),
+            (_, None) => self.footer.prompt = Some(Prompt::new(PromptPurpose::Clients, "")),
+        }
+        Update::redraw()
+    }
+
+    /// Why no clients can be started from this screen now.
+    fn why_not(&self) -> Option<String> {
+        if !self.settings.write {
+            return Some(READ_ONLY.to_owned());
+        }
+        if self.test_clients.fleets.is_active() {
+            return Some("Test clients run already: X on Contend stops them, a adds one.".to_owned());
+        }
+        if self.navigation.screen != Screen::Queue {
+            return None;
+        }
+        if !self.is_live() {
+            return Some("What this queue is like is not known now: wait for the connection.".to_owned());
+        }
+        match self.destination() {
+            None => Some("There is no lock here to stand in the queue of.".to_owned()),
+            Some(Err(why)) => Some(why.to_string()),
+            Some(Ok(_)) => None,
+        }
+    }
+
+    /// A herd and a chain, side by side, or a chain and one that looks ahead.
+    pub(in crate::tui::app) fn start_pair(&mut self, text: &str) -> Update {
+        let wanted = match ClientsWanted::parse(text) {
+            Ok(wanted) => wanted,
+            Err(why) => return self.refuse(why),
+        };
+        let parent = self.own_node();
+        let scenario = |algorithm: Algorithm| {
+            let plain = Scenario::new(algorithm, parent.child(algorithm.name()), wanted.clients);
+            Scenario { hold: wanted.hold, ..plain }
+        };
+        let [left, right] = if wanted.looks_ahead {
+            [Algorithm::Chain, Algorithm::ChainAhead]
+        } else {
+            [Algorithm::Herd, Algorithm::Chain]
+        };
+        self.launch(scenario(left), Some(scenario(right)))
+    }
+
+    /// More contenders in the queue that is open.
+    pub(in crate::tui::app) fn start_in_queue(&mut self, text: &str) -> Update {
+        if let Some(why) = self.why_not() {
+            return self.refuse(why);
+        }
+        let wanted = match ClientsWanted::parse(text) {
+            Ok(wanted) => wanted,
+            Err(why) => return self.refuse(why),
+        };
+        let Some(Ok(destination)) = self.destination() else { return Update::redraw() };
+        let Destination { algorithm, path, naming, reads, .. } = destination;
+        let algorithm = match algorithm {
+            Algorithm::Chain if wanted.looks_ahead => Algorithm::ChainAhead,
+            _ if wanted.looks_ahead => return self.refuse(ONLY_A_CHAIN.to_owned()),
+            other => other,
+        };
+        let plain = Scenario::new(algorithm, path, wanted.clients);
+        self.launch(Scenario { hold: wanted.hold, naming, reads, ..plain }, None)
+    }
+
+    fn launch(&mut self, left: Scenario, right: Option<Scenario>) -> Update {
+        for scenario in [Some(&left), right.as_ref()].into_iter().flatten() {
+            if let Err(error) = scenario.check() {
+                return self.refuse(format!("{error}."));
+            }
+        }
+        let mut effects = vec![Effect::StartFleet { side: FleetSide::Left, scenario: Box::new(left.clone()) }];
+        effects.extend(
+            right.clone().map(|scenario| Effect::StartFleet { side: FleetSide::Right, scenario: Box::new(scenario) }),
+        );
+        self.test_clients.fleets.replace(left, right);
+        self.test_clients.side = FleetSide::Left;
+        self.cursors.clients = [Cursor::first(), Cursor::first()];
+        self.go(Screen::Contend);
+        Update { redraw: true, effects }
+    }
+
+    pub(in crate::tui::app) fn refuse(&mut self, why: String) -> Update {
+        self.show_failure(why);
+        Update::redraw()
+    }
+}

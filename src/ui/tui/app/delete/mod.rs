@@ -1,0 +1,263 @@
+//! Deleting what is chosen: the plan while somebody reads it, the answer, and what came of it.
+//!
+//! A plan is made of what is live, made anew every second and once more at the answer: nobody confirms what is not true any
+//! more. Only [`admin::confirm`](lockscope_live::admin::confirm) makes of it what can be carried out.
+
+mod answer;
+mod outcome;
+mod tags;
+
+use std::time::Duration;
+
+pub use outcome::Working;
+pub use tags::Tags;
+
+use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
+use crate::tui::page::Scroll;
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
+use lockscope_live::admin::{Action, Confirmation, DeletePlan, NoPlan, TargetKind};
+use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
+use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
+
+const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
+const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
+
+/// What is left to do when nothing can be confirmed.
+const ESC_LEAVES: &str = "Esc leaves.";
+
+/// How long something must have been known before an answer to it counts: nobody reads faster.
+const MIN_READING_TIME: Duration = Duration::from_secs(1);
+
+/// A plan that somebody is asked about.
+#[derive(Debug)]
+pub struct Deletion {
+    /// The plan to delete, as it was true the last time.
+    plan: DeletePlan,
+    revokes: bool,
+    obstacle: Option<String>,
+    /// Why it could not be found out what may be done; a sentence.
+    not_found_out: Option<String>,
+    changed: Option<Timestamp>,
+    refused: Option<String>,
+    typed: Prompt,
+    scroll: Scroll,
+}
+
+impl Deletion {
+    fn new(plan: DeletePlan) -> Self {
+        Self {
+            plan,
+            revokes: false,
+            obstacle: None,
+            not_found_out: None,
+            changed: None,
+            refused: None,
+            typed: Prompt::new(PromptPurpose::Confirmation, ""),
+            scroll: Scroll::default(),
+        }
+    }
+
+    /// What is asked about: to delete, or to ask the owners to release.
+    pub fn plan(&self) -> DeletePlan {
+        let revocation = if self.revokes { self.plan.revocation() } else { None };
+        revocation.unwrap_or_else(|| self.plan.clone())
+    }
+
+    /// Whether one can turn from the deletion to asking the owners, and back.
+    pub fn can_turn(&self) -> bool {
+        self.plan.revocation().is_some()
+    }
+
+    /// Why it cannot be confirmed now; a sentence.
+    pub fn obstacle(&self) -> Option<String> {
+        let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
+            format!(
+                "{path} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}"
+            )
+        });
+        self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
+    }
+
+    /// Whether it is being found out how the nodes can be made sure of: until then nothing can be answered.
+    pub fn is_finding_out(&self) -> bool {
+        !self.plan.is_guarded()
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_finding_out() && self.obstacle().is_none()
+    }
+
+    /// Whether what is known of the nodes changed while the plan was shown.
+    pub fn has_changed(&self) -> bool {
+        self.changed.is_some()
+    }
+
+    /// Why the last answer did not count; a sentence.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// What is being typed; `None` when a `y` is enough, or nothing can be confirmed.
+    pub fn typed(&self) -> Option<&Prompt> {
+        let wanted = self.is_open() && self.plan().confirmation() != Confirmation::Yes;
+        wanted.then_some(&self.typed)
+    }
+
+    pub fn scroll(&self) -> Scroll {
+        self.scroll
+    }
+
+    /// Makes the plan anew of what is true now.
+    fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
+        match DeletePlan::of_diagnosed(&TableAt::new(table, now), diagnosis, &paths) {
+            Ok(plan) => {
+                let other = other_node(&self.plan, &plan);
+                self.obstacle =
+                    other.map(|name| format!("{name} was made again: another node has that name now. {ESC_LEAVES}"));
+                if self.obstacle.is_none() {
+                    self.take(plan, now);
+                }
+            }
+            Err(NoPlan::NotFound(path)) => {
+                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { ESC_LEAVES };
+                self.obstacle = Some(format!("{path} is gone meanwhile: nothing can be confirmed. {leave}"));
+            }
+            Err(why) => self.obstacle = Some(format!("{} {ESC_LEAVES}", sentence(&why.to_string()))),
+        }
+    }
+
+    fn take(&mut self, plan: DeletePlan, now: Timestamp) {
+        let plan = plan.guarded_as(&self.plan);
+        if facts_that_count(&plan) != facts_that_count(&self.plan) {
+            (self.changed, self.refused) = (Some(now), None);
+            self.typed = Prompt::new(PromptPurpose::Confirmation, "");
+        }
+        self.plan = plan;
+        self.revokes &= self.can_turn();
+    }
+
+    /// Whether the nodes are those of the plan. Logarithmic for each.
+    fn is_still_there(&self, table: &LockTable) -> bool {
+        self.plan.nodes().iter().all(|node| match node.kind {
+            TargetKind::Contender => is_there(table, &node.path, node.czxid),
+            TargetKind::EmptyParent => {
+                let free = table.find(&node.path, None).and_then(|id| table.lock(id)).is_some_and(LockQueue::is_empty);
+                free && table.parent(&node.path).is_some_and(|parent| parent.czxid == node.czxid)
+            }
+        })
+    }
+}
+
+/// Whether the contender at a path is the one that was created by that transaction.
+fn is_there(table: &LockTable, path: &ZnodePath, czxid: Zxid) -> bool {
+    let found = table.position(path).and_then(|(lock, position)| table.lock(lock)?.row(position));
+    found.is_some_and(|row| row.contender.czxid == czxid)
+}
+
+/// The first node of `before` whose name another one has in `after`.
+fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a ZnodePath> {
+    let mut pairs = before.nodes().iter().zip(after.nodes());
+    pairs.find(|(before, after)| before.czxid != after.czxid).map(|(before, _)| &before.path)
+}
+
+/// What an answer depends on.
+fn facts_that_count(plan: &DeletePlan) -> Vec<AnswerBasis> {
+    let facts = plan.nodes().iter().map(|node| AnswerBasis {
+        owner: node.liveness.id(),
+        state: node.state,
+        unaware: node.unaware,
+        confirmation: node.confirmation.clone(),
+    });
+    facts.collect()
+}
+
+/// What an answer about one node depends on.
+#[derive(PartialEq, Eq)]
+struct AnswerBasis {
+    owner: &'static str,
+    state: Option<ContenderState>,
+    unaware: Option<Unaware>,
+    confirmation: Confirmation,
+}
+
+/// An error's words as a sentence: with a capital letter and a full stop.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+impl App {
+    pub fn deletion(&self) -> Option<&Deletion> {
+        self.deletions.open.as_ref()
+    }
+
+    /// Opens the plan to delete what is tagged, else what is selected.
+    pub(super) fn ask_to_delete(&mut self) -> Update {
+        if let Some(why) = self.why_no_deletion() {
+            return self.refuse(why);
+        }
+        let targets = self.targets();
+        match DeletePlan::of_diagnosed(&self.live.table_at(self.wall), self.live.diagnosis(), &targets) {
+            Ok(plan) => {
+                let plan = plan.in_production(self.settings.production.as_deref());
+                self.deletions.open = Some(Deletion::new(plan.clone()));
+                Update::effect(Effect::FindGuards(Box::new(plan)))
+            }
+            Err(why) => self.refuse(sentence(&why.to_string())),
+        }
+    }
+
+    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use.
+    pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
+        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
+        match found {
+            Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
+            Err(_) if deletion.plan.is_guarded() => {}
+            Err(why) => deletion.not_found_out = Some(format!("{why} {ESC_LEAVES}")),
+        }
+        Update::redraw()
+    }
+
+    /// Why nothing can be deleted now, whatever it is.
+    pub(super) fn why_no_deletion(&self) -> Option<String> {
+        if !self.settings.write {
+            return Some(READ_ONLY.to_owned());
+        }
+        if self.settings.audit_log.is_none() {
+            return Some(NO_LOG.to_owned());
+        }
+        if self.paused.is_some() {
+            return Some("What stands still may be old: p lets the screen go on, then x.".to_owned());
+        }
+        self.deletions.working.as_ref().map(|working| match working.action() {
+            Action::Delete => "A deletion is under way: wait for what comes of it.".to_owned(),
+            Action::Revoke => "An owner is being asked: wait for what comes of it.".to_owned(),
+        })
+    }
+
+    /// What is tagged, else what is selected.
+    fn targets(&self) -> Vec<ZnodePath> {
+        let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
+        list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))
+    }
+
+    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node that is gone.
+    pub(super) fn recheck_targets(&mut self) {
+        let table = self.live.table();
+        self.deletions.tags.keep(table);
+        if let Some(deletion) = &mut self.deletions.open
+            && deletion.obstacle.is_none()
+            && !(table.is_live() && deletion.is_still_there(table))
+        {
+            deletion.look_again(table, self.live.diagnosis(), self.wall);
+        }
+    }
+
+    pub(super) fn tick_deletion(&mut self) {
+        if let Some(deletion) = &mut self.deletions.open {
+            deletion.look_again(self.live.table(), self.live.diagnosis(), self.wall);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What happened lately, for whoever looks while nothing is wrong: the longest waits and holds,
+//! changes of the ensemble's leader, and what is new.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Finding, is_likely_election};
+use lockscope_model::queue::{
+    ClientIdentity, Contender, Happening, HoldBounds, LockEvent, LockName, LockQueue, LockTable,
+};
+use lockscope_model::server_view::{ServerMode, ServerView};
+
+/// Minutes for which the longest waits and holds are kept, the current one among them.
+pub const MINUTES: i64 = 10;
+/// How many of the longest are kept, each of another lock.
+pub const LONGEST: usize = 3;
+/// Shorter waits and holds get no line.
+const MIN_SPAN: Duration = Duration::from_millis(100);
+/// News that are kept, at most: the last ones.
+const MAX_NEWS: usize = 200;
+
+/// How long somebody waited for a lock, or held it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub lock: LockName,
+    pub client: ClientIdentity,
+    /// Its node in the lock.
+    node: Option<Arc<str>>,
+    /// When it began at the earliest, and at the latest.
+    since: (Timestamp, Timestamp),
+    /// When it ended, by this machine's clock; `None` while it lasts.
+    pub ended: Option<Timestamp>,
+}
+
+impl Span {
+    /// How long it lasted, or has lasted up to now, at the most.
+    pub fn at_most(&self, now: Timestamp) -> Duration {
+        self.ended.unwrap_or(now).since(self.since.0)
+    }
+
+    /// The same at the least.
+    pub fn at_least(&self, now: Timestamp) -> Duration {
+        self.ended.unwrap_or(now).since(self.since.1)
+    }
+
+    fn ended(happening: &Happening, lock: &LockName, lasted: HoldBounds) -> Self {
+        let since = (before(happening.at, lasted.at_most), before(happening.at, lasted.at_least));
+        Self {
+            lock: lock.clone(),
+            client: happening.client.clone(),
+            node: happening.node.clone(),
+            since,
+            ended: Some(happening.at),
+        }
+    }
+
+    fn standing(lock: &LockQueue, contender: &Contender, table: &LockTable, since: (Timestamp, Timestamp)) -> Self {
+        let (client, node) = (table.identity_of(contender), Some(Arc::clone(&contender.node)));
+        Self { lock: lock.lock_name(), client, node, since, ended: None }
+    }
+}
+
+/// The longest, one of each lock, the longest first.
+#[derive(Clone, Debug, Default)]
+struct Longest(Vec<(Duration, Span)>);
+
+impl Longest {
+    /// Takes one that is among the longest; makes it only then.
+    fn add(&mut self, lasted: Duration, lock: &LockName, span: impl FnOnce() -> Span) {
+        let is_too_short = self.0.len() == LONGEST && self.0.last().is_some_and(|(shortest, _)| lasted <= *shortest);
+        if lasted < MIN_SPAN || is_too_short {
+            return;
+        }
+        if let Some(known) = self.0.iter().position(|(_, known)| known.lock.id == lock.id) {
+            if self.0[known].0 >= lasted {
+                return;
+            }
+            self.0.remove(known);
+        }
+        let place = self.0.partition_point(|(longer, _)| *longer >= lasted);
+        self.0.insert(place, (lasted, span()));
+        self.0.truncate(LONGEST);
+    }
+}
+
+/// The longest of those that ended in one minute.
+#[derive(Clone, Debug, Default)]
+struct Minute {
+    number: i64,
+    waits: Longest,
+    holds: Longest,
+}
+
+/// The ensemble's leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    pub address: String,
+    /// When it was first seen to lead, and who led before; `None` for the first that was seen.
+    pub since: Option<(Timestamp, String)>,
+    /// When each change of the last minutes was seen.
+    changes: VecDeque<Timestamp>,
+}
+
+impl Leader {
+    /// How often the leader changed in the last minutes.
+    pub fn changes(&self, now: Timestamp) -> usize {
+        self.changes.iter().filter(|at| now.since(**at) < WINDOW).count()
+    }
+}
+
+const WINDOW: Duration = Duration::from_secs(60 * MINUTES.unsigned_abs());
+
+/// Something new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    Lock(LockName),
+    LockGone(LockName),
+    Finding(Arc<Finding>),
+}
+
+/// What happened lately. What still lasts is as old as the last look for findings.
+#[derive(Clone, Debug, Default)]
+pub struct Lately {
+    /// When everything was read the first time.
+    begun: Option<Timestamp>,
+    /// Oldest first.
+    minutes: VecDeque<Minute>,
+    waiting: Longest,
+    holding: Longest,
+    leader: Option<Leader>,
+    news: VecDeque<(Timestamp, News)>,
+}
+
+impl Lately {
+    /// Everything was read the first time: what is there is nothing new.
+    pub fn begin(&mut self, at: Timestamp) {
+        self.begun = Some(at);
+        self.news.clear();
+    }
+
+    /// Minutes of which something is known, at most [`MINUTES`]; `None` before everything was read.
+    pub fn minutes(&self, now: Timestamp) -> Option<i64> {
+        let seconds = i64::try_from(now.since(self.begun?).as_secs()).unwrap_or(i64::MAX);
+        Some((seconds / 60 + 1).min(MINUTES))
+    }
+
+    /// Takes in what happened; `held` is how long the one held that is gone, as far as that is
+    /// known.
+    pub fn take(&mut self, happening: &Happening, held: Option<HoldBounds>) {
+        let Some(lock) = &happening.lock else { return };
+        match happening.event {
+            LockEvent::LockFound => self.tell(happening.at, News::Lock(lock.clone())),
+            LockEvent::LockGone => self.tell(happening.at, News::LockGone(lock.clone())),
+            _ => {}
+        }
+        for longest in [&mut self.waiting, &mut self.holding] {
+            longest.0.retain(|(_, span)| span.lock.id != lock.id || span.node != happening.node);
+        }
+        let exactly = |ms: u64| HoldBounds { at_least: Duration::from_millis(ms), at_most: Duration::from_millis(ms) };
+        let ends_hold = matches!(happening.event, LockEvent::Released | LockEvent::Expired);
+        let held = happening.held_ms.map(exactly).or(held.filter(|_| ends_hold));
+        let waited = happening.waited_ms.map(exactly);
+        if waited.is_none() && held.is_none() {
+            return;
+        }
+        let minute = self.minute(happening.at);
+        for (longest, lasted) in [(&mut minute.waits, waited), (&mut minute.holds, held)] {
+            if let Some(lasted) = lasted {
+                longest.add(lasted.at_most, lock, || Span::ended(happening, lock, lasted));
+            }
+        }
+    }
+
+    pub fn take_finding(&mut self, finding: &Arc<Finding>, at: Timestamp) {
+        self.tell(at, News::Finding(Arc::clone(finding)));
+    }
+
+    /// The servers answered.
+    pub fn surveyed(&mut self, view: &ServerView, at: Timestamp) {
+        let mut leading = view.members.iter().filter(|member| member.mode == Some(ServerMode::Leader));
+        let Some(found) = leading.next().map(|member| &member.address) else { return };
+        match &mut self.leader {
+            None => {
+                self.leader = Some(Leader { address: found.clone(), since: None, changes: VecDeque::new() });
+            }
+            // A leader that has just lost its followers may still say for a moment that it leads.
+            Some(known) if known.address == *found || leading.any(|other| other.address == known.address) => {}
+            Some(known) => {
+                let before = std::mem::replace(&mut known.address, found.clone());
+                known.since = Some((at, before));
+                known.changes.retain(|change| at.since(*change) < WINDOW);
+                known.changes.push_back(at);
+            }
+        }
+    }
+
+    /// Looks who waits and holds longest. A hold counts while somebody waits for it. Linear in the
+    /// number of locks.
+    pub fn look(&mut self, table: &LockTable, now: Timestamp) {
+        (self.waiting, self.holding) = (Longest::default(), Longest::default());
+        // A candidate that stands by in an election waits while all is well.
+        for lock in table.locks().filter(|lock| lock.waiting() > 0 && !is_likely_election(lock)) {
+            let name = lock.lock_name();
+            if let Some(waiter) = lock.first_waiter() {
+                let since = waiter.contends_since(table.clock_ahead_ms());
+                self.waiting.add(now.since(since), &name, || Span::standing(lock, waiter, table, (since, since)));
+            }
+            if let Some((holder, bounds)) = lock.first_holder().and_then(|it| Some((it, table.hold_bounds(it, now)?))) {
+                let since = (before(now, bounds.at_most), before(now, bounds.at_least));
+                self.holding.add(bounds.at_most, &name, || Span::standing(lock, holder, table, since));
+            }
+        }
+    }
+
+    /// The longest waits of the last minutes, those that last too.
+    pub fn waits(&self, now: Timestamp) -> Vec<&Span> {
+        self.longest(&self.waiting, |minute| &minute.waits, now)
+    }
+
+    /// The longest holds of the last minutes, and those that last while somebody waits.
+    pub fn holds(&self, now: Timestamp) -> Vec<&Span> {
+        self.longest(&self.holding, |minute| &minute.holds, now)
+    }
+
+    /// The ensemble's leader; `None` before a server said that it leads.
+    pub fn leader(&self) -> Option<&Leader> {
+        self.leader.as_ref()
+    }
+
+    /// What is new since then, oldest first.
+    pub fn news(&self, since: Timestamp) -> impl DoubleEndedIterator<Item = &News> {
+        let old = self.news.partition_point(|(at, _)| *at <= since);
+        self.news.range(old..).map(|(_, news)| news)
+    }
+
+    /// When everything was read the first time.
+    pub fn begun(&self) -> Option<Timestamp> {
+        self.begun
+    }
+
+    fn longest<'a>(&'a self, standing: &'a Longest, of: fn(&Minute) -> &Longest, now: Timestamp) -> Vec<&'a Span> {
+        let ended = self.minutes.iter().filter(|minute| minute.number > number(now) - MINUTES).flat_map(|it| &of(it).0);
+        let mut all: Vec<&Span> = ended.chain(&standing.0).map(|(_, span)| span).collect();
+        all.sort_by_key(|span| std::cmp::Reverse(span.at_most(now)));
+        let mut shown: Vec<&Span> = Vec::with_capacity(LONGEST);
+        for span in all {
+            if shown.len() < LONGEST && shown.iter().all(|other| other.lock.id != span.lock.id) {
+                shown.push(span);
+            }
+        }
+        shown
+    }
+
+    fn minute(&mut self, at: Timestamp) -> &mut Minute {
+        let number = number(at);
+        while self.minutes.front().is_some_and(|minute| minute.number <= number - MINUTES) {
+            self.minutes.pop_front();
+        }
+        // A clock that was set back adds to the last minute.
+        if self.minutes.back().is_none_or(|last| last.number < number) {
+            self.minutes.push_back(Minute { number, ..Minute::default() });
+        }
+        let last = self.minutes.len() - 1;
+        &mut self.minutes[last]
+    }
+
+    fn tell(&mut self, at: Timestamp, news: News) {
+        if self.begun.is_none() {
+            return;
+        }
+        if self.news.len() == MAX_NEWS {
+            self.news.pop_front();
+        }
+        self.news.push_back((at, news));
+    }
+}
+
+fn before(at: Timestamp, time: Duration) -> Timestamp {
+    Timestamp(at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
+}
+
+/// The number of the minute of a time.
+fn number(at: Timestamp) -> i64 {
+    at.0.div_euclid(60_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::testing::path;
+    use lockscope_model::queue::LockId;
+    use lockscope_model::server_view::MemberView;
+
+    fn lock(number: u64) -> LockName {
+        LockName { id: LockId(number), path: path(&format!("/l{number}")), name: None }
+    }
+
+    fn ended(lately: &mut Lately, event: LockEvent, number: u64, minute: i64, ms: u64) {
+        let mut happening = Happening::of_connection(event, Timestamp(minute * 60_000));
+        happening.lock = Some(lock(number));
+        if event == LockEvent::Acquired {
+            happening.waited_ms = Some(ms);
+        } else {
+            happening.held_ms = Some(ms);
+        }
+        lately.take(&happening, None);
+    }
+
+    fn shown(spans: &[&Span], now: Timestamp) -> Vec<(u64, u64)> {
+        spans.iter().map(|span| (span.lock.id.0, u64::try_from(span.at_most(now).as_millis()).unwrap())).collect()
+    }
+
+    #[test]
+    fn the_longest_of_each_lock_stand_for_ten_minutes() {
+        let mut lately = Lately::default();
+        for (number, minute, ms) in [(1, 0, 9_000), (1, 1, 500), (2, 1, 700), (3, 1, 600), (4, 1, 650), (5, 1, 50)] {
+            ended(&mut lately, LockEvent::Acquired, number, minute, ms);
+            ended(&mut lately, LockEvent::Released, number, minute, ms * 2);
+        }
+        let at = |minute: i64| Timestamp(minute * 60_000);
+        assert_eq!(shown(&lately.waits(at(1)), at(1)), [(1, 9_000), (2, 700), (4, 650)]);
+        assert_eq!(shown(&lately.holds(at(1)), at(1)), [(1, 18_000), (2, 1_400), (4, 1_300)]);
+        assert_eq!(shown(&lately.waits(at(10)), at(10)), [(2, 700), (4, 650), (3, 600)], "the first minute is over");
+        assert_eq!(shown(&lately.waits(at(11)), at(11)), []);
+    }
+
+    #[test]
+    fn a_change_of_leader_is_told_with_who_led_before() {
+        let mut lately = Lately::default();
+        let view = |leaders: &[&str]| {
+            let leads = |address: &&str| MemberView {
+                mode: Some(ServerMode::Leader),
+                ..MemberView::unasked((*address).to_owned())
+            };
+            ServerView { members: leaders.iter().map(leads).collect(), ..ServerView::default() }
+        };
+        lately.surveyed(&view(&["zk1"]), Timestamp(0));
+        assert_eq!(lately.leader().map(|leader| (&*leader.address, leader.since.is_some())), Some(("zk1", false)));
+        lately.surveyed(&view(&[]), Timestamp(1_000));
+        lately.surveyed(&view(&["zk2", "zk1"]), Timestamp(2_000));
+        assert_eq!(lately.leader().map(|leader| &*leader.address), Some("zk1"), "the old one still says so");
+        lately.surveyed(&view(&["zk2"]), Timestamp(3_000));
+        let leader = lately.leader().expect("one leads");
+        assert_eq!((&*leader.address, &leader.since), ("zk2", &Some((Timestamp(3_000), "zk1".to_owned()))));
+        assert_eq!((leader.changes(Timestamp(4_000)), leader.changes(Timestamp(700_000))), (1, 0));
+    }
+
+    #[test]
+    fn what_was_there_at_first_is_not_new_and_only_the_last_news_are_kept() {
+        let mut lately = Lately::default();
+        ended(&mut lately, LockEvent::LockFound, 1, 0, 0);
+        lately.begin(Timestamp(0));
+        assert_eq!(lately.news(Timestamp(-1)).count(), 0);
+        (0..300).for_each(|number| ended(&mut lately, LockEvent::LockFound, number, 1, 0));
+        ended(&mut lately, LockEvent::LockGone, 7, 2, 0);
+        assert_eq!(lately.news(Timestamp(0)).count(), 200);
+        assert_eq!(lately.news(Timestamp(60_000)).collect::<Vec<_>>(), [&News::LockGone(lock(7))]);
+    }
+}

@@ -1,0 +1,346 @@
+//! History: what happened to one lock, newest last, and who holds it now.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::tui::app::list::{FixedOrder, ListScreen};
+use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
+use crate::tui::columns::Column;
+use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
+use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_model::diagnose::{Code, Severity};
+use lockscope_model::queue::{ContenderId, LockName};
+use lockscope_model::report::{ClientFacts, rfc3339};
+use lockscope_model::text::human::{duration, exact_time};
+
+/// Holders listed at most: only a semaphore has more than one, or a lock that is read.
+const MAX_HOLDERS: usize = 100;
+
+pub struct History;
+
+/// Which row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryId {
+    /// An entry of the history.
+    Past(u64),
+    /// Who holds the lock now.
+    Holder(ContenderId),
+}
+
+#[derive(Clone, Debug)]
+pub struct HistoryRow<'a> {
+    id: HistoryId,
+    pub entry: Cow<'a, HistoryEntry>,
+}
+
+/// The rows of the open lock that pass the filter. There are a few hundred at the most.
+pub struct HistoryRows<'a>(Vec<HistoryRow<'a>>);
+
+impl Rows<HistoryId> for HistoryRows<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn rank(&self, id: &HistoryId) -> Option<usize> {
+        self.0.iter().position(|row| row.id == *id)
+    }
+
+    fn id(&self, rank: usize) -> Option<HistoryId> {
+        self.0.get(rank).map(|row| row.id.clone())
+    }
+}
+
+impl App {
+    /// The history of the lock that was opened last: what is over, oldest first, and then who holds it.
+    fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
+        let world = self.world();
+        let past = world.opened().into_iter().flat_map(|lock| world.histories().of(lock));
+        let past = past.map(|(number, entry)| HistoryRow { id: HistoryId::Past(*number), entry: Cow::Borrowed(entry) });
+        let lock = world.open_lock();
+        let holders = lock.into_iter().flat_map(|lock| lock.rows(0..lock.holding().min(MAX_HOLDERS)));
+        let holders = holders.map(|row| {
+            let stay = Stay::of(row.contender, world.table(), self.now());
+            HistoryRow { id: HistoryId::Holder(row.contender.id()), entry: Cow::Owned(HistoryEntry::Stay(stay)) }
+        });
+        past.chain(holders).filter(|row| takes(&self.history_filter, &row.entry))
+    }
+
+    /// How many rows there are, whether they pass the filter or not, and how many are forgotten.
+    pub fn history_size(&self) -> (usize, u64) {
+        let world = self.world();
+        let Some(lock) = world.opened() else { return (0, 0) };
+        let holders = world.open_lock().map_or(0, |lock| lock.holding().min(MAX_HOLDERS));
+        (world.histories().of(lock).count() + holders, world.histories().forgotten(lock))
+    }
+
+    /// The entry that is selected in History.
+    pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
+        self.history().nth(self.cursors.history.rank())
+    }
+
+    /// Shows the history of the lock that is selected in Locks, or was opened last.
+    pub(in crate::tui::app) fn go_to_history(&mut self) {
+        let left = self.place();
+        if self.screen() == Screen::Locks {
+            self.open_selected();
+            if self.screen() == Screen::History {
+                return;
+            }
+        }
+        if self.opened().is_none() {
+            return self.show_failure("Select a lock in Locks first.".to_owned());
+        }
+        if self.screen() != Screen::History {
+            self.cursors.history = Cursor::last();
+            self.go_from(left, Screen::History);
+        }
+    }
+}
+
+fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
+    let mut matching = filter.matching();
+    match entry {
+        HistoryEntry::Stay(stay) => {
+            matching.texts([&*stay.node, stay.end.id()]).texts(stay.data());
+            matching.session(stay.session).client(&stay.client);
+            for time in stay.waited.iter().chain(stay.held.as_ref().map(|held| &held.at_least)) {
+                matching.figure(|| duration(*time));
+            }
+            matching.figure(|| exact_time(stay.until, true)).figure(|| exact_time(stay.until, false));
+        }
+        HistoryEntry::Finding { finding, .. } => {
+            matching.texts([
+                finding.code.id(),
+                finding.code.title(),
+                finding.severity.id(),
+                &finding.summary,
+                &finding.remedy,
+            ]);
+            matching.texts(finding.node.as_deref());
+            if let Some(client) = &finding.client {
+                matching.client(client);
+            }
+        }
+    }
+    matching.passes()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryColumn {
+    Since,
+    What,
+    Who,
+    Waited,
+    Held,
+    Until,
+    Node,
+}
+
+const COLUMNS: &[Column<HistoryColumn>] = &[
+    Column::text(HistoryColumn::Since, "SINCE", 14, 14, 2),
+    Column::text(HistoryColumn::What, "WHAT", 14, 20, 0),
+    Column::text(HistoryColumn::Who, "WHO", 15, 48, 0),
+    Column::number(HistoryColumn::Waited, "WAITED", 6, 1),
+    Column::number(HistoryColumn::Held, "HELD", 8, 0),
+    Column::text(HistoryColumn::Until, "UNTIL", 12, 12, 0),
+    Column::text(HistoryColumn::Node, "NODE", 26, 54, 3),
+];
+
+impl ListScreen<App> for History {
+    type Id = HistoryId;
+    type Row<'a> = HistoryRow<'a>;
+    type Order = FixedOrder;
+    type Column = HistoryColumn;
+
+    fn columns(&self) -> &'static [Column<HistoryColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::History)
+    }
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<HistoryId> + 'a {
+        HistoryRows(app.history().collect())
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<HistoryRow<'a>> {
+        app.history().nth(rank)
+    }
+
+    cursor_in!(history: HistoryId);
+
+    /// The client's session, of a finding its text.
+    fn copied(&self, _: &App, row: HistoryRow<'_>) -> Option<String> {
+        match &*row.entry {
+            HistoryEntry::Stay(stay) => Some(stay.session.map_or_else(|| stay.node.to_string(), |id| id.to_string())),
+            HistoryEntry::Finding { finding, .. } => Some(finding.sentence().into_owned()),
+        }
+    }
+
+    fn open(&self, app: &mut App) {
+        app.go_to_pane(Pane::Details);
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        match &*app.selected_history_entry()?.entry {
+            HistoryEntry::Stay(stay) => stay.session,
+            HistoryEntry::Finding { finding, .. } => {
+                let lock = app.world().open_lock()?;
+                let node = finding.node.as_deref()?;
+                lock.rows(0..lock.len()).find(|row| *row.contender.node == *node)?.contender.session()
+            }
+        }
+    }
+
+    /// The node where it stands, or stood.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let row = app.selected_history_entry()?;
+        let node = match &*row.entry {
+            HistoryEntry::Stay(stay) => Some(&*stay.node),
+            HistoryEntry::Finding { finding, .. } => finding.node.as_deref(),
+        };
+        let parent = &app.opened()?.path;
+        match (node, app.world().open_lock()) {
+            (None, _) => Some(parent.clone()),
+            (_, Some(lock)) if lock.kind() == LockKind::SingleNode => Some(parent.clone()),
+            (Some(node), None) if node == parent.name() => Some(parent.clone()),
+            (Some(node), Some(lock)) => Some(lock.queue_path().child(node)),
+            (Some(node), None) => Some(parent.child(node)),
+        }
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(&app.history_filter)
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        app.history_filter = filter;
+    }
+
+    fn changes_with_time(&self, app: &App) -> bool {
+        app.world().open_lock().is_some_and(|lock| lock.holding() > 0)
+    }
+
+    fn exported(&self, app: &App) -> Result<String, String> {
+        let lock = app.opened().ok_or("No lock is open.")?;
+        let rows: Vec<_> = app.history().collect();
+        let stays =
+            || rows.iter().filter_map(|row| if let HistoryEntry::Stay(stay) = &*row.entry { Some(stay) } else { None });
+        app.as_json(HistoryExport {
+            holds: stays()
+                .filter(|stay| stay.end != StayEnd::WaiterGone)
+                .map(|stay| StayFacts::new(lock, stay))
+                .collect(),
+            waits: stays()
+                .filter(|stay| stay.end == StayEnd::WaiterGone)
+                .map(|stay| StayFacts::new(lock, stay))
+                .collect(),
+            findings: rows.iter().filter_map(|row| FindingFacts::new(lock, &row.entry)).collect(),
+            forgotten: app.history_size().1,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct HistoryExport<'a> {
+    holds: Vec<StayFacts<'a>>,
+    /// Those that never held.
+    waits: Vec<StayFacts<'a>>,
+    findings: Vec<FindingFacts<'a>>,
+    /// Older entries that are not kept.
+    forgotten: u64,
+}
+
+/// A stay in the queue, as JSON.
+#[derive(Serialize)]
+struct StayFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    node: &'a str,
+    mode: Option<RequestMode>,
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
+    /// The beginning of it, where it is text.
+    data: Option<&'a str>,
+    /// `null` when it was not seen.
+    enqueued_at: Option<String>,
+    acquired_at: Option<String>,
+    /// When it was gone, by whatever end; `null`: it still holds.
+    released_at: Option<String>,
+    waited_ms: Option<u64>,
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
+    /// `gone` where its client released it or gave up, or another deleted it; `unknown` where its
+    /// session may have expired, too.
+    end: &'static str,
+    /// Whether it ended while there was no connection, some time before `released_at`.
+    end_unseen: bool,
+}
+
+impl<'a> StayFacts<'a> {
+    fn new(lock: &'a LockName, stay: &'a Stay) -> Self {
+        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let known = stay.known.as_deref();
+        Self {
+            lock: lock.path.as_str(),
+            name: lock.name.as_deref(),
+            node: &stay.node,
+            mode: known.map(|known| known.mode),
+            session: stay.session.map(|session| session.to_string()),
+            client: (&stay.client).into(),
+            data: stay.data(),
+            enqueued_at: known.and_then(|known| known.came_at).and_then(rfc3339),
+            acquired_at: known.and_then(|known| known.acquired_at).and_then(rfc3339),
+            released_at: (stay.end != StayEnd::Open).then(|| rfc3339(stay.until)).flatten(),
+            waited_ms: stay.waited.map(millis),
+            held_at_least_ms: stay.held.map(|held| millis(held.at_least)),
+            held_at_most_ms: stay.held.map(|held| millis(held.at_most)),
+            end: if stay.may_have_expired { "unknown" } else { stay.end.id() },
+            end_unseen: stay.end_unseen,
+        }
+    }
+}
+
+/// A finding, as JSON.
+#[derive(Serialize)]
+struct FindingFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    code: Code,
+    severity: Severity,
+    node: Option<&'a str>,
+    /// The session that owns the node.
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
+    /// `null` when that is forgotten.
+    raised_at: Option<String>,
+    /// `null` while it is so.
+    cleared_at: Option<String>,
+    summary: &'a str,
+    remedy: &'a str,
+}
+
+impl<'a> FindingFacts<'a> {
+    fn new(lock: &'a LockName, entry: &'a HistoryEntry) -> Option<Self> {
+        let HistoryEntry::Finding { raised_at, cleared_at, finding } = entry else { return None };
+        let client = finding.client.as_deref();
+        Some(Self {
+            lock: lock.path.as_str(),
+            name: lock.name.as_deref(),
+            code: finding.code,
+            severity: finding.severity,
+            node: finding.node.as_deref(),
+            session: client.and_then(|client| client.session).map(|session| session.to_string()),
+            client: client.map(ClientFacts::from).unwrap_or_default(),
+            raised_at: raised_at.and_then(rfc3339),
+            cleared_at: cleared_at.and_then(rfc3339),
+            summary: &finding.summary,
+            remedy: &finding.remedy,
+        })
+    }
+}

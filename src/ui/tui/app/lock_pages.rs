@@ -1,0 +1,106 @@
+//! The text pages about one lock: a contender's details, and what was found.
+
+use super::{App, Area};
+use crate::tui::page::{Columns, Page, Tone, details, findings, unseen};
+use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_model::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use lockscope_model::text::human::{duration, plural};
+
+impl App {
+    pub(super) fn details_page(&self, area: Area) -> Page {
+        let world = self.world();
+        let row = world.queue_rows().row(self.contender_cursor().rank());
+        let mut page = self.writer(Columns::FACTS, area);
+        let mut title = "Details".to_owned();
+        if let Some((lock, row)) = world.open_lock().zip(row) {
+            title = details::title(row.contender, self.charset());
+            let facts = world.table_at(self.now()).facts(lock, &row);
+            let (now, live, utc) = (self.now(), self.shows_truth(), self.settings.utc);
+            let unseen_before = self.unseen_before(lock, row.contender).is_some();
+            let (table, passed) = (world.table(), self.passed(lock, &row));
+            let selected = details::Selected { table, lock, row, facts, now, unseen_before, passed, live, utc };
+            details::write(&mut page, &selected);
+        }
+        Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
+    }
+
+    pub(super) fn findings_page(&self, area: Area) -> Page {
+        let world = self.world();
+        let mut page = self.writer(Columns::SIGNS, area);
+        let mut number = 0;
+        if let Some(lock) = world.open_lock() {
+            let selected = world.queue_rows().row(self.contender_cursor().rank()).map(|row| &*row.contender.node);
+            let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+            number = found.len();
+            if found.is_empty() {
+                let servers = self.settings.asks_servers.then(|| &**world.table().view());
+                findings::write_none(&mut page, self.shows_truth(), servers);
+            } else {
+                findings::write(&mut page, found, selected);
+            }
+            if let Some(starved) = self.starved(lock) {
+                page.sentence(&starved, Tone::Text);
+            }
+            // Else it stands beside this, in the details.
+            let holder = lock.first_holder().filter(|_| self.only_pane(self.size.0).is_some());
+            if let Some(unseen) = holder.and_then(|holder| self.unseen_before(lock, holder)) {
+                page.sentence(&unseen, Tone::Text);
+            }
+        }
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        if number > 0 {
+            page.title.push((plural(number, "finding", "findings"), Tone::Text));
+        }
+        page.title.extend(self.as_of());
+        page
+    }
+
+    /// What was found about the lock that is selected in Locks; `None` when nothing was.
+    pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
+        let world = self.world();
+        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
+        let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
+        findings::write(&mut page, found, None);
+        if let Some(starved) = self.starved(lock) {
+            page.sentence(&starved, Tone::Text);
+        }
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        page.title.push((lock.path().to_string(), Tone::Text));
+        page.title.extend(self.as_of());
+        Some(page)
+    }
+
+    /// What the tree does not tell of the time before a holder was first seen. Cut off from the
+    /// servers there is more that is not known, and the screen says that.
+    fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
+        unseen::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
+    }
+
+    /// That a writer waits for very long, since many read before it.
+    fn starved(&self, lock: &LockQueue) -> Option<String> {
+        let row = lock.row(lock.holding())?;
+        let passed = self.passed(lock, &row)?;
+        let table = self.world().table();
+        let waited = self.now().since(row.contender.contends_since(table.clock_ahead_ms()));
+        let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
+        let who = self.world().table_at(self.now()).who(row.contender);
+        is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
+    }
+
+    /// How many readers held the lock and released it while a writer waited.
+    fn passed(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<String> {
+        let is_waiting_writer =
+            lock.kind() == LockKind::ReadWrite && (row.mode, row.state) == (RequestMode::Write, ContenderState::Waits);
+        if !is_waiting_writer {
+            return None;
+        }
+        let since = row.contender.contends_since(self.world().table().clock_ahead_ms());
+        let (readers, is_all) = self.world().histories().readers_gone_since(lock.id(), since);
+        let or_more = if is_all { "" } else { " or more" };
+        (readers > 0).then(|| format!("{}{or_more} passed", plural(readers, "reader", "readers")))
+    }
+}

@@ -1,0 +1,339 @@
+//! The text pages that show, and where: what they say is in `page`, one file each.
+
+use super::commands::command_groups;
+use super::screens::Content;
+use super::tour::LEFT_ALONE;
+use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
+use crate::tui::page::{
+    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
+    help, history_entry, overlaps, servers, timeline_entry, unreadable,
+};
+use lockscope_model::text::Charset;
+use lockscope_model::text::human::{count, plural, time_of_day};
+
+/// Lines of the list that stay in sight above a plan, unless the terminal is low.
+const MIN_LIST_LINES: u16 = 6;
+/// From how many lines on the list stays in sight.
+const MIN_BODY_WITH_LIST: u16 = 20;
+/// Lines of a plan that show at the least.
+const MIN_PLAN_LINES: u16 = 4;
+
+/// A text page and its place.
+#[derive(Clone, Debug)]
+pub struct ShownPage {
+    pub page: Page,
+    pub area: Area,
+    /// The first of its lines that shows.
+    pub top: usize,
+    /// Whether the keys scroll it.
+    pub focus: Focus,
+}
+
+impl ShownPage {
+    /// How many lines show, of those that can be scrolled.
+    pub fn shown(&self) -> usize {
+        self.page.shown(self.area.height)
+    }
+
+    /// The furthest that it can be scrolled.
+    pub fn end(&self) -> usize {
+        self.page.lines.len().saturating_sub(self.shown())
+    }
+}
+
+/// Lines of the bar below a recording.
+pub const PAST_BAR_HEIGHT: u16 = 2;
+
+impl App {
+    /// The text pages of the screen, without what lies over them.
+    pub fn pages(&self) -> Vec<ShownPage> {
+        let Some(layout) = self.layout() else { return Vec::new() };
+        let entry = self.navigation.screen.entry();
+        if let Content::Text(write) = entry.content {
+            return vec![self.scrolled_page(write(self, layout.main), layout.main, Focus::Alone)];
+        }
+        if self.screen() == Screen::Locks {
+            let page = self.below_locks_page(layout.side).filter(|_| layout.side.height > 0);
+            return page.into_iter().map(|page| self.scrolled_page(page, layout.side, Focus::Elsewhere)).collect();
+        }
+        let shown = entry.panes.iter().zip(self.pane_areas(&layout)).filter(|(_, area)| area.height > 0);
+        shown.map(|((pane, write), area)| self.in_pane(write(self, area), area, *pane)).collect()
+    }
+
+    /// The box over the lower end of the screen: a plan, what is said before something is started, or a long notice.
+    pub fn popup(&self) -> Option<ShownPage> {
+        let layout = self.layout()?;
+        let top = layout.tabs.y + layout.tabs.height;
+        let body = Area { y: top, height: layout.caption.y - top, ..layout.tabs };
+        let page = self.plan(body).or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
+        // The box below a list is covered as a whole: its upper border alone would look broken.
+        let mut height = page.height().max(layout.side.height).min(body.height);
+        if self.deletions.open.is_some() {
+            let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER);
+            let list = if body.height < MIN_BODY_WITH_LIST { 0 } else { MIN_LIST_LINES };
+            let most = body.height.saturating_sub(list).max(answers.saturating_add(MIN_PLAN_LINES));
+            height = height.min(most).max(layout.side.height).min(body.height);
+        }
+        let area = Area { y: body.y + body.height - height, height, ..body };
+        let mut shown = ShownPage { page, area, top: 0, focus: Focus::Here };
+        shown.top = self.deletions.open.as_ref().map_or(0, |deletion| deletion.scroll().top(shown.end()));
+        Some(shown)
+    }
+
+    /// The page that the keys scroll, apart from what lies over it.
+    pub(super) fn focused_page(&self) -> Option<ShownPage> {
+        self.pages().into_iter().find(|shown| shown.focus != Focus::Elsewhere)
+    }
+
+    pub(super) fn scroll_page(&mut self, by: isize) {
+        let end = self.focused_page().map_or(0, |shown| shown.end());
+        self.navigation.scroll.step(by, end);
+    }
+
+    /// What is wrong with the connection; no line when nothing is.
+    pub fn banner_lines(&self) -> Vec<Line> {
+        if self.is_live() {
+            return Vec::new();
+        }
+        let table = self.followed().table();
+        let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
+        let attempt = match (self.is_observing(), self.replay()) {
+            (false, _) => banner::Attempt::Ended,
+            (true, Some(_)) => banner::Attempt::Past,
+            (true, None) => banner::Attempt::GoesOn,
+        };
+        let of = banner::Connection { table, attempt, is_default, clock, utc };
+        banner::lines(of, self.size.0, self.charset())
+    }
+
+    /// Who thought to hold a lock at the same time as somebody else; no line but on Contend.
+    pub fn overlap_lines(&self) -> Vec<Line> {
+        let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
+        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
+        overlaps::lines(fleets, self.size.0, self.charset())
+    }
+
+    /// What the tour says at this step; no line without a tour.
+    pub fn caption_lines(&self) -> Vec<Line> {
+        let is_left_alone = self.tour_is_left_alone();
+        let lines = |tour: &super::Tour| {
+            let text = if is_left_alone { LEFT_ALONE } else { &tour.step().caption };
+            caption::lines(text, tour.trouble(), self.size.0, self.charset())
+        };
+        self.tour().map(lines).unwrap_or_default()
+    }
+
+    /// How many lines the bar of a recording and the tour take.
+    pub(super) fn caption_height(&self) -> u16 {
+        let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
+        let captions = self.tour().map(|tour| tour.scene().steps.iter().map(|step| &*step.caption));
+        bar + captions.map_or(0, |captions| caption::height(captions, self.size.0))
+    }
+
+    /// The question before the program leaves clients that run; `None` when it is not open.
+    pub fn quit_question(&self) -> Option<String> {
+        self.asks_to_quit().then(|| {
+            let clients = self.living_clients();
+            let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
+            let then =
+                self.footer.next_context.as_ref().map_or_else(|| "quit".to_owned(), |name| format!("go to {name}"));
+            format!("{} {run} and {then}? y/n", plural(clients, "test client", "test clients"))
+        })
+    }
+
+    /// Which of the pages below the list shows, where there is no room for two of them: what was
+    /// found, unless the details are asked for. `None` when all show.
+    pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
+        let panes = self.screen().entry().panes;
+        if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
+            return None;
+        }
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let shown = match self.navigation.pane {
+            Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
+            Pane::List => Pane::Details,
+            pane => pane,
+        };
+        panes.iter().position(|(pane, _)| *pane == shown)
+    }
+
+    /// Where the pages below the list stand. One that does not show has no lines.
+    fn pane_areas(&self, layout: &Layout) -> [Area; 2] {
+        let nothing = Area { height: 0, ..layout.side };
+        match (self.only_pane(layout.side.width), layout.panes()) {
+            (Some(0), _) => [layout.side, nothing],
+            (Some(_), _) => [nothing, layout.side],
+            (None, Some((left, right))) if self.screen().entry().panes.len() > 1 => [left, right],
+            (None, _) => [layout.side, nothing],
+        }
+    }
+
+    pub(super) fn charset(&self) -> Charset {
+        Charset::new(self.settings.ascii)
+    }
+
+    pub(super) fn writer(&self, columns: Columns, area: Area) -> Writer {
+        Writer::in_box(columns, area.width, self.charset())
+    }
+
+    fn in_pane(&self, page: Page, area: Area, focused: Pane) -> ShownPage {
+        let focus = if self.navigation.pane == focused { Focus::Here } else { Focus::Elsewhere };
+        self.scrolled_page(page, area, focus)
+    }
+
+    fn scrolled_page(&self, page: Page, area: Area, focus: Focus) -> ShownPage {
+        let mut shown = ShownPage { page, area, top: 0, focus };
+        if focus != Focus::Elsewhere {
+            shown.top = self.navigation.scroll.top(shown.end());
+        }
+        shown
+    }
+
+    /// When what is shown was true, unless it is true now.
+    pub(super) fn as_of(&self) -> Option<(String, Tone)> {
+        let then = !self.shows_truth() && !self.knows_nothing();
+        then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
+    }
+
+    pub(super) fn audit_entry_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::FACTS, area);
+        if let Some(entry) = self.selected_entry() {
+            audit_entry::write(&mut page, entry, self.settings.utc);
+        }
+        Page::new("Details", Columns::FACTS, page.lines())
+    }
+
+    pub(super) fn timeline_entry_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::SIGNED_FACTS, area);
+        let utc = self.settings.utc;
+        match self.selected_timeline_entry() {
+            None => {}
+            Some(TimelineEntry::Happening(happening)) => timeline_entry::write_happening(&mut page, happening, utc),
+            Some(TimelineEntry::Finding { at, finding, raised }) => {
+                timeline_entry::write_finding(&mut page, *at, finding, *raised, utc);
+            }
+            Some(TimelineEntry::Deletion { at, node, ending, .. }) => {
+                timeline_entry::write_deletion(&mut page, *at, node, ending, utc);
+            }
+        }
+        Page::new("Details", Columns::SIGNED_FACTS, page.lines())
+    }
+
+    pub(super) fn history_entry_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::SIGNED_FACTS, area);
+        let row = self.selected_history_entry();
+        let title =
+            row.as_ref().map_or_else(|| "Details".to_owned(), |row| history_entry::title(&row.entry, self.charset()));
+        if let Some(row) = row {
+            history_entry::write(&mut page, &row.entry, self.settings.utc);
+        }
+        Page::new(title, Columns::SIGNED_FACTS, page.lines())
+    }
+
+    pub(super) fn servers_page(&self, area: Area) -> Page {
+        let (world, view) = (self.world(), self.world().table().view());
+        let mut page = self.writer(servers::COLUMNS, area);
+        if self.settings.asks_servers {
+            servers::write(&mut page, view, world.watch_event_rates().recent_load(), self.now());
+        } else {
+            servers::write_not_asked(&mut page);
+        }
+        let mut page = Page::new("Servers", servers::COLUMNS, page.lines());
+        page.stale = !self.shows_truth();
+        if !view.members.is_empty() {
+            page.title.push((servers::summary(view), Tone::Text));
+        }
+        page
+    }
+
+    pub(super) fn help_page(&self, area: Area) -> Page {
+        let mut page = self.writer(help::COLUMNS, area);
+        let groups = command_groups().map(|(title, commands)| {
+            let commands = commands.into_iter().map(|entry| help::CommandHelp {
+                keys: self
+                    .settings
+                    .bindings
+                    .keys(entry)
+                    .iter()
+                    .map(|key| key.label(self.settings.ascii))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                name: match entry.argument {
+                    Some(argument) => format!(":{} {}", entry.name, argument.shown),
+                    None => format!(":{}", entry.name),
+                },
+                help: entry.help,
+            });
+            (title, commands.collect())
+        });
+        help::write(&mut page, groups);
+        let mut page = Page::new("Help", help::COLUMNS, page.lines());
+        page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
+        page
+    }
+
+    pub(super) fn unreadable_page(&self, area: Area) -> Page {
+        let places = self.world().table().unreadable();
+        let mut page = self.writer(Columns::TEXT, area);
+        unreadable::write(&mut page, places.iter().map(|(path, reason)| (path, &**reason)));
+        let mut page = Page::new("Cannot be read", Columns::TEXT, page.lines());
+        page.title.push((count(places.len()), Tone::Text));
+        page
+    }
+
+    /// The box over the plan that is open; `None` when none is.
+    fn plan(&self, area: Area) -> Option<Page> {
+        let open = self.deletions.open.as_ref()?;
+        let plan = open.plan();
+        let question = deletion::Question {
+            plan: &plan,
+            obstacle: open.obstacle(),
+            finding_out: open.is_finding_out(),
+            refused: open.refused(),
+            changed: open.has_changed(),
+            can_turn: open.can_turn(),
+        };
+        Some(deletion::page(|| self.writer(Columns::SIGNED_FACTS, area), &question))
+    }
+
+    /// What is said about the number of clients that is being typed; `None` when none is.
+    fn prompt_page(&self, area: Area) -> Option<Page> {
+        let page = self.writer(Columns::SIGNS, area);
+        match self.footer.prompt.as_ref()?.purpose {
+            PromptPurpose::Clients => Some(contend_prompt::pair(page, &self.own_node(), super::DEFAULT_CLIENTS)),
+            PromptPurpose::ClientsIntoQueue => Some(match self.destination()? {
+                Ok(to) => contend_prompt::queue(
+                    page,
+                    contend_prompt::QueueClients {
+                        algorithm: to.algorithm,
+                        path: &to.path,
+                        naming: &to.naming,
+                        reads: to.reads,
+                        in_own_queue: to.in_own_queue,
+                        foreign: !to.path.is_within(&self.own_node()),
+                        default: super::DEFAULT_CLIENTS,
+                    },
+                ),
+                Err(reason) => contend_prompt::refused(page, &reason.to_string()),
+            }),
+            PromptPurpose::Filter | PromptPurpose::Command | PromptPurpose::Confirmation => None,
+        }
+    }
+
+    /// A notice that the footer has no room for, unless something is being asked.
+    fn notice_page(&self, area: Area) -> Option<Page> {
+        let notice = self.footer.notice.as_ref().filter(|_| self.footer.prompt.is_none() && !self.notice_fits())?;
+        let mut page = self.writer(Columns::SIGNS, area);
+        page.add(Some(if notice.failed { Sign::Bad } else { Sign::Done }), None, &notice.text, Tone::Text);
+        Some(Page { title: Vec::new(), ..Page::new("", Columns::SIGNS, page.lines()) })
+    }
+
+    /// Whether the footer has room for all of the notice.
+    pub fn notice_fits(&self) -> bool {
+        self.footer.notice.as_ref().is_none_or(|notice| {
+            let mut page = Writer::new(Columns::SIGNS, self.size.0, self.charset());
+            page.sentence(&notice.text, Tone::Text);
+            page.lines().len() == 1
+        })
+    }
+}

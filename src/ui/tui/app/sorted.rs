@@ -1,0 +1,356 @@
+//! The locks that pass the filter, in an order that is kept up change by change.
+
+use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexset::BTreeSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cursor::Rows;
+use super::filter::Filter;
+use super::list::{Directed, Sorting};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_model::diagnose::{Diagnosis, Severity, TableAt};
+use lockscope_model::queue::{Contender, HeldSince, LockId, LockQueue, LockTable};
+
+/// A column of Locks that it can be sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LockOrder {
+    /// By path, from a to z.
+    Lock,
+    /// By recipe, then path.
+    Recipe,
+    /// By the holder's session; free locks last.
+    Holder,
+    /// Held longest first; free locks last.
+    Held,
+    /// Those with the worst findings first, then the longest queue.
+    #[default]
+    Severity,
+    Waiting,
+    /// The one whose first waiter waits longest first.
+    Oldest,
+    Acquisitions,
+    /// Most watch events first, had every waiter watched the parent.
+    Herd,
+    /// Most watch events first, had each waiter watched the one that it waits for.
+    Chain,
+}
+
+impl LockOrder {
+    /// Whether the order changes with time alone, and not only with the lock.
+    fn fades(self) -> bool {
+        matches!(self, Self::Acquisitions | Self::Herd | Self::Chain)
+    }
+}
+
+/// The first part of a sort key, small values first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Primary {
+    Number(i64),
+    Worst(i64, i64),
+    Path(ZnodePath),
+    PathDown(Reverse<ZnodePath>),
+}
+
+/// Orders locks: equal ones by path and name, so that the order is always the same.
+#[derive(Clone, Debug)]
+struct LockSortKey {
+    primary: Primary,
+    path: ZnodePath,
+    id: LockId,
+    /// In a box: there is one key for each lock, and most have none of it.
+    rare: Option<Box<RareKeyParts>>,
+}
+
+/// What few sort keys have.
+#[derive(Clone, Debug)]
+struct RareKeyParts {
+    /// Where one sorts by two columns.
+    second: Option<Primary>,
+    /// Where the parent holds several queues.
+    name: Option<Arc<str>>,
+}
+
+impl LockSortKey {
+    /// What is compared, one part after the other.
+    fn parts(&self) -> impl Ord + '_ {
+        let rare = self.rare.as_deref();
+        let (second, name) = (rare.and_then(|rare| rare.second.as_ref()), rare.and_then(|rare| rare.name.as_deref()));
+        (&self.primary, second, &self.path, name, self.id)
+    }
+}
+
+impl PartialEq for LockSortKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for LockSortKey {}
+
+impl PartialOrd for LockSortKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LockSortKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+/// Beyond so many that changed at once, they are sorted before they are put into their places: that is several times as fast.
+const MANY: usize = 64;
+
+/// While everything is read the first time, what was read is put into its place after so long, and then each time that the reading has taken
+/// twice as long: most locks change several times then.
+const FIRST_READING_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
+#[derive(Clone, Debug, Default)]
+pub struct SortedLocks {
+    sorting: Sorting<LockOrder>,
+    filter: Filter,
+    order: BTreeSet<Arc<LockSortKey>>,
+    keys: FxHashMap<LockId, Arc<LockSortKey>>,
+    /// Locks that changed while everything is read the first time.
+    waiting: FxHashSet<LockId>,
+    /// When the first of them were put into their places, and the last.
+    placed: Option<(Timestamp, Timestamp)>,
+    /// Locks whose rates may still fade.
+    active: FxHashSet<LockId>,
+}
+
+impl SortedLocks {
+    pub fn sorting(&self) -> Sorting<LockOrder> {
+        self.sorting
+    }
+
+    /// Whether one of the columns that it is sorted by is such.
+    fn sorts_by(&self, is_such: impl Fn(LockOrder) -> bool) -> bool {
+        is_such(self.sorting.first.by) || self.sorting.then.is_some_and(|then| is_such(then.by))
+    }
+
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Sorts anew. Work follows the number of locks.
+    pub fn sort(&mut self, sorting: Sorting<LockOrder>, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        self.sorting = sorting;
+        self.rebuild(table, diagnosis, now);
+    }
+
+    /// Filters anew. Work follows the number of locks.
+    pub fn set_filter(&mut self, filter: Filter, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        self.filter = filter;
+        self.rebuild(table, diagnosis, now);
+    }
+
+    /// The servers answered anew, or a second went by: other locks may pass, by the addresses of their holders or by figures. Work
+    /// follows the number of locks, unless the filter is empty.
+    pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        if self.filter.is_empty() {
+            return;
+        }
+        for lock in table.locks() {
+            if self.takes(lock, table, diagnosis, now) != self.keys.contains_key(&lock.id()) {
+                self.place(lock.id(), table, diagnosis, now);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        self.order.clear();
+        self.keys.clear();
+        self.waiting.clear();
+        let taken = table.locks().filter(|lock| self.takes(lock, table, diagnosis, now));
+        let keys: Vec<_> = taken.map(|lock| Arc::new(self.key(lock, diagnosis, now))).collect();
+        self.insert(keys);
+    }
+
+    /// Puts keys into their places that were not there.
+    fn insert(&mut self, mut keys: Vec<Arc<LockSortKey>>) {
+        if keys.len() > MANY {
+            keys.sort_unstable();
+        }
+        for key in keys {
+            self.keys.insert(key.id, Arc::clone(&key));
+            self.order.insert(key);
+        }
+    }
+
+    /// Puts the locks that changed, came or went into their places. While everything is read the first time, that waits for others.
+    pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        if table.is_reporting() {
+            self.active.extend(touched);
+        } else {
+            self.waiting.extend(touched);
+            let (first, due) = self.placed.map_or((now, Duration::ZERO), |(first, last)| {
+                (first, last.since(first) + last.since(first).max(FIRST_READING_INTERVAL))
+            });
+            if now.since(first) < due {
+                return;
+            }
+            self.placed = Some((first, now));
+        }
+        if self.waiting.is_empty() {
+            self.place_all(touched.iter().copied(), table, diagnosis, now);
+        } else {
+            let mut waiting = std::mem::take(&mut self.waiting);
+            waiting.extend(touched);
+            self.place_all(waiting.into_iter(), table, diagnosis, now);
+        }
+    }
+
+    fn place_all(
+        &mut self,
+        locks: impl ExactSizeIterator<Item = LockId>,
+        table: &LockTable,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+    ) {
+        let mut keys = Vec::with_capacity(locks.len());
+        for id in locks {
+            keys.extend(self.take_out(id, table, diagnosis, now));
+        }
+        self.insert(keys);
+    }
+
+    /// Puts the locks with other findings than before into their places.
+    pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        if !self.filter.is_empty() || self.sorts_by(|order| order == LockOrder::Severity) {
+            for id in locks {
+                self.place(*id, table, diagnosis, now);
+            }
+        }
+    }
+
+    /// Puts the locks whose rates fade into their places, when they are sorted by a rate. Work follows the number of
+    /// locks that were active within the last seconds.
+    pub fn fade(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        let active: Vec<_> = self.active.iter().copied().collect();
+        for id in active {
+            let quiet = table.lock(id).is_none_or(|lock| {
+                let rates = lock.rates(now);
+                rates.acquisitions + rates.herd + rates.chain <= 0.0
+            });
+            if quiet {
+                self.active.remove(&id);
+            }
+            if self.sorts_by(LockOrder::fades) {
+                self.place(id, table, diagnosis, now);
+            }
+        }
+        if self.filter.may_be_of_figures() {
+            self.surveyed(table, diagnosis, now);
+        }
+    }
+
+    fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        let key = self.take_out(id, table, diagnosis, now);
+        self.insert(key.into_iter().collect());
+    }
+
+    /// Takes a lock out that is not in its place; answers its place, unless it is there or does not pass.
+    fn take_out(
+        &mut self,
+        id: LockId,
+        table: &LockTable,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+    ) -> Option<Arc<LockSortKey>> {
+        let lock = table.lock(id).filter(|lock| self.takes(lock, table, diagnosis, now));
+        let key = lock.map(|lock| self.key(lock, diagnosis, now));
+        let old = self.keys.get(&id);
+        if old.map(|old| &**old) == key.as_ref() {
+            return None;
+        }
+        if let Some(old) = self.keys.remove(&id) {
+            self.order.remove(&old);
+        }
+        key.map(Arc::new)
+    }
+
+    fn takes(&self, lock: &LockQueue, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> bool {
+        self.filter.takes_lock(lock, TableAt::new(table, now), diagnosis, now)
+    }
+
+    fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> LockSortKey {
+        let part = |Directed { by, reversed }| match by {
+            LockOrder::Lock if reversed => Primary::PathDown(Reverse(lock.path().clone())),
+            LockOrder::Lock => Primary::Path(lock.path().clone()),
+            LockOrder::Severity => worst(lock, diagnosis, reversed),
+            _ => figure(lock, by, reversed, now),
+        };
+        let Sorting { first, then } = self.sorting;
+        let (second, name) = (then.map(part), lock.name().map(Arc::from));
+        let has_rare = second.is_some() || name.is_some();
+        let rare = has_rare.then(|| Box::new(RareKeyParts { second, name }));
+        LockSortKey { primary: part(first), path: lock.path().clone(), id: lock.id(), rare }
+    }
+
+    /// The ids of the rows of a window, in order.
+    pub fn window(&self, window: std::ops::Range<usize>) -> impl Iterator<Item = LockId> {
+        let end = window.end.min(self.order.len());
+        (window.start.min(end)..end).filter_map(|rank| self.order.get_index(rank)).map(|key| key.id)
+    }
+}
+
+fn worst(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
+    let severity = match diagnosis.worst(lock.id()).map(|finding| finding.severity) {
+        Some(Severity::Critical) => -3,
+        Some(Severity::Warning) => -2,
+        Some(Severity::Info) => -1,
+        None => 0,
+    };
+    let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);
+    if reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
+}
+
+/// A number by which small ones come first; what does not apply comes last in either direction.
+fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Primary {
+    let number = match by {
+        LockOrder::Lock | LockOrder::Severity => Some(0),
+        LockOrder::Recipe => Some(lock.recipe().rank()),
+        LockOrder::Holder => lock.first_holder().and_then(Contender::session).map(|SessionId(bits)| bits),
+        LockOrder::Held => match lock.held() {
+            HeldSince::Free => None,
+            HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
+        },
+        LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
+        LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
+        LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
+        LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
+        LockOrder::Chain => Some(most_first(lock.rates(now).chain)),
+    };
+    Primary::Number(match number {
+        Some(number) if reversed => number.saturating_neg(),
+        Some(number) => number,
+        None => i64::MAX,
+    })
+}
+
+/// Rates in thousandths, the highest first.
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range saturates, and still comes first")]
+fn most_first(rate: f64) -> i64 {
+    -((rate * 1000.0) as i64)
+}
+
+impl Rows<LockId> for SortedLocks {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn rank(&self, id: &LockId) -> Option<usize> {
+        self.keys.get(id).map(|key| self.order.rank(key))
+    }
+
+    fn id(&self, rank: usize) -> Option<LockId> {
+        // The set's own lookup is not defined behind its end.
+        if rank < self.order.len() { self.order.get_index(rank).map(|key| key.id) } else { None }
+    }
+}

@@ -1,0 +1,397 @@
+//! Deleting: who may, what is asked, which keys confirm, and what cannot be confirmed.
+
+use super::{SIZE, later, lost};
+use crate::tui::app::{App, Effect, Event, Key, Screen, Settings, Update};
+use crate::tui::testing::deletions::{confirmed, deleting, done, may_delete, told, with};
+use crate::tui::testing::{NOW, at, curator, gone, listed, live, path, press, seen};
+use lockscope_base::znode::Timestamp;
+use lockscope_live::admin::{Action, Ending, Permitted, RecreationGuard};
+use lockscope_model::queue::Change;
+
+fn key(app: &mut App, key: Key) -> Update {
+    app.update(Event::Key(key), app.clock())
+}
+
+fn notice(app: &App) -> &str {
+    app.notice().map_or("", |notice| &notice.text)
+}
+
+fn second(app: &mut App, now: Timestamp) {
+    app.update(Event::Tick, now);
+}
+
+/// A console with the plan for the holder of `/locks/billing` open.
+fn holders_plan() -> App {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\nx");
+    assert!(app.deletion().is_some(), "{}", notice(&app));
+    app
+}
+
+/// A console with the plan for the ghost that holds `/controller` open: the name may be given again.
+fn ghosts_plan() -> App {
+    let mut app = deleting(SIZE);
+    app.update(at(NOW, vec![told(&[1, 2], &[], later(1))]), later(1));
+    press(&mut app, ":lock /controller\nx");
+    assert!(app.deletion().is_some(), "{}", notice(&app));
+    app
+}
+
+#[test]
+fn without_the_permission_to_write_nothing_opens_and_it_is_said_how_to_get_it() {
+    for keys in ["x", "\nx", "\n ", ":delete\n"] {
+        let mut app = live(SIZE);
+        let update = press(&mut app, keys);
+        assert!(update.effects.is_empty() && app.deletion().is_none() && app.tags().is_empty());
+        assert!(notice(&app).contains("--write") && notice(&app).contains("lockscope delete"), "{}", notice(&app));
+    }
+}
+
+#[test]
+fn without_a_place_for_the_audit_log_nothing_opens() {
+    let mut app = with(Settings { audit_log: None, ..may_delete() }, SIZE);
+    press(&mut app, ":lock /locks/billing\nx");
+    assert!(app.deletion().is_none() && notice(&app).contains("--audit-log"), "{}", notice(&app));
+}
+
+#[test]
+fn a_ghost_goes_with_y_and_with_nothing_else() {
+    let mut app = ghosts_plan();
+    for other in "nYqjk xX1r\n\t:/?7".chars() {
+        let update = press(&mut app, &other.to_string());
+        assert!(update.effects.is_empty() && app.deletion().is_some(), "{other:?}");
+    }
+    assert_eq!(app.screen(), Screen::Queue, "the keys did nothing else either");
+    let update = press(&mut app, "y");
+    let plan = confirmed(&update).expect("a plan");
+    assert_eq!((plan.action(), plan.nodes().len()), (Action::Delete, 1));
+    assert_eq!(plan.nodes()[0].path, path("/controller"));
+    assert!(app.deletion().is_none() && app.working().is_some());
+}
+
+/// What was found out about the one node of the plan that is open.
+fn found(app: &mut App, guard: RecreationGuard, lacks: Option<&'static str>) {
+    let plan = app.deletion().expect("a plan").plan().guarded([Permitted { guard, lacks }]);
+    app.update(Event::GuardsFound(Ok(Box::new(plan))), app.clock());
+}
+
+/// A console with the plan for the ghost open, of which nothing is found out so far.
+fn unknown_plan() -> App {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /controller\n");
+    let update = key(&mut app, Key::Char('x'));
+    assert!(matches!(&update.effects[..], [Effect::FindGuards(plan)] if plan.nodes().len() == 1), "{update:?}");
+    app
+}
+
+#[test]
+fn nothing_can_be_answered_before_it_is_known_how_the_node_is_made_sure_of() {
+    let mut app = unknown_plan();
+    assert!(press(&mut app, "y\n").effects.is_empty());
+    assert!(app.deletion().unwrap().is_finding_out());
+    found(&mut app, RecreationGuard::OwnNode { data_length: 7 }, None);
+    second(&mut app, later(2));
+    assert!(!app.deletion().unwrap().is_finding_out(), "it is still known a second later");
+    assert_eq!(
+        confirmed(&press(&mut app, "y")).unwrap().nodes()[0].guard,
+        Some(RecreationGuard::OwnNode { data_length: 7 })
+    );
+}
+
+#[test]
+fn what_nothing_can_make_sure_of_wants_its_name_typed() {
+    let mut app = unknown_plan();
+    found(&mut app, RecreationGuard::Unguarded, None);
+    assert!(press(&mut app, "y\n").effects.is_empty() && app.deletion().is_some());
+    assert!(confirmed(&press(&mut app, "controller\n")).is_some());
+}
+
+#[test]
+fn a_missing_permission_is_said_before_the_question_and_nothing_can_be_answered() {
+    let mut app = unknown_plan();
+    found(&mut app, RecreationGuard::Unguarded, Some("the DELETE permission on its parent"));
+    let why = app.deletion().unwrap().obstacle().expect("it lacks something");
+    assert!(why.contains("DELETE permission") && why.contains("--auth-file"), "{why}");
+    assert!(press(&mut app, "ycontroller\n").effects.is_empty());
+    let mut app = unknown_plan();
+    app.update(Event::GuardsFound(Err("What may be done cannot be found out: no answer.".to_owned())), NOW);
+    assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("no answer")));
+    assert!(press(&mut app, "y").effects.is_empty());
+}
+
+#[test]
+fn esc_leaves_and_nothing_is_done() {
+    let mut app = ghosts_plan();
+    assert!(press(&mut app, "\u{1b}").effects.is_empty());
+    assert!(app.deletion().is_none() && app.working().is_none());
+    assert_eq!(app.screen(), Screen::Queue);
+}
+
+#[test]
+fn a_live_holder_goes_with_its_number_and_enter_and_with_nothing_else() {
+    let mut app = holders_plan();
+    for wrong in ["y\n", "\n", "4712\n", "471\n", "47111\n"] {
+        assert!(press(&mut app, wrong).effects.is_empty(), "{wrong:?}");
+        assert!(app.deletion().is_some(), "{wrong:?}");
+        assert!(app.deletion().unwrap().refused().is_some_and(|why| why.contains("4711")), "{wrong:?}");
+    }
+    press(&mut app, "4712");
+    key(&mut app, Key::Backspace);
+    let update = press(&mut app, "1\n");
+    assert_eq!(confirmed(&update).expect("a plan").nodes()[0].path.name().split('-').next_back(), Some("0000004711"));
+}
+
+#[test]
+fn a_live_waiter_goes_with_y() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\njx");
+    assert!(app.deletion().unwrap().typed().is_none());
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+}
+
+#[test]
+fn curators_owner_can_be_asked_instead() {
+    let mut app = holders_plan();
+    assert!(app.deletion().unwrap().can_turn());
+    press(&mut app, "47r");
+    assert_eq!(app.deletion().unwrap().plan().action(), Action::Revoke);
+    press(&mut app, "r");
+    assert_eq!(app.deletion().unwrap().plan().action(), Action::Delete);
+    assert_eq!(app.deletion().unwrap().typed().unwrap().text(), "", "what was typed for the other is gone");
+    let update = press(&mut app, "ry");
+    assert_eq!(confirmed(&update).unwrap().action(), Action::Revoke);
+}
+
+#[test]
+fn an_expiring_one_counts_down_and_can_be_confirmed() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /apps/catalogue/index-rebuild\njx");
+    let evidence = |app: &App| app.deletion().unwrap().plan().nodes()[0].evidence.clone();
+    assert!(evidence(&app).contains("in 9s"), "{}", evidence(&app));
+    assert!(app.ticks(), "it counts live");
+    second(&mut app, later(2));
+    assert!(evidence(&app).contains("in 7s"), "{}", evidence(&app));
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+}
+
+#[test]
+fn a_node_that_goes_while_the_plan_is_open_cannot_be_confirmed() {
+    let mut app = holders_plan();
+    app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle");
+    assert!(obstacle.contains("is gone"), "{obstacle}");
+    assert!(app.deletion().unwrap().typed().is_none());
+    assert!(press(&mut app, "4711\ny").effects.is_empty());
+    press(&mut app, "\u{1b}");
+    assert!(app.deletion().is_none());
+}
+
+#[test]
+fn a_name_that_another_node_has_by_now_cannot_be_confirmed() {
+    let mut app = ghosts_plan();
+    let again = vec![Change::Deleted { path: path("/controller"), zxid: None }, seen("/controller", 9, NOW, b"")];
+    app.update(at(later(1), again), later(1));
+    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle");
+    assert!(obstacle.contains("another node"), "{obstacle}");
+    assert!(press(&mut app, "y").effects.is_empty());
+}
+
+#[test]
+fn an_owner_who_comes_back_while_the_plan_is_open_needs_another_answer() {
+    let mut app = ghosts_plan();
+    app.update(at(later(2), vec![told(&[60], &[], later(2))]), later(2));
+    assert!(confirmed(&press(&mut app, "y")).is_none(), "the answer was to an older plan");
+    assert!(app.deletion().unwrap().has_changed());
+    let typed = app.deletion().unwrap().typed().expect("the name is to be typed now");
+    assert_eq!(typed.text(), "");
+    second(&mut app, later(4));
+    assert!(confirmed(&press(&mut app, "controller\n")).is_some());
+}
+
+#[test]
+fn an_answer_does_not_count_in_the_moment_in_which_the_facts_change() {
+    let mut app = ghosts_plan();
+    app.update(at(later(2), vec![told(&[], &[(60, 20)], later(2))]), later(2));
+    second(&mut app, later(2));
+    assert!(press(&mut app, "y").effects.is_empty());
+    assert!(app.deletion().unwrap().refused().is_some_and(|why| why.contains("look again")));
+    second(&mut app, later(4));
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+}
+
+#[test]
+fn without_a_connection_nothing_can_be_confirmed_until_it_is_there_again() {
+    let mut app = ghosts_plan();
+    app.update(at(later(1), vec![lost()]), later(1));
+    assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("connection")));
+    assert!(press(&mut app, "y").effects.is_empty());
+    let mut cut = deleting(SIZE);
+    cut.update(at(later(1), vec![lost()]), later(1));
+    press(&mut cut, ":lock /locks/billing\nx");
+    assert!(cut.deletion().is_none() && notice(&cut).contains("connection"), "{}", notice(&cut));
+}
+
+#[test]
+fn what_stands_still_is_not_deleted() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\npx");
+    assert!(app.deletion().is_none() && notice(&app).contains("stands still"), "{}", notice(&app));
+}
+
+#[test]
+fn an_empty_lock_parent_goes_with_y_and_a_full_one_not_at_all() {
+    let mut app = deleting(SIZE);
+    let used = vec![listed("/locks/empty", 1), curator("/locks/empty", 0, 5, 0), gone("/locks/empty", 0, 5)];
+    app.update(at(NOW, used), NOW);
+    press(&mut app, "/locks/empty\nx");
+    let plan = app.deletion().unwrap_or_else(|| panic!("{}", notice(&app))).plan();
+    assert_eq!(plan.nodes()[0].path, path("/locks/empty"));
+    app.update(at(later(1), vec![curator("/locks/empty", 1, 5, 0)]), later(1));
+    assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("contenders")));
+    assert!(press(&mut app, "y").effects.is_empty());
+    app.update(at(later(2), vec![gone("/locks/empty", 1, 5)]), later(2));
+    second(&mut app, later(3));
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+    let mut full = deleting(SIZE);
+    press(&mut full, "/billing\nx");
+    assert!(full.deletion().is_none() && notice(&full).contains("recursively"), "{}", notice(&full));
+}
+
+#[test]
+fn tagged_contenders_go_with_one_answer() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\njj   ");
+    assert_eq!(app.tags().len(), 3);
+    press(&mut app, "kk ");
+    assert_eq!(app.tags().len(), 2, "a tag is taken away as it was given");
+    app.update(at(later(1), vec![gone("/locks/billing", 4713, 0x1d)]), later(1));
+    assert_eq!(app.tags().len(), 1, "who is gone has no tag");
+    press(&mut app, "jj x");
+    assert_eq!(app.deletion().unwrap().plan().nodes().len(), 2);
+    assert_eq!(confirmed(&press(&mut app, "y")).unwrap().nodes().len(), 2);
+    assert!(app.tags().is_empty());
+}
+
+#[test]
+fn a_live_holder_among_the_tagged_needs_its_number() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\n  x");
+    assert!(press(&mut app, "y").effects.is_empty());
+    assert_eq!(confirmed(&press(&mut app, "4711\n")).unwrap().nodes().len(), 2);
+}
+
+#[test]
+fn tags_belong_to_the_queue_in_which_they_were_given() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\n  ");
+    press(&mut app, ":lock /locks/orders\n");
+    assert!(app.tags().is_empty());
+    press(&mut app, " \u{1b}");
+    assert!(app.tags().is_empty());
+    assert_eq!(app.screen(), Screen::Queue, "esc takes the tags first");
+}
+
+#[test]
+fn nothing_is_deleted_beside_a_deletion() {
+    let mut app = ghosts_plan();
+    let update = press(&mut app, "y");
+    let plan = confirmed(&update).unwrap().clone();
+    press(&mut app, ":lock /locks/billing\nx");
+    assert!(app.deletion().is_none() && notice(&app).contains("under way"), "{}", notice(&app));
+    app.update(done(&plan, &Ending::Deleted { window: false }), NOW);
+    assert!(app.working().is_none());
+    press(&mut app, "x");
+    assert!(app.deletion().is_some());
+}
+
+#[test]
+fn what_came_of_it_is_said_in_the_footer_and_in_the_timeline() {
+    for (ending, event, failed) in [
+        (Ending::Deleted { window: false }, "deleted", false),
+        (Ending::Gone, "not-deleted", true),
+        (Ending::NotKnown { action: Action::Delete, why: "the session ended".to_owned() }, "not-known", true),
+    ] {
+        let mut app = ghosts_plan();
+        let update = press(&mut app, "y");
+        let plan = confirmed(&update).unwrap().clone();
+        app.update(done(&plan, &ending), later(2));
+        let told = app.notice().expect("a notice");
+        assert!(told.text.starts_with("/controller") && told.failed == failed, "{told:?}");
+        let timeline = app.world().timeline();
+        let last = timeline.iter().next_back().expect("a moment");
+        assert_eq!(last.event(), event);
+        assert_eq!(last.lock().map(|lock| &lock.path), Some(&path("/controller")));
+    }
+}
+
+#[test]
+fn a_deletion_that_was_not_even_tried_says_why() {
+    let mut app = ghosts_plan();
+    press(&mut app, "y");
+    app.update(Event::DeletionDone(Err("Nothing was done: the audit log cannot be written.".to_owned())), NOW);
+    assert!(app.notice().is_some_and(|notice| notice.failed && notice.text.contains("audit log")));
+    assert!(app.working().is_none());
+}
+
+#[test]
+fn several_are_named_together_and_the_first_that_failed_by_name() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\njj  x");
+    let update = press(&mut app, "y");
+    let plan = confirmed(&update).unwrap().clone();
+    let Event::DeletionDone(Ok(mut outcomes)) = done(&plan, &Ending::Deleted { window: false }) else { panic!() };
+    outcomes[1].ending = Ending::Gone;
+    app.update(Event::DeletionDone(Ok(outcomes)), NOW);
+    let said = notice(&app);
+    assert!(
+        said.starts_with("1 of 2 nodes are deleted. /locks/billing/")
+            && said.contains("4714 of 10.0.4.30:51586 was gone"),
+        "{said}"
+    );
+}
+
+#[test]
+fn after_a_deletion_the_footer_names_the_node_and_who_holds_the_lock_now() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\nx");
+    let plan = confirmed(&press(&mut app, "4711\n")).expect("a plan").clone();
+    app.update(done(&plan, &Ending::Deleted { window: false }), later(2));
+    assert!(notice(&app).ends_with("4711 of 10.0.4.27:51586 is deleted."), "{}", notice(&app));
+    app.update(at(later(2), vec![gone("/locks/billing", 4711, 0x1b)]), later(2));
+    let said = notice(&app);
+    assert!(said.contains(" is deleted. It is now held by "), "{said}");
+    app.update(at(later(3), vec![gone("/locks/billing", 4712, 0x1c)]), later(3));
+    assert!(notice(&app).matches("It is now held by").count() == 1, "{}", notice(&app));
+}
+
+#[test]
+fn in_a_terminal_that_is_too_small_nothing_can_be_confirmed() {
+    let mut app = ghosts_plan();
+    app.update(Event::Resize(30, 10), NOW);
+    assert!(press(&mut app, "y").effects.is_empty());
+    app.update(Event::Resize(80, 24), NOW);
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+    let mut left = ghosts_plan();
+    left.update(Event::Resize(30, 10), NOW);
+    press(&mut left, "\u{1b}");
+    assert!(left.deletion().is_none());
+}
+
+#[test]
+fn the_mouse_confirms_nothing_and_chooses_nothing_while_a_plan_is_open() {
+    use crate::tui::app::Mouse;
+    let mut app = ghosts_plan();
+    for mouse in [Mouse::Press(3, 3), Mouse::Press(40, 22), Mouse::WheelDown] {
+        assert_eq!(app.update(Event::Mouse(mouse), NOW), Update::default());
+    }
+    assert!(app.deletion().is_some());
+}
+
+#[test]
+fn a_contender_that_no_session_owns_goes_with_y() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/leftover\n");
+    press(&mut app, "x");
+    assert_eq!(app.deletion().unwrap().plan().nodes()[0].liveness.id(), "ownerless");
+    assert!(confirmed(&press(&mut app, "y")).is_some());
+}

@@ -1,0 +1,310 @@
+//! What the servers tell, what is made of it, and what they are asked.
+
+use super::{SIZE, later, lock_paths, lost, number, selected_contender};
+use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
+use crate::tui::testing::servers::{Clients, clients, told, trouble};
+use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
+use lockscope_model::diagnose::{Code, WaitStyle};
+use lockscope_model::queue::Change;
+
+fn selected_session(app: &App) -> i64 {
+    let session = app.cursors.sessions.selected(app.world().sessions()).expect("a session is selected");
+    session.0 - crate::tui::testing::session(0).0
+}
+
+fn asks(update: &crate::tui::app::Update) -> Option<bool> {
+    update.effects.iter().find_map(|effect| match effect {
+        Effect::LookAtWatchers(wanted) => Some(*wanted),
+        _ => None,
+    })
+}
+
+#[test]
+fn who_watches_what_is_asked_only_while_a_screen_tells_it() {
+    let mut app = live(SIZE);
+    assert_eq!(asks(&app.update(Event::Tick, later(1))), None, "Locks does not need it");
+    for screen in ["\n", "3", "4"] {
+        assert_eq!(asks(&press(&mut app, screen)), Some(true), "{screen:?}");
+        assert_eq!(asks(&app.update(Event::Tick, later(2))), None, "once");
+        assert_eq!(asks(&press(&mut app, "p")), Some(false), "a paused screen needs nothing new");
+        press(&mut app, "p");
+        assert_eq!(asks(&press(&mut app, "1")), Some(false));
+    }
+}
+
+#[test]
+fn the_lock_with_the_worst_finding_comes_first() {
+    let app = trouble(SIZE);
+    assert_eq!(lock_paths(&app)[..2], ["/locks/billing", "/locks/orders"]);
+    let world = app.world();
+    let worst = |path: &str| {
+        let id = world.table().find(&crate::tui::testing::path(path), None).unwrap();
+        world.diagnosis().worst(id).map(|finding| finding.code)
+    };
+    assert_eq!(worst("/locks/billing"), Some(Code::Deadlock));
+    assert_eq!(worst("/apps/catalogue/index-rebuild"), Some(Code::ExpiringHolder));
+    assert_eq!(worst("/controller"), None);
+}
+
+#[test]
+fn what_the_nodes_prove_stands_in_locks_as_soon_as_they_are_read() {
+    let mut app = crate::tui::testing::app(SIZE);
+    let mut changes = crate::tui::testing::ensemble();
+    changes.insert(changes.len() - 1, curator("/locks/billing", 4900, 7, 30));
+    let knot = format!("/locks/orders/{:032x}__lock__0000000031", 0x1b);
+    changes.insert(changes.len() - 1, seen(&knot, 0x1b, ago(20), b"worker-27"));
+    for change in &mut changes {
+        if let Change::Listed { path, stat } = change
+            && path.as_str() != "/locks/empty"
+        {
+            // Nothing was deleted since the first of them came.
+            stat.pzxid = lockscope_base::znode::Zxid(0);
+        }
+    }
+    app.update(at(NOW, changes), NOW);
+    let id = app.world().table().find(&crate::tui::testing::path("/locks/orders"), None).unwrap();
+    assert_eq!(app.world().diagnosis().worst(id).map(|finding| finding.code), Some(Code::Deadlock));
+    press(&mut app, "4");
+    assert!(matches!(app.world().waits().row(0).unwrap().kind, WaitKind::Cycle(2)), "as Waits says");
+}
+
+#[test]
+fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
+    let mut app = trouble(SIZE);
+    let told_of = |app: &App, code, wanted| {
+        let told = app.world().timeline().iter();
+        told.filter(|moment| {
+            matches!(moment, TimelineEntry::Finding { finding, raised, .. } if finding.code == code && *raised == wanted)
+        })
+        .count()
+    };
+    assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 0));
+    let mut back = clients();
+    back.expiring.clear();
+    back.connected.push(50);
+    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 1));
+    press(&mut app, "6/finding-cleared\n");
+    assert_eq!(app.world().timeline_rows().len(), 1);
+}
+
+#[test]
+fn the_finding_of_a_holder_that_went_does_not_stand_beside_the_next_one() {
+    let mut app = trouble(SIZE);
+    let lock = crate::tui::testing::path("/apps/catalogue/index-rebuild");
+    let found = |app: &App| {
+        let world = app.world();
+        let id = world.table().find(&lock, None).unwrap();
+        world.diagnosis().of(id).any(|finding| finding.code == Code::ExpiringHolder)
+    };
+    assert!(found(&app));
+    let node = lock.child(&format!("_c_{:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-__READ__{:010}", 50, 3));
+    let soon = later(5).plus(std::time::Duration::from_millis(100));
+    app.update(at(soon, vec![Change::Deleted { path: node, zxid: None }]), soon);
+    assert!(!found(&app), "neither a second nor an answer of the servers is waited for");
+}
+
+#[test]
+fn findings_stand_in_the_order_of_their_times_though_a_survey_is_older_than_the_last_look() {
+    let mut app = trouble(SIZE);
+    let mut back = clients();
+    app.update(at(later(9), vec![told(later(9), &back)]), later(9));
+    back.expiring.clear();
+    app.update(at(later(6), vec![told(later(6), &back)]), later(9));
+    let times = app.world().timeline().iter().filter_map(|entry| match entry {
+        TimelineEntry::Finding { at, raised: false, .. } => Some(*at),
+        _ => None,
+    });
+    let cleared: Vec<_> = times.collect();
+    assert!(!cleared.is_empty() && cleared.iter().all(|at| *at == later(9)), "{cleared:?}");
+}
+
+#[test]
+fn a_lost_connection_mends_nothing() {
+    let mut app = trouble(SIZE);
+    let before = app.world().timeline().len();
+    let found = app.world().diagnosis().findings().len();
+    assert!(found > 0);
+    app.update(at(later(6), vec![lost()]), later(6));
+    app.update(Event::Tick, later(60));
+    let true_at = app.last_true().expect("it was true once");
+    let told: Vec<_> = app.world().timeline().iter().skip(before).map(TimelineEntry::event).collect();
+    assert_eq!(told, ["disconnected"]);
+    assert_eq!(app.world().diagnosis().findings().len(), found, "what was known stays as it was");
+    assert_eq!(app.now(), true_at, "as of then");
+}
+
+#[test]
+fn a_paused_screen_keeps_its_findings() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "p");
+    let mut back = clients();
+    back.expiring.clear();
+    back.connected.push(50);
+    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    assert!(app.world().diagnosis().findings().any(|finding| finding.code == Code::ExpiringHolder));
+    assert_eq!(app.paused().unwrap().missed, 0, "what the servers tell is no change of theirs");
+    press(&mut app, "p");
+    assert!(!app.world().diagnosis().findings().any(|finding| finding.code == Code::ExpiringHolder));
+}
+
+#[test]
+fn tab_goes_from_the_queue_to_the_details_to_the_diagnosis_and_back() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "\n");
+    assert_eq!(titles(&app), ["Diagnosis"], "what is wrong comes first where there is room for one");
+    press(&mut app, "\t");
+    assert_ne!(titles(&app), ["Diagnosis"]);
+    press(&mut app, "\t");
+    assert_eq!(titles(&app), ["Diagnosis"]);
+    press(&mut app, "\t");
+    assert_eq!(app.pane(), crate::tui::app::Pane::List);
+    app.update(Event::Resize(160, 45), app.clock());
+    assert_eq!(titles(&app).len(), 2, "both stand side by side where there is room");
+}
+
+fn titles(app: &App) -> Vec<String> {
+    app.pages().into_iter().map(|shown| shown.page.title[0].0.clone()).collect()
+}
+
+#[test]
+fn sessions_list_who_is_in_danger_first_and_lead_to_what_it_waits_for() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3");
+    assert_eq!(selected_session(&app), 50);
+    press(&mut app, ":sort waits\n");
+    let sessions = app.world().sessions();
+    assert!(sessions.row(0).unwrap().awaits.len() >= sessions.row(1).unwrap().awaits.len());
+    press(&mut app, ":filter orders\n");
+    assert!(app.world().sessions().len() < app.world().sessions().all());
+    press(&mut app, ":sort session\n");
+    assert_eq!(selected_session(&app), 7);
+    press(&mut app, "\n");
+    assert_eq!(app.screen(), Screen::Session);
+    assert_eq!(app.world().session_detail().session(), Some(session(7)));
+    press(&mut app, "j\n");
+    assert_eq!(app.opened().unwrap().path.as_str(), "/locks/billing", "it holds orders, and waits for this");
+    assert_eq!(number(selected_contender(&app)), 4900, "on its own node");
+}
+
+#[test]
+fn a_sessions_style_is_told_by_what_it_watches() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3");
+    let style = |owner: i64| {
+        let world = app.world();
+        let rank = world.sessions().rank(&session(owner)).expect("it is listed");
+        world.sessions().row(rank).unwrap().style(world.table_at(app.now()))
+    };
+    assert_eq!(style(9), Some(WaitStyle::Chain));
+    assert_eq!(style(12), Some(WaitStyle::Nothing));
+    assert_eq!(style(0x1b + 100), Some(WaitStyle::Chain));
+}
+
+#[test]
+fn the_selected_session_stays_selected_while_others_come() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3:sort session\n");
+    app.update(Event::Key(Key::Down), app.clock());
+    let before = selected_session(&app);
+    let more = crate::tui::testing::curator("/locks/billing", 5000, 1, 0);
+    app.update(at(later(6), vec![more]), later(6));
+    app.update(Event::Tick, later(6));
+    assert_eq!(selected_session(&app), before);
+    assert_eq!(app.cursors.sessions.rank(), 2, "one more stands before it");
+}
+
+#[test]
+fn waits_show_the_circle_first_and_then_who_holds_up_most() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "4");
+    let waits = app.world().waits();
+    let kinds: Vec<_> = (0..waits.len()).filter_map(|rank| waits.row(rank)).map(|row| row.kind).collect();
+    assert_eq!(kinds[0], WaitKind::Cycle(2));
+    assert!(matches!(
+        kinds[1..3],
+        [WaitKind::InCircle { is_first: true, .. }, WaitKind::InCircle { is_first: false, .. }]
+    ));
+    let counts: Vec<_> = kinds
+        .iter()
+        .filter_map(|kind| match kind {
+            WaitKind::Blocker(count, _) => Some(*count),
+            _ => None,
+        })
+        .collect();
+    assert!(counts.len() >= 2 && counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
+    press(&mut app, "j\n");
+    assert_eq!(app.screen(), Screen::Session, "a row about a session opens its page");
+    press(&mut app, "\u{1b}");
+    assert_eq!(app.screen(), Screen::Waits);
+    while !matches!(app.world().waits().row(app.cursors.waits.rank()).unwrap().kind, WaitKind::Lock(_)) {
+        press(&mut app, "j");
+    }
+    press(&mut app, "\n");
+    assert_eq!(app.screen(), Screen::Queue, "a row about a lock opens that");
+    assert!(["/locks/billing", "/locks/orders"].contains(&app.opened().unwrap().path.as_str()));
+}
+
+#[test]
+fn sessions_and_waits_can_be_exported_and_copied() {
+    for screen in ["3", "4"] {
+        let mut app = trouble(SIZE);
+        press(&mut app, screen);
+        let update = press(&mut app, "e");
+        let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
+        assert!(name.starts_with("lockscope-sessions-") || name.starts_with("lockscope-waits-"), "{name}");
+        let json: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        match screen {
+            "3" => assert_eq!(json["sessions"][0]["liveness"], "expiring"),
+            _ => assert_eq!(json["cycles"][0].as_array().unwrap().len(), 2),
+        }
+        assert!(matches!(press(&mut app, "y").effects[..], [Effect::Copy(_)]));
+    }
+}
+
+#[test]
+fn without_the_servers_nothing_is_claimed() {
+    let mut app = live(SIZE);
+    press(&mut app, "3");
+    let (world, now) = (app.world(), app.now());
+    for row in world.sessions().rows() {
+        assert_eq!(
+            world.table_at(now).owner_state(row.session, row.since).0,
+            lockscope_model::diagnose::OwnerState::Unknown
+        );
+        assert!(matches!(row.style(world.table_at(now)), None | Some(WaitStyle::Unknown)));
+    }
+    assert_eq!(world.watch_event_rates().seconds(), None);
+}
+
+#[test]
+fn every_list_finds_a_client_by_its_address_as_soon_as_a_server_lists_it() {
+    let mut app = live(SIZE);
+    let found = |app: &App| app.screen().list().expect("a list").len(app);
+    let listed = |seconds: i64, owners: &[i64]| {
+        let clients = Clients { connected: owners.to_vec(), ..Clients::default() };
+        let time = later(seconds.cast_unsigned());
+        (time, at(time, vec![told(time, &clients)]))
+    };
+    press(&mut app, "/:50007\n");
+    assert_eq!(found(&app), 0, "no server listed it yet");
+    let (time, answer) = listed(1, &[7, 9]);
+    app.update(answer, time);
+    assert_eq!(lock_paths(&app), ["/locks/orders"]);
+
+    press(&mut app, ":lock /locks/orders\n/:50009\n");
+    assert_eq!(found(&app), 1, "a waiter of the queue");
+    let (time, answer) = listed(2, &[7]);
+    app.update(answer, time);
+    assert_eq!(found(&app), 1, "by its last address");
+
+    app.update(at(later(3), vec![gone_node("/locks/orders", 7)]), later(3));
+    press(&mut app, "6/:50007\n");
+    assert!(found(&app) >= 1, "its release");
+}
+
+/// The node of kazoo's lock that a client of the tests' ensemble has is gone.
+fn gone_node(parent: &str, owner: i32) -> Change {
+    let node = format!("{parent}/{owner:032x}__lock__{owner:010}");
+    Change::Deleted { path: crate::tui::testing::path(&node), zxid: None }
+}

@@ -1,0 +1,67 @@
+//! What a second that passes changes, and whether one is to be waited for.
+
+use super::{App, Recording, Screen, Update};
+use lockscope_model::queue::ConnectionState;
+
+impl App {
+    pub(super) fn tick(&mut self) -> Update {
+        let redraw = self.counts_seconds();
+        self.live.tick(self.wall);
+        if self.observing && self.live.table().is_live() {
+            self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
+        }
+        self.tick_deletion();
+        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.wall) {
+            self.footer.notice = None;
+        }
+        Update { redraw, effects: self.record().into_iter().collect() }
+    }
+
+    /// Whether there are locks, and what is known of them is true, whatever is shown.
+    fn watches_locks(&self) -> bool {
+        let table = self.live.table();
+        self.observing && table.is_live() && table.contender_count() > 0
+    }
+
+    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
+    /// waited for too long.
+    pub fn ticks(&self) -> bool {
+        self.counts_seconds() || self.watches_locks() || self.recording.as_ref().is_some_and(Recording::has_more)
+    }
+
+    /// Whether something on the screen changes with time alone.
+    pub fn counts_seconds(&self) -> bool {
+        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
+        if self.footer.notice.is_some() || self.paused.is_some() || self.deletions.open.is_some() || playing {
+            return true;
+        }
+        if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
+            return true;
+        }
+        if let Some(replay) = &self.replay {
+            return replay.is_of_live();
+        }
+        if !self.is_live() {
+            return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
+        }
+        match self.navigation.screen.list() {
+            Some(list) => list.changes_with_time(self),
+            None => self.navigation.screen == Screen::Servers && self.settings.asks_servers,
+        }
+    }
+
+    /// Whether Locks says for how long a lock has been free or gone.
+    pub(super) fn shows_ages_of_free_locks(&self) -> bool {
+        let world = self.world();
+        let rows = self.layout().map_or(0, |layout| layout.rows().1);
+        let top = self.cursors.locks.top();
+        let ids = world.locks().window(top..top + rows).filter_map(|id| world.table().lock(id));
+        world.vanished().shown() > 0 || ids.into_iter().any(|lock| lock.is_empty() && world.free_since(lock).is_some())
+    }
+
+    /// Whether the sparklines of Locks show watch events, which move on with time.
+    pub(super) fn shows_recent_watch_events(&self) -> bool {
+        let seconds = self.live.table().totals().history.seconds(self.now);
+        seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
+    }
+}

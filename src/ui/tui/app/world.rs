@@ -1,0 +1,379 @@
+//! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
+
+mod findings;
+mod vanished;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::TimelineEntry;
+use super::filter::Filter;
+use super::lately::Lately;
+use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
+use super::session_detail::SessionDetail;
+use super::sessions::SessionRows;
+use super::sorted::SortedLocks;
+use super::vanished::VanishedLocks;
+use super::waits::WaitRows;
+use crate::tui::lock_history::{LockHistories, Stay};
+use lockscope_base::recipe::OwnRecipe;
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_live::admin::Ending;
+use lockscope_live::observe::Observed;
+use lockscope_model::diagnose::{Diagnosis, TableAt, Thresholds};
+use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
+use lockscope_model::server_view::WatchEventRates;
+use lockscope_past::record::{BatchRecorder, Entry, RecordedState, TimedEntry};
+
+/// Happenings that the timeline keeps.
+const MAX_TIMELINE_ENTRIES: usize = 10_000;
+
+/// Up to so many locks that are there at the start stand in the timeline.
+const MAX_FOUND_TOLD: usize = 1_000;
+
+/// What is known of the ensemble, and the orders in which the screens list it.
+///
+/// A clone of it is what a paused screen shows: all of it as of one time.
+#[derive(Clone, Debug)]
+pub struct World {
+    table: LockTable,
+    timeline: Timeline<TimelineEntry>,
+    histories: LockHistories,
+    diagnosis: Diagnosis,
+    watch_event_rates: WatchEventRates,
+    locks: SortedLocks,
+    vanished: VanishedLocks,
+    lately: Lately,
+    matches: QueueMatches,
+    timeline_matches: TimelineMatches,
+    sessions: SessionRows,
+    session_detail: SessionDetail,
+    waits: WaitRows,
+    /// How many locks have a critical finding as their worst, and how many a warning.
+    troubled: (usize, usize),
+    was_cut_off: bool,
+    /// When findings were looked for the last time.
+    examined_at: Timestamp,
+    /// Whether one of them is about a contender that has gone since.
+    accuses_gone: bool,
+    /// The time of the last change or second.
+    now: Timestamp,
+    /// Whether it is that of a recording, which says when findings were looked for.
+    replays: bool,
+}
+
+impl World {
+    pub fn new(named: &[ZnodePath], own: &[OwnRecipe], thresholds: Thresholds) -> Self {
+        Self {
+            table: LockTable::new(named.iter().cloned()).with_recipes(own),
+            timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
+            histories: LockHistories::default(),
+            diagnosis: Diagnosis::new(thresholds),
+            watch_event_rates: WatchEventRates::default(),
+            locks: SortedLocks::default(),
+            vanished: VanishedLocks::default(),
+            lately: Lately::default(),
+            matches: QueueMatches::default(),
+            timeline_matches: TimelineMatches::default(),
+            sessions: SessionRows::default(),
+            session_detail: SessionDetail::default(),
+            waits: WaitRows::default(),
+            troubled: (0, 0),
+            was_cut_off: false,
+            examined_at: Timestamp::default(),
+            accuses_gone: false,
+            now: Timestamp::default(),
+            replays: false,
+        }
+    }
+
+    /// What was known at a moment of a recording. Its findings come with the recording.
+    pub fn replayed(state: RecordedState) -> Self {
+        let RecordedState { table, diagnosis } = state;
+        let thresholds = *diagnosis.thresholds();
+        let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], &[], thresholds) };
+        let view = Arc::clone(world.table.view());
+        world.watch_event_rates.take(&view);
+        world.lately.surveyed(&view, view.at);
+        if world.table.is_live() {
+            world.lately.begin(world.table.last_true().unwrap_or_default());
+        }
+        world.troubled = world.count_troubled();
+        world
+    }
+
+    /// Takes in what a recording has next.
+    pub fn replay(&mut self, entries: Vec<TimedEntry>) {
+        let mut changes = Vec::new();
+        for (at, entry) in entries {
+            match entry {
+                Entry::Change(change) => changes.push(Observed { at, change: change.into_owned() }),
+                Entry::Examined => {
+                    self.apply(std::mem::take(&mut changes), None);
+                    let found = self.diagnosis.examine(&self.table, at);
+                    self.take_findings(found, at);
+                }
+                Entry::FindingsForgotten => {
+                    self.apply(std::mem::take(&mut changes), None);
+                    let forgotten = self.diagnosis.start_over();
+                    let moved: Vec<LockId> = forgotten.iter().map(|finding| finding.lock.id).collect();
+                    self.locks.place_anew(&moved, &self.table, &self.diagnosis, at);
+                }
+            }
+        }
+        self.apply(changes, None);
+    }
+
+    /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
+    pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
+        let (sorting, filter) = (other.locks.sorting(), other.locks.filter().clone());
+        self.locks.sort(sorting, &self.table, &self.diagnosis, now);
+        self.filter_locks(&filter, now);
+        self.sessions = other.sessions.clone();
+        self.session_detail = other.session_detail.clone();
+        self.waits = other.waits.clone();
+        self.now = now;
+        self.matches.build(other.queue_filter().clone(), None, &self.table, now);
+        self.filter_timeline(other.timeline_filter().clone());
+    }
+
+    pub fn table(&self) -> &LockTable {
+        &self.table
+    }
+
+    pub fn timeline(&self) -> &Timeline<TimelineEntry> {
+        &self.timeline
+    }
+
+    /// What happened to each lock.
+    pub fn histories(&self) -> &LockHistories {
+        &self.histories
+    }
+
+    /// The lock whose queue was opened last, also when it is gone.
+    pub fn opened(&self) -> Option<LockId> {
+        self.matches.lock()
+    }
+
+    /// What happened lately.
+    pub fn lately(&self) -> &Lately {
+        &self.lately
+    }
+
+    pub fn diagnosis(&self) -> &Diagnosis {
+        &self.diagnosis
+    }
+
+    /// The watch events that the servers say they sent.
+    pub fn watch_event_rates(&self) -> &WatchEventRates {
+        &self.watch_event_rates
+    }
+
+    /// The table and what the servers reported, as of a time.
+    pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
+        TableAt::new(&self.table, now)
+    }
+
+    pub fn locks(&self) -> &SortedLocks {
+        &self.locks
+    }
+
+    pub fn queue_rows(&self) -> QueueRows<'_> {
+        QueueRows::new(&self.table, &self.matches)
+    }
+
+    pub fn timeline_rows(&self) -> TimelineRows<'_> {
+        TimelineRows::new(&self.timeline, &self.timeline_matches)
+    }
+
+    pub fn queue_filter(&self) -> &Filter {
+        self.matches.filter()
+    }
+
+    pub fn timeline_filter(&self) -> &Filter {
+        self.timeline_matches.filter()
+    }
+
+    /// The lock whose queue is open, as long as it is there.
+    pub fn open_lock(&self) -> Option<&LockQueue> {
+        self.matches.lock().and_then(|id| self.table.lock(id))
+    }
+
+    /// Takes in changes, and has them taken down, where that is wanted.
+    pub fn apply(&mut self, changes: Vec<Observed>, mut recorder: Option<&mut BatchRecorder>) {
+        let mut newest = None;
+        let (mut synced, mut surveyed) = (false, false);
+        for Observed { at, change } in changes {
+            newest = newest.max(Some(at));
+            if let Change::Surveyed { view } = &change {
+                self.watch_event_rates.take(view);
+                self.lately.surveyed(view, at);
+                surveyed = true;
+            }
+            synced |= matches!(change, Change::Synced);
+            let moved = Changed::from(&change);
+            let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
+            let is_first = unseen && !self.table.is_reporting();
+            let happenings = match &mut recorder {
+                Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis).1,
+                None => self.table.apply(change, at),
+            };
+            for happening in happenings {
+                self.histories.take(&happening, &before, unseen);
+                self.note_vanished(&happening);
+                let stay = happening.contender.as_ref().and_then(|contender| before.get(contender));
+                self.lately.take(&happening, stay.and_then(|stay| stay.held));
+                self.push(TimelineEntry::Happening(happening));
+            }
+            if is_first {
+                self.lately.begin(at);
+                self.tell_found_locks(at);
+            }
+            self.matches.follow(&moved, &self.table, at);
+        }
+        if let Some(now) = newest {
+            self.now = self.now.max(now);
+            self.forget_vanished();
+            let touched = self.table.take_touched();
+            self.locks.touch(&touched, &self.table, &self.diagnosis, now);
+            if surveyed {
+                self.locks.surveyed(&self.table, &self.diagnosis, now);
+                self.filter_timeline(self.timeline_filter().clone());
+            }
+            if !self.replays {
+                self.examine_after((synced, surveyed), &touched, now, recorder);
+            }
+        }
+    }
+
+    /// Which locks were there when everything was read the first time, unless they are so many that nobody reads that.
+    fn tell_found_locks(&mut self, at: Timestamp) {
+        if self.table.lock_count() <= MAX_FOUND_TOLD {
+            let found: Vec<Happening> = self.table.locks().map(|lock| Happening::lock_found(lock, at)).collect();
+            for happening in found {
+                self.push(TimelineEntry::Happening(happening));
+            }
+        }
+    }
+
+    /// Who may be gone after a change, as they stand now. After a cut that may be every holder.
+    fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
+        let mut leaving = FxHashMap::default();
+        if !self.table.is_reporting() {
+            // Nobody can go while everything is read the first time.
+            return leaving;
+        }
+        match change {
+            Change::Deleted { path, .. } | Change::Seen { path, .. } => {
+                let place = self.table.position(path);
+                let row = place.and_then(|(lock, position)| self.table.lock(lock)?.row(position));
+                let is_same = |czxid| matches!(change, Change::Seen { node, .. } if node.stat.czxid == czxid);
+                if let Some(row) = row.filter(|row| !is_same(row.contender.czxid)) {
+                    leaving.insert(row.contender.id(), Stay::of(row.contender, &self.table, at));
+                }
+            }
+            Change::Synced => {
+                let last_true = self.table.last_true().unwrap_or(at);
+                let holders = self.table.locks().flat_map(|lock| lock.rows(0..lock.holding()));
+                leaving.extend(holders.map(|row| {
+                    let seen = self.table.hold_bounds(row.contender, last_true);
+                    let mut stay = Stay::of(row.contender, &self.table, at);
+                    // Until the cut at the least.
+                    if let Some((held, seen)) = stay.held.as_mut().zip(seen) {
+                        held.at_least = seen.at_least;
+                    }
+                    (row.contender.id(), stay)
+                }));
+            }
+            _ => {}
+        }
+        leaving
+    }
+
+    pub fn tick(&mut self, now: Timestamp) {
+        self.now = now;
+        self.forget_vanished();
+        if self.matches.filter().may_be_of_figures() {
+            self.matches.follow(&Changed::Everything, &self.table, now);
+        }
+        self.locks.fade(&self.table, &self.diagnosis, now);
+    }
+
+    pub fn push(&mut self, entry: TimelineEntry) {
+        match &entry {
+            TimelineEntry::Finding { at, finding, raised } => self.histories.take_finding(finding, *raised, *at),
+            TimelineEntry::Deletion { at, lock: Some(lock), node, client, ending }
+                if matches!(**ending, Ending::Deleted { .. }) =>
+            {
+                self.histories.take_deletion(lock.id, node, client.session, *at);
+            }
+            _ => {}
+        }
+        self.timeline.push(entry);
+        self.timeline_matches.pushed(&self.timeline, &self.table);
+    }
+
+    pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {
+        with(&mut self.locks, &self.table, &self.diagnosis);
+    }
+
+    pub fn open(&mut self, lock: Option<LockId>) {
+        let filter = self.matches.filter().clone();
+        self.matches.build(filter, lock, &self.table, self.now);
+    }
+
+    /// Opens the lock anew when it vanished and one of its name came back.
+    pub fn reopen(&mut self, name: &LockName) {
+        if self.open_lock().is_none()
+            && let Some(id) = self.table.find(&name.path, name.name.as_deref())
+        {
+            self.open(Some(id));
+        }
+    }
+
+    pub fn filter_queue(&mut self, filter: Filter) {
+        let lock = self.matches.lock();
+        self.matches.build(filter, lock, &self.table, self.now);
+    }
+
+    /// The sessions that hold or wait, as they were last listed.
+    pub fn sessions(&self) -> &SessionRows {
+        &self.sessions
+    }
+
+    /// The session whose page was opened last.
+    pub fn session_detail(&self) -> &SessionDetail {
+        &self.session_detail
+    }
+
+    /// Looks at a session for its page. Work follows the number of contenders.
+    pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
+        self.session_detail.look(session, TableAt::new(&self.table, now), &self.timeline);
+    }
+
+    /// Who waits for whom, as it was last drawn.
+    pub fn waits(&self) -> &WaitRows {
+        &self.waits
+    }
+
+    /// Works on the order of the sessions, and lists them anew.
+    pub fn arrange_sessions(&mut self, with: impl FnOnce(&mut SessionRows), now: Timestamp) {
+        with(&mut self.sessions);
+        self.list_sessions(now);
+    }
+
+    /// Lists the sessions anew. Work follows the number of contenders.
+    pub fn list_sessions(&mut self, now: Timestamp) {
+        self.sessions.list(TableAt::new(&self.table, now));
+    }
+
+    /// Draws anew who waits for whom. Work follows the number of contenders.
+    pub fn draw_waits(&mut self, now: Timestamp) {
+        self.waits.draw(TableAt::new(&self.table, now));
+    }
+
+    pub fn filter_timeline(&mut self, filter: Filter) {
+        self.timeline_matches.build(filter, &self.timeline, &self.table);
+    }
+}

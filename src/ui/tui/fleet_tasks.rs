@@ -1,0 +1,282 @@
+//! The test clients of the screen: one task for each fleet, which ends with it.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::app::{Event, FleetSide};
+use super::run::FleetControl;
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, FleetOutcome, Scenario};
+use lockscope_lab::demo::{SceneCommand, SceneRunner};
+use lockscope_live::zk::ConnectOptions;
+
+/// Statuses that wait for the screen: a slow one gets fewer.
+const MAX_QUEUED_EVENTS: usize = 4;
+/// Orders that wait for a fleet.
+const MAX_QUEUED_ORDERS: usize = 64;
+/// How long the end of the program waits for all fleets: somewhat longer than a fleet takes at most to stop.
+const MAX_WAIT_FOR_FLEETS: Duration = Duration::from_secs(12);
+
+/// All fleets and the sessions of the tour's scene, and the events that come from them.
+///
+/// Dropped, the fleets stop in the background; [`around`](Self::around) waits for that.
+#[derive(Debug)]
+pub struct FleetTasks {
+    connection: ConnectOptions,
+    roots: Vec<ZnodePath>,
+    asks_servers: bool,
+    deletions: Deletions,
+    sender: mpsc::Sender<FleetEvent>,
+    events: mpsc::Receiver<FleetEvent>,
+    running: [Option<Running>; 2],
+    comparing: Option<Running>,
+    /// Counts dismissals: events of fleets that were dismissed before are dropped.
+    generation: u64,
+    leaving: Vec<JoinHandle<()>>,
+    scenes: SceneRunner,
+}
+
+/// An event, and the generation of the fleet that it comes from.
+type FleetEvent = (u64, Event);
+
+#[derive(Debug)]
+struct Running {
+    orders: mpsc::Sender<FleetCommand>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl FleetTasks {
+    /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
+    /// `asks_servers` is whether the servers may be asked what they count.
+    pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
+        let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
+        let scenes = SceneRunner::new(connection.clone());
+        let (running, comparing, generation, leaving) = ([None, None], None, 0, Vec::new());
+        Self {
+            connection,
+            roots,
+            asks_servers,
+            deletions: Deletions::default(),
+            sender,
+            events,
+            running,
+            comparing,
+            generation,
+            leaving,
+            scenes,
+        }
+    }
+
+    /// Does some work that may start fleets, and ends them all when it is done, before anything of it comes out: also when
+    /// it panics, and then lets the panic go on.
+    pub async fn around<T>(mut self, work: impl AsyncFnOnce(&mut Self) -> T) -> T {
+        let done = AssertUnwindSafe(work(&mut self)).catch_unwind().await;
+        self.end().await;
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
+    async fn end(mut self) {
+        self.dismiss();
+        // Nobody receives their events any more.
+        self.events.close();
+        let all =
+            futures::future::join(futures::future::join_all(std::mem::take(&mut self.leaving)), self.scenes.end());
+        let _ = timeout(MAX_WAIT_FOR_FLEETS, all).await;
+    }
+
+    /// Whether any fleet runs or is being stopped.
+    pub fn are_running(&self) -> bool {
+        self.running.iter().chain([&self.comparing]).flatten().any(|running| !running.task.is_finished())
+    }
+
+    fn options(&self, scenario: &Scenario) -> FleetOptions {
+        FleetOptions {
+            connection: self.connection.clone(),
+            own_watches: self.own_watches(&scenario.path),
+            asks_servers: self.asks_servers,
+        }
+    }
+
+    fn own_watches(&self, path: &ZnodePath) -> u32 {
+        // Of roots that lie within each other the observer watches only the highest.
+        u32::from(self.roots.is_empty() || self.roots.iter().any(|root| path.is_within(root)))
+    }
+}
+
+impl FleetControl for FleetTasks {
+    async fn next(&mut self) -> Event {
+        loop {
+            let event = tokio::select! {
+                event = self.events.recv() => event,
+                why = self.scenes.failure() => return Event::SceneFailed(why),
+            };
+            match event {
+                Some((generation, event)) if generation == self.generation => return event,
+                Some(_) => {}
+                // It is never closed while this is used: a sender is held here too.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn start(&mut self, side: FleetSide, scenario: Scenario) {
+        let options = self.options(&scenario);
+        let (orders, ordered) = mpsc::channel(MAX_QUEUED_ORDERS);
+        let stop = CancellationToken::new();
+        let events = EventSender { sender: self.sender.clone(), generation: self.generation };
+        let task = FleetTask { side, events, ordered, stop: stop.clone() };
+        let task = tokio::spawn(task.run(options, scenario, self.deletions.clone()));
+        if let Some(before) = self.running[side as usize].replace(Running { orders, stop, task }) {
+            before.stop.cancel();
+            self.leaving.push(before.task);
+        }
+    }
+
+    fn order(&mut self, side: FleetSide, order: FleetCommand) {
+        let sent = self.running[side as usize].as_ref().map(|running| running.orders.try_send(order));
+        if sent.is_some_and(|sent| sent.is_err()) {
+            // With the screen behind as well, this is one report among many.
+            let _ = self.sender.try_send((self.generation, Event::FleetBusy(side)));
+        }
+    }
+
+    fn stop(&mut self, side: FleetSide) {
+        if let Some(running) = &self.running[side as usize] {
+            running.stop.cancel();
+        }
+    }
+
+    fn dismiss(&mut self) {
+        self.generation += 1;
+        self.leaving.retain(|task| !task.is_finished());
+        for running in self.running.iter_mut().chain([&mut self.comparing]).filter_map(Option::take) {
+            running.stop.cancel();
+            self.leaving.push(running.task);
+        }
+    }
+
+    fn direct(&mut self, direction: SceneCommand) {
+        self.scenes.send(direction);
+    }
+
+    fn compare(&mut self, scenarios: Vec<Scenario>) {
+        // Nobody orders anything of these.
+        let (orders, _) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let events = EventSender { sender: self.sender.clone(), generation: self.generation };
+        let fleets: Vec<_> = scenarios.into_iter().map(|scenario| (self.options(&scenario), scenario)).collect();
+        let task = tokio::spawn(compare(fleets, events, stop.clone()));
+        if let Some(before) = self.comparing.replace(Running { orders, stop, task }) {
+            before.stop.cancel();
+            self.leaving.push(before.task);
+        }
+    }
+}
+
+impl Drop for FleetTasks {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
+struct EventSender {
+    sender: mpsc::Sender<FleetEvent>,
+    generation: u64,
+}
+
+impl EventSender {
+    /// Whether anybody still listens.
+    async fn send(&self, event: Event) -> bool {
+        self.sender.send((self.generation, event)).await.is_ok()
+    }
+}
+
+struct FleetTask {
+    side: FleetSide,
+    events: EventSender,
+    ordered: mpsc::Receiver<FleetCommand>,
+    stop: CancellationToken,
+}
+
+impl FleetTask {
+    async fn run(mut self, options: FleetOptions, scenario: Scenario, deletions: Deletions) {
+        let side = self.side;
+        let last = match Fleet::start_beside(options, scenario, &deletions) {
+            Err(error) => Event::FleetFailed { side, why: error.to_string() },
+            Ok(mut fleet) => {
+                let played = self.play(&mut fleet).await;
+                let outcome = Box::new(fleet.stop().await);
+                match played {
+                    Ok(()) => Event::FleetEnded { side, outcome },
+                    Err(error) => Event::FleetFailed { side, why: error.to_string() },
+                }
+            }
+        };
+        // At the end of the program nobody listens.
+        self.events.send(last).await;
+    }
+
+    /// Forwards statuses and orders until it is stopped or the fleet cannot run.
+    async fn play(&mut self, fleet: &mut Fleet) -> Result<(), ContendError> {
+        let stop = self.stop.clone();
+        let forward = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(order) = self.ordered.recv() => {
+                        if !fleet.command(order) {
+                            let _ = self.events.sender.try_send((self.events.generation, Event::FleetBusy(self.side)));
+                        }
+                    }
+                    status = fleet.changed() => {
+                        let event = Event::Fleet { side: self.side, status: status? };
+                        if !self.events.send(event).await {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        };
+        stop.run_until_cancelled(forward).await.unwrap_or(Ok(()))
+    }
+}
+
+/// Lets each of these fleets run to its end, until one cannot run.
+async fn compare(fleets: Vec<(FleetOptions, Scenario)>, events: EventSender, stop: CancellationToken) {
+    for (options, scenario) in fleets {
+        let outcome = run_to_end(options, scenario, &stop).await.map(Box::new).map_err(|error| error.to_string());
+        let ends = outcome.is_err() || stop.is_cancelled();
+        if !events.send(Event::FleetCompared(outcome)).await || ends {
+            return;
+        }
+    }
+}
+
+/// Its figures when all its rounds are done, or those until it was stopped.
+async fn run_to_end(
+    options: FleetOptions,
+    scenario: Scenario,
+    stop: &CancellationToken,
+) -> Result<FleetOutcome, ContendError> {
+    let mut fleet = Fleet::start(options, scenario)?;
+    let finished = async {
+        loop {
+            match fleet.changed().await {
+                Ok(status) if status.finished => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let ran = stop.run_until_cancelled(finished).await.unwrap_or(Ok(()));
+    let outcome = fleet.stop().await;
+    ran.map(|()| outcome)
+}

@@ -1,0 +1,249 @@
+//! The histories of all locks, within bounds.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::entry::{HistoryEntry, Stay, StayEnd};
+use lockscope_base::recipe::RequestMode;
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_model::diagnose::Finding;
+use lockscope_model::queue::{ContenderId, Happening, HoldBounds, LockEvent, LockId};
+
+/// Entries that are kept of one lock.
+pub const MAX_ENTRIES_OF_LOCK: usize = 200;
+
+/// Entries that are kept of all locks together.
+pub const MAX_ENTRIES: usize = 20_000;
+
+/// A history of fewer entries takes no more room than for them.
+const FEW_ENTRIES: usize = 4;
+
+/// Deletions from this console whose nodes were not seen to go yet, at most.
+const MAX_AWAITED: usize = 64;
+
+/// How long before a deletion is reported its node may have been seen to go, in milliseconds.
+const MAX_DELETION_MS: i64 = 60_000;
+
+/// The histories of all locks.
+#[derive(Clone, Debug, Default)]
+pub struct LockHistories {
+    locks: FxHashMap<LockId, LockHistory>,
+    /// Each lock by how many entries it has; among equals the one that was found first comes last.
+    by_length: BTreeSet<(usize, Reverse<LockId>)>,
+    /// The locks that are gone and have a history, for one that comes in the place of such a one.
+    gone: FxHashMap<ZnodePath, LockId>,
+    kept: usize,
+    next: u64,
+    awaited: VecDeque<(LockId, Arc<str>, Option<SessionId>)>,
+}
+
+/// The history of one lock.
+#[derive(Clone, Debug, Default)]
+struct LockHistory {
+    /// Oldest first, each with its number.
+    entries: VecDeque<(u64, HistoryEntry)>,
+    forgotten: u64,
+    /// The lock's path, once it is gone.
+    gone: Option<ZnodePath>,
+}
+
+impl LockHistories {
+    /// The entries of a lock, oldest first, each with a number that stays the same.
+    pub fn of(&self, lock: LockId) -> impl DoubleEndedIterator<Item = &(u64, HistoryEntry)> {
+        self.locks.get(&lock).into_iter().flat_map(|history| &history.entries)
+    }
+
+    /// Whether something is known of a lock.
+    pub fn has(&self, lock: LockId) -> bool {
+        self.locks.get(&lock).is_some_and(|history| !history.entries.is_empty())
+    }
+
+    /// The last hold of a lock that has ended.
+    pub fn last_hold(&self, lock: LockId) -> Option<&Stay> {
+        self.of(lock).rev().find_map(|(_, entry)| match entry {
+            HistoryEntry::Stay(stay) if stay.held.is_some() && stay.end != StayEnd::Open => Some(stay),
+            _ => None,
+        })
+    }
+
+    /// How many entries of a lock were forgotten.
+    pub fn forgotten(&self, lock: LockId) -> u64 {
+        self.locks.get(&lock).map_or(0, |history| history.forgotten)
+    }
+
+    /// How many readers of a lock held it and were gone after that time, and whether nothing of
+    /// that time is forgotten.
+    pub fn readers_gone_since(&self, lock: LockId, since: Timestamp) -> (usize, bool) {
+        let Some(history) = self.locks.get(&lock) else { return (0, true) };
+        let stays = history.entries.iter().rev().filter_map(|(_, entry)| match entry {
+            HistoryEntry::Stay(stay) => Some(stay),
+            HistoryEntry::Finding { .. } => None,
+        });
+        let since_then = stays.take_while(|stay| stay.until >= since);
+        let is_reader = |stay: &&Stay| stay.mode() == Some(RequestMode::Read) && stay.held.is_some();
+        let oldest = history.entries.front().map(|(_, entry)| entry);
+        let reaches_back = oldest.is_some_and(|entry| entry.ended_at().is_some_and(|at| at < since));
+        (since_then.filter(is_reader).count(), history.forgotten == 0 || reaches_back)
+    }
+
+    /// How many entries are kept of all locks.
+    pub fn len(&self) -> usize {
+        self.kept
+    }
+
+    /// Takes in what happened. `before`: those who stood in the queue before that, as far as they may be gone now; `unseen`: whether
+    /// it happened while there was no connection.
+    pub fn take(&mut self, happening: &Happening, before: &FxHashMap<ContenderId, Stay>, unseen: bool) {
+        let Some(lock) = &happening.lock else { return };
+        match happening.event {
+            LockEvent::LockGone => self.lock_gone(lock.id, &lock.path),
+            LockEvent::LockFound => self.lock_found(lock.id, &lock.path),
+            event => {
+                if let Some((end, node)) = StayEnd::of(event).zip(happening.node.as_ref()) {
+                    let known = happening.contender.as_ref().and_then(|contender| before.get(contender));
+                    let mut stay = known.cloned().unwrap_or_else(|| unknown(happening, node));
+                    (stay.until, stay.end, stay.end_unseen) = (happening.at, end, unseen);
+                    stay.may_have_expired = happening.may_have_expired;
+                    stay.client.clone_from(&happening.client);
+                    stay.waited = stay.waited.or(happening.waited_ms.map(Duration::from_millis));
+                    if end == StayEnd::WaiterGone {
+                        stay.held = None;
+                    }
+                    if self.was_deleted_here(lock.id, &stay) {
+                        (stay.end, stay.may_have_expired) = (StayEnd::Deleted, false);
+                    }
+                    self.push(lock.id, HistoryEntry::Stay(stay));
+                }
+            }
+        }
+    }
+
+    /// Something was found to be wrong, or is mended.
+    pub fn take_finding(&mut self, finding: &Arc<Finding>, raised: bool, at: Timestamp) {
+        let is_same = |known: &Finding| known.code == finding.code && known.node == finding.node;
+        let entries = self.locks.get_mut(&finding.lock.id).map(|history| history.entries.iter_mut().rev());
+        let open = entries.into_iter().flatten().find_map(|(_, entry)| match entry {
+            HistoryEntry::Finding { cleared_at: cleared_at @ None, finding, .. } if is_same(finding) => {
+                Some((cleared_at, finding))
+            }
+            _ => None,
+        });
+        match (open, raised) {
+            // After a cut it is found anew.
+            (Some((_, known)), true) => known.clone_from(finding),
+            (Some((cleared_at, _)), false) => *cleared_at = Some(at),
+            (None, _) => {
+                let (raised_at, cleared_at) = if raised { (Some(at), None) } else { (None, Some(at)) };
+                let finding = Arc::clone(finding);
+                self.push(finding.lock.id, HistoryEntry::Finding { raised_at, cleared_at, finding });
+            }
+        }
+    }
+
+    /// A node was deleted from this console: its stay ended by that, whether it was seen to end already or will be.
+    pub fn take_deletion(&mut self, lock: LockId, node: &Arc<str>, session: Option<SessionId>, at: Timestamp) {
+        let entries = self.locks.get_mut(&lock).map(|history| history.entries.iter_mut().rev());
+        for (_, entry) in entries.into_iter().flatten() {
+            if let HistoryEntry::Stay(stay) = entry
+                && (&stay.node, stay.session) == (node, session)
+                && at.0.saturating_sub(stay.until.0) <= MAX_DELETION_MS
+            {
+                (stay.end, stay.may_have_expired) = (StayEnd::Deleted, false);
+                return;
+            }
+        }
+        if self.awaited.len() == MAX_AWAITED {
+            self.awaited.pop_front();
+        }
+        self.awaited.push_back((lock, Arc::clone(node), session));
+    }
+
+    fn was_deleted_here(&mut self, lock: LockId, stay: &Stay) -> bool {
+        let is_it = |(of, node, session): &(LockId, Arc<str>, Option<SessionId>)| {
+            (*of, node, *session) == (lock, &stay.node, stay.session)
+        };
+        let at = self.awaited.iter().position(is_it);
+        at.is_some_and(|at| self.awaited.remove(at).is_some())
+    }
+
+    fn lock_gone(&mut self, lock: LockId, path: &ZnodePath) {
+        if let Some(history) = self.locks.get_mut(&lock) {
+            history.gone = Some(path.clone());
+            self.gone.insert(path.clone(), lock);
+        }
+    }
+
+    /// A lock came where one was before: it is the same to who looks at it.
+    fn lock_found(&mut self, lock: LockId, path: &ZnodePath) {
+        let Some(before) = self.gone.remove(path).filter(|before| *before != lock) else { return };
+        let Some(mut history) = self.locks.remove(&before) else { return };
+        history.gone = None;
+        self.by_length.remove(&(history.entries.len(), Reverse(before)));
+        self.by_length.insert((history.entries.len(), Reverse(lock)));
+        self.locks.insert(lock, history);
+    }
+
+    fn push(&mut self, lock: LockId, entry: HistoryEntry) {
+        let number = self.next;
+        self.next += 1;
+        if self.locks.get(&lock).is_some_and(|history| history.entries.len() == MAX_ENTRIES_OF_LOCK) {
+            self.forget_oldest(lock);
+        }
+        let history = self.locks.entry(lock).or_default();
+        self.by_length.remove(&(history.entries.len(), Reverse(lock)));
+        if history.entries.len() < FEW_ENTRIES {
+            // By itself it would take room for four at once, and of very many locks most have one.
+            history.entries.reserve_exact(1);
+        }
+        history.entries.push_back((number, entry));
+        self.by_length.insert((history.entries.len(), Reverse(lock)));
+        self.kept += 1;
+        if self.kept > MAX_ENTRIES
+            && let Some((_, Reverse(longest))) = self.by_length.last().copied()
+        {
+            self.forget_oldest(longest);
+        }
+    }
+
+    fn forget_oldest(&mut self, lock: LockId) {
+        let Some(history) = self.locks.get_mut(&lock) else { return };
+        self.by_length.remove(&(history.entries.len(), Reverse(lock)));
+        if history.entries.pop_front().is_some() {
+            (self.kept, history.forgotten) = (self.kept - 1, history.forgotten + 1);
+        }
+        match (history.entries.len(), &history.gone) {
+            // Nothing is kept of a lock that is gone and has no entries.
+            (0, gone) => {
+                if let Some(path) = gone {
+                    self.gone.remove(path);
+                    self.locks.remove(&lock);
+                }
+            }
+            (length, _) => {
+                self.by_length.insert((length, Reverse(lock)));
+            }
+        }
+    }
+}
+
+/// The stay of somebody at whom nobody looked before it was gone.
+fn unknown(happening: &Happening, node: &Arc<str>) -> Stay {
+    let held = happening.held_ms.map(Duration::from_millis);
+    Stay {
+        node: Arc::clone(node),
+        contender: happening.contender.clone(),
+        session: happening.session,
+        client: happening.client.clone(),
+        known: None,
+        waited: None,
+        held: held.map(|held| HoldBounds { at_least: held, at_most: held }),
+        until: happening.at,
+        end: StayEnd::Open,
+        end_unseen: false,
+        may_have_expired: false,
+    }
+}

@@ -1,0 +1,314 @@
+//! The screen: live, in a terminal.
+//!
+//! ```text
+//! terminal, signals --> input --> App::update --> Effect --> run carries it out
+//! observer --Change-------------> (app/, pure)
+//!                                      |
+//!                                 view::draw, at most 60 times a second, never when idle
+//! ```
+//!
+//! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `columns`: which columns of a list fit, and where; pure.
+//! - `lock_history`: what happened to each lock, within bounds; pure.
+//! - `page`: what text pages say, as data; pure.
+//! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
+//! - `app`: the state; pure. `app/screens.rs` is the table of screens.
+//! - `view`: one file a screen, drawn with `widget` and `theme`.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
+//!   `past_writer`: the loop and what it touches; `replay_run` starts it on a recording.
+//!
+//! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
+//! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
+//! nothing. Only `run` and what it starts read, write or wait.
+
+// Hidden, not private: benchmarks and tests of the whole program drive these. They are no interface.
+#[doc(hidden)]
+pub mod app;
+#[doc(hidden)]
+mod columns;
+mod deletion_runner;
+#[doc(hidden)]
+pub mod fleet_tasks;
+mod frames;
+mod input;
+#[doc(hidden)]
+mod key;
+mod keymap;
+mod lock_history;
+mod node_reader;
+mod options_source;
+mod page;
+mod past_reader;
+mod past_writer;
+#[doc(hidden)]
+pub mod picture;
+mod replay_run;
+#[doc(hidden)]
+pub mod run;
+#[doc(hidden)]
+mod screen;
+mod sources;
+#[doc(hidden)]
+pub mod terminal;
+#[doc(hidden)]
+pub mod theme;
+#[doc(hidden)]
+pub mod view;
+mod widget;
+
+#[cfg(test)]
+mod testing;
+
+use std::error::Error;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
+
+use self::app::{App, Event, KnownContext, Settings, Tour};
+pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
+use self::deletion_runner::DeletionRunner;
+use self::fleet_tasks::FleetTasks;
+use self::input::{ProcessSignals, terminal_events};
+use self::node_reader::NodeReader;
+pub use self::options_source::{OptionsSource, ReadAgain};
+use self::past_writer::{LivePast, PastWriter};
+pub use self::past_writer::{PastError, PastPlace};
+pub use self::replay_run::{ReplayOptions, replay};
+use self::run::Console;
+use self::sources::Sources;
+use self::terminal::TerminalGuard;
+use self::theme::Theme;
+pub use self::theme::{BadTheme, Palette, ThemeName};
+use lockscope_base::time::now;
+use lockscope_live::observe::{ObserveOptions, Observer};
+use lockscope_live::zk::BadConnectString;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_model::diagnose::Thresholds;
+use lockscope_model::report::Ensemble;
+use lockscope_past::record::{Batch, StoreError};
+
+/// How long the end of the program waits for a deletion that was confirmed.
+const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
+
+/// What is kept of the past in memory where the file named for it is of another ensemble, in bytes.
+const PAST_IN_MEMORY: u64 = 64 << 20;
+
+/// How the screen is started.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line, and any mixture of them is good"
+)]
+#[derive(Clone, Debug)]
+pub struct TuiOptions {
+    /// What to observe.
+    pub observe: ObserveOptions,
+    /// How to ask the servers about themselves.
+    pub survey: SurveyOptions,
+    /// From when on something is called a finding.
+    pub thresholds: Thresholds,
+    /// Draw with ASCII only: for terminals without UTF-8.
+    pub ascii: bool,
+    /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`].
+    pub theme: Palette,
+    /// Take the mouse; it can no longer select text then.
+    pub mouse: bool,
+    /// Show times in UTC at first.
+    pub utc: bool,
+    /// Whether the console may change the ensemble.
+    pub write: bool,
+    /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
+    pub audit_log: Option<PathBuf>,
+    /// The context of the config file that is in force.
+    pub context: Option<String>,
+    /// The context that marks the ensemble as one that people depend on: deletions ask for its name.
+    pub production: Option<String>,
+    /// The ensembles that the config file knows by a name.
+    pub contexts: Vec<KnownContext>,
+    /// What the user should know at the start; a sentence.
+    pub notice: Option<String>,
+    /// Whether somebody named the servers; else those of the connect string are a default.
+    pub connect_is_given: bool,
+    /// Where it keeps the past of what it shows.
+    pub past: PastPlace,
+    /// A guided tour.
+    pub tour: Option<Tour>,
+    /// Keys that are others than the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
+}
+
+/// Why there is no screen.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// Standard output is no terminal.
+    #[error("lockscope needs a terminal; for scripts use `lockscope snapshot`.")]
+    NoTerminal,
+    /// The terminal cannot be used.
+    #[error("The terminal cannot be used: {0}.")]
+    Terminal(String),
+    /// The connect string is malformed.
+    #[error(transparent)]
+    Connect(#[from] BadConnectString),
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The past cannot be kept.
+    #[error(transparent)]
+    Past(#[from] PastError),
+    /// A part of the program panicked.
+    #[error("lockscope ended because a part of it failed; the message above says where.")]
+    Panicked,
+}
+
+impl TuiError {
+    fn terminal(error: impl Error) -> Self {
+        Self::Terminal(error.to_string())
+    }
+}
+
+/// Where the options of the console come from.
+pub type Source = Arc<dyn OptionsSource<Options = TuiOptions>>;
+
+type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
+/// given back as it was on every way out. With a source the user can go to other ensembles, and what changes in the config file is
+/// taken in.
+///
+/// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
+/// shows it. Not to be cancelled: the session would be left to its timeout.
+pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiError> {
+    if !terminal::is_there() {
+        return Err(TuiError::NoTerminal);
+    }
+    // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
+    // colours out instead.
+    crossterm::style::force_color_output(true);
+    let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
+    let mut past = start_past(&options)?;
+    let mut taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
+    let mut options = options;
+    loop {
+        // On the heap: whoever awaits this would carry all of it along otherwise.
+        let shown = Box::pin(show(options, past, source.clone(), taken, &mut orders));
+        let Some((next, control)) = shown.await? else { return Ok(()) };
+        (options, taken) = (next, control);
+        past = start_past(&options).or_else(|error| {
+            // It is somebody else's, or of the ensemble before.
+            options.notice = Some(format!("The past is kept in memory: {error}."));
+            options.past = PastPlace::Memory(PAST_IN_MEMORY);
+            start_past(&options)
+        })?;
+    }
+}
+
+fn start_past(options: &TuiOptions) -> Result<Option<LivePast>, PastError> {
+    let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
+    LivePast::start(&options.past, &connect, options.utc)
+}
+
+fn settings(options: &TuiOptions) -> Settings {
+    Settings {
+        connect: options.observe.connection.connect.clone(),
+        connect_is_default: !options.connect_is_given,
+        context: options.context.clone(),
+        production: options.production.clone(),
+        contexts: options.contexts.clone(),
+        roots: options.observe.roots.clone(),
+        named: options.observe.named.clone(),
+        recipes: options.observe.recipes.clone(),
+        write: options.write,
+        audit_log: options.audit_log.clone(),
+        utc: options.utc,
+        ascii: options.ascii,
+        asks_servers: options.survey.by != ViewBy::Off,
+        thresholds: options.thresholds,
+        bindings: options.bindings.clone(),
+        screens: options.screens.clone(),
+    }
+}
+
+/// Shows one ensemble. Gives the options of the next one, and the terminal, where the user goes on to another.
+async fn show(
+    options: TuiOptions,
+    past: Option<LivePast>,
+    source: Option<Source>,
+    taken: TerminalGuard,
+    orders: &mut ProcessSignals,
+) -> Result<Option<(TuiOptions, TerminalGuard)>, TuiError> {
+    let surface: Surface = taken.surface().map_err(TuiError::terminal)?;
+    let size = surface.size().map_err(TuiError::terminal)?;
+    let app = App::new(settings(&options), (size.width, size.height), now());
+    let (past, recording) = match past {
+        Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
+        None => (None, None),
+    };
+    let app = recording.into_iter().fold(app, App::with_recording);
+    let connection = &options.observe.connection;
+    let asks_servers = options.survey.by != ViewBy::Off;
+    let fleets = FleetTasks::new(connection.clone(), options.observe.roots.clone(), asks_servers);
+    let nodes = NodeReader::new(connection.clone());
+    let deletions =
+        DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
+    let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
+    let mut sources = Sources::new(Observer::start(options.observe), surveyor);
+    let console = Console::new(app, Theme::of(terminal::colours(options.theme), options.ascii), surface, taken);
+    let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
+    let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
+    let console = match past {
+        Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
+        None => console,
+    };
+    let mut console = console.with_source(source);
+    let work = async |fleets: &mut FleetTasks| {
+        let ended = console.run(&mut terminal_events(), &mut sources, orders, fleets).await;
+        let gone = !terminal::is_there();
+        let deleting = console.app().working().is_some();
+        let last = console.end_past();
+        let next = console.take_next();
+        let left = console.leave();
+        // Where the user goes on to nothing, this gives the terminal back, before anything is said on standard error.
+        let control = next.map(|next| (next, left.control));
+        if deleting {
+            finish(left.tasks, gone || control.is_some()).await;
+        }
+        if control.is_none() && fleets.are_running() && !gone {
+            // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
+            let _ = writeln!(io::stderr(), "The test clients are leaving.");
+        }
+        sources.stop().await;
+        let ended = ended.and(finish_past(last).await);
+        (ended.map(|()| control), gone)
+    };
+    // On the heap, as above.
+    match Box::pin(fleets.around(work)).await {
+        // A terminal that was closed is the end of the program, not an error that somebody could read.
+        (Err(TuiError::Terminal(_)), true) => Ok(None),
+        (ended, _) => ended,
+    }
+}
+
+/// Writes the last of the past, which fails when that is not possible within two seconds.
+async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiError> {
+    let Some((writer, batches)) = last else { return Ok(()) };
+    match spawn_blocking(move || writer.finish(batches, now())).await {
+        Ok(written) => Ok(written?),
+        Err(_) => Err(TuiError::Panicked),
+    }
+}
+
+/// Waits for a deletion that was confirmed, a while: what is cut off leaves an intent without an outcome in the audit log.
+async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
+    if !silent {
+        // There is no screen any more to say so. Who closed standard error does not care.
+        let _ = writeln!(io::stderr(), "The deletion is being finished.");
+    }
+    let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;
+}

@@ -1,0 +1,96 @@
+//! What is said before test clients are started: above the line in which their number is typed.
+
+use super::{Columns, Page, Sign, Tone, Writer};
+use lockscope_base::znode::ZnodePath;
+use lockscope_lock::{Algorithm, Naming};
+use lockscope_model::text::human::plural;
+
+/// How test clients stand in a queue that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueClients<'a> {
+    pub algorithm: Algorithm,
+    pub path: &'a ZnodePath,
+    pub naming: &'a Naming,
+    /// Percent of their requests that are for reading.
+    pub reads: u8,
+    /// Whether the console lists them as a queue of their own, since their names are another library's.
+    pub in_own_queue: bool,
+    /// Whether applications may use that lock.
+    pub foreign: bool,
+    /// How many there are unless a number is typed.
+    pub default: u32,
+}
+
+/// Before a herd and a chain, or a chain and one that looks ahead, are started below `parent`.
+pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
+    let (herd, chain) = (parent.child(Algorithm::Herd.name()), parent.child(Algorithm::Chain.name()));
+    page.sentence(
+        &format!(
+            "Test clients contend for two locks: a herd at {herd} and a chain at {chain}. Each has a session and a connection \
+             of its own."
+        ),
+        Tone::Text,
+    );
+    page.sentence(
+        "They share the servers and this machine, so the herd slows the chain as well: `lockscope compare` lets one run after \
+         the other.",
+        Tone::Text,
+    );
+    page.sentence(
+        &format!("How many each gets ({default} unless typed), and how long each holds (no time): 20 50ms"),
+        Tone::Text,
+    );
+    page.sentence(
+        "With `ahead` behind it, a chain contends beside a chain that looks ahead and hands over in one round trip: 20 50ms ahead",
+        Tone::Text,
+    );
+    Page::new("Two fleets side by side", Columns::SIGNS, page.lines())
+}
+
+/// Before test clients stand in a queue that is there.
+pub fn queue(mut page: Writer, clients: QueueClients<'_>) -> Page {
+    let QueueClients { algorithm, path, naming, reads, in_own_queue, foreign, default } = clients;
+    let names = match naming {
+        _ if matches!(algorithm, Algorithm::Mutex | Algorithm::MutexParent) => String::new(),
+        Naming::Curator => " with Curator's names".to_owned(),
+        Naming::Kazoo => " with kazoo's names".to_owned(),
+        Naming::WriteLock => " with WriteLock's names".to_owned(),
+        Naming::Session => " with names by session".to_owned(),
+        Naming::Named(name) => format!(" under the name {name}"),
+    };
+    let kind = match algorithm {
+        Algorithm::Semaphore(leases) => format!("a semaphore of {}", plural(leases.get(), "lease", "leases")),
+        Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => format!("a shared lock, {reads} % reading"),
+        other => format!("a {}", other.name()),
+    };
+    page.sentence(
+        &format!(
+            "Test clients stand in the queue of {path}, as {kind}{names}, and take it in their turn again and again."
+        ),
+        Tone::Text,
+    );
+    if in_own_queue {
+        page.sentence("Their names are not this library's: the console lists them as a queue beside it.", Tone::Text);
+    }
+    page.sentence(
+        &format!("How many ({default} unless typed), and how long each holds: 20 50ms. X stops them."),
+        Tone::Text,
+    );
+    if algorithm == Algorithm::Chain {
+        page.sentence(
+            "With `ahead` behind it they look ahead, and hand over in one round trip: 20 50ms ahead",
+            Tone::Text,
+        );
+    }
+    if foreign {
+        let warning = "They will take turns in a lock that applications use: those wait while a test client holds it.";
+        page.add(Some(Sign::Warning), None, warning, Tone::Careful);
+    }
+    Page::new("Into this very queue", Columns::SIGNS, page.lines())
+}
+
+/// Why test clients cannot stand in the queue.
+pub fn refused(mut page: Writer, reason: &str) -> Page {
+    page.sentence(reason, Tone::Text);
+    Page::new("No place", Columns::SIGNS, page.lines())
+}

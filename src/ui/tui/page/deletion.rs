@@ -1,0 +1,196 @@
+//! What stands in the box before something is deleted: what would be done, and what can be answered.
+
+use std::collections::BTreeMap;
+
+use super::{Columns, Page, Sign, Tone, Writer};
+use lockscope_live::admin::{Action, Confirmation, DeletePlan, PlannedNode, RecreationGuard, TargetKind};
+use lockscope_model::queue::ContenderState;
+use lockscope_model::text::{Keep, fit};
+
+/// A plan that somebody is asked about.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    pub plan: &'a DeletePlan,
+    /// Why it cannot be confirmed now; a sentence.
+    pub obstacle: Option<String>,
+    /// Whether it is being found out how the nodes can be guarded against being made again.
+    pub finding_out: bool,
+    /// Why the last answer did not count; a sentence.
+    pub refused: Option<&'a str>,
+    /// Whether what is known of the nodes changed while the plan was shown.
+    pub changed: bool,
+    /// Whether the owner can be asked to release instead.
+    pub can_turn: bool,
+}
+
+/// The box for a plan: `new` starts its lines, and again those that always show.
+pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
+    let (plan, mut facts, mut below) = (question.plan, new(), new());
+    match plan.nodes() {
+        [only] => write_one(&mut facts, only, plan.action()),
+        several_nodes => write_several(&mut facts, several_nodes, plan.action()),
+    }
+    write_answers(&mut below, question);
+    let title = title(plan, &facts);
+    Page { answers: below.lines(), ..Page::new(title, Columns::SIGNED_FACTS, facts.lines()) }
+}
+
+/// The node is named as a whole where that fits; a space is left on either side of the title.
+fn title(plan: &DeletePlan, page: &Writer) -> String {
+    let room = Columns::SIGNED_FACTS.label + page.text_columns();
+    let fit = |path: &str, words: &str| fit(path, room.saturating_sub(words.len()), Keep::Ends, page.charset());
+    match (plan.action(), plan.nodes()) {
+        (Action::Revoke, [only]) => {
+            format!("Ask the owner of {} to release?", fit(only.path.as_str(), "Ask the owner of  to release?"))
+        }
+        (Action::Revoke, several) => format!("Ask the owners of {} nodes to release?", several.len()),
+        (Action::Delete, [only]) if only.kind == TargetKind::EmptyParent => {
+            format!("Delete the empty {}?", fit(only.path.as_str(), "Delete the empty ?"))
+        }
+        (Action::Delete, [only]) => format!("Delete {}?", fit(only.path.as_str(), "Delete ?")),
+        (Action::Delete, several) => format!("Delete {} nodes?", several.len()),
+    }
+}
+
+fn write_careful(page: &mut Writer, text: &str) {
+    page.add(Some(Sign::Warning), Some("careful"), text, Tone::Careful);
+}
+
+fn write_ask(page: &mut Writer, text: &str) {
+    page.add(Some(Sign::Ask), None, text, Tone::Ask);
+}
+
+/// The node's path in one line: its beginning and its end tell most.
+fn write_path(page: &mut Writer, node: &PlannedNode) {
+    page.line("node", node.path.as_str(), Keep::Ends, Tone::Strong);
+}
+
+fn write_one(page: &mut Writer, node: &PlannedNode, action: Action) {
+    write_path(page, node);
+    page.fact("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Text);
+    write_life(page, node);
+    write_careful(page, &node.risks.join("; "));
+    page.fact("then", &node.then, Tone::Text);
+    if let Some(guard) = node.guard.filter(|_| action == Action::Delete) {
+        write_guard(page, guard);
+    }
+}
+
+/// How it is made sure of, and what others see of that.
+fn write_guard(page: &mut Writer, guard: RecreationGuard) {
+    let unguarded = guard == RecreationGuard::Unguarded;
+    let (sign, tone) = if unguarded { (Some(Sign::Warning), Tone::Careful) } else { (None, Tone::Text) };
+    page.add(sign, Some("guard"), &guard.sentence(), tone);
+}
+
+fn write_life(page: &mut Writer, node: &PlannedNode) {
+    // The evidence names the session, and of a living one its client.
+    let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
+    let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
+    let life = if node.kind == TargetKind::EmptyParent { "empty" } else { node.liveness.id() };
+    page.fact(life, &format!("{}{client}", node.evidence), Tone::Text);
+}
+
+fn write_several(page: &mut Writer, nodes: &[PlannedNode], action: Action) {
+    for node in nodes {
+        write_path(page, node);
+        let state = node.state.map_or("an empty lock parent", ContenderState::id);
+        page.fact("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Text);
+        write_life(page, node);
+    }
+    // What holds for many is said once.
+    for risk in once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str))) {
+        write_careful(page, risk);
+    }
+    for then in once(nodes.iter().map(|node| node.then.as_str())) {
+        page.fact("then", then, Tone::Text);
+    }
+    let guards: BTreeMap<String, RecreationGuard> =
+        nodes.iter().filter_map(|node| node.guard.map(|guard| (guard.sentence(), guard))).collect();
+    for guard in guards.into_values().filter(|_| action == Action::Delete) {
+        write_guard(page, guard);
+    }
+}
+
+fn write_answers(page: &mut Writer, question: &Question<'_>) {
+    let plan = question.plan;
+    if let Some(obstacle) = &question.obstacle {
+        page.add(Some(Sign::Bad), None, obstacle, Tone::Bad);
+        return;
+    }
+    if question.finding_out {
+        write_ask(page, "Finding out what may be done to make sure of it. Esc leaves.");
+        return;
+    }
+    if let Some(refused) = question.refused {
+        page.add(Some(Sign::Bad), None, refused, Tone::Bad);
+    } else if question.changed {
+        page.add(Some(Sign::Warning), None, "What is known of it changed while this was open.", Tone::Careful);
+    }
+    let alone = plan.nodes().len() == 1;
+    let turn = if plan.production().is_some() { "Ctrl-R" } else { "r" };
+    match (plan.action(), plan.confirmation()) {
+        (Action::Revoke, wanted @ Confirmation::Context { .. }) => {
+            let name = wanted.typed().unwrap_or_default();
+            write_ask(
+                page,
+                &format!(
+                    "PRODUCTION: type {name} and Enter to ask; nothing is deleted. {turn} goes back to the deletion."
+                ),
+            );
+        }
+        (Action::Revoke, _) => write_ask(page, "y asks; nothing is deleted. r goes back to the deletion."),
+        (Action::Delete, ref wanted) => {
+            if question.can_turn {
+                write_ask(page, &format!("{turn} asks its owner to release, in Curator's way: gentler, try it first."));
+            }
+            let answer = match wanted {
+                Confirmation::Context { .. } => {
+                    let name = wanted.typed().unwrap_or_default();
+                    let may_work = plan.nodes().iter().any(PlannedNode::may_be_live_holder);
+                    let owner = if may_work { "its owner may be at work, and " } else { "" };
+                    let what = if alone { "that very node" } else { "them" };
+                    format!(
+                        "PRODUCTION: {owner}people depend on this ensemble: type {name} and Enter to delete {what}."
+                    )
+                }
+                Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
+                Confirmation::Yes => "y deletes them, each if it is still that very node.".to_owned(),
+                Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {
+                    format!("Nothing can make sure of it: type {name} and Enter to delete it all the same.")
+                }
+                Confirmation::SequenceNumber(name) if alone => {
+                    format!("Its owner may be at work: type {name} and Enter to delete that very node.")
+                }
+                Confirmation::SequenceNumber(name) => {
+                    format!("The owner of {name} may be at work: type {name} and Enter to delete them all.")
+                }
+            };
+            write_ask(page, &answer);
+        }
+    }
+}
+
+/// Of which lock it is, and what it does there.
+fn state(node: &PlannedNode) -> String {
+    let name = node.lock_name.as_deref().map(|name| format!(" [{name}]")).unwrap_or_default();
+    let recipe = node.recipe.map_or("no known recipe", lockscope_base::recipe::Recipe::title);
+    let lock = format!("{}{name}, {recipe}", node.lock);
+    match (node.kind, node.state) {
+        (TargetKind::EmptyParent, _) | (_, None) => format!("a lock parent, {recipe}"),
+        (_, Some(ContenderState::Unknown)) => format!("it may hold {lock}"),
+        (_, Some(ContenderState::Holds)) => format!("holds {lock}"),
+        (_, Some(ContenderState::Waits)) => format!("waits for {lock}"),
+    }
+}
+
+/// Each text once, in order.
+fn once<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found: Vec<&str> = Vec::new();
+    for text in texts {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}

@@ -1,0 +1,282 @@
+//! All that is known of the selected contender.
+
+use std::time::Duration;
+
+use super::unseen::NOT_KNOWN;
+use super::{Tone, Writer};
+use lockscope_base::recipe::{RequestMode, Role};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp};
+use lockscope_model::diagnose::{Facts, OwnerState, WatchTarget};
+use lockscope_model::queue::{
+    Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LastConnection, LockQueue, LockTable,
+};
+use lockscope_model::server_view::{Connection, Liveness};
+use lockscope_model::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
+use lockscope_model::text::{Charset, Keep, fit, width, wrap_bytes};
+
+/// Nodes that are named at most of those whom a contender waits for.
+const MAX_NAMED: usize = 4;
+/// Columns of a node in the title.
+const TITLE_WIDTH: usize = 30;
+
+/// A contender, and what is known around it.
+#[derive(Clone)]
+pub struct Selected<'a> {
+    pub table: &'a LockTable,
+    pub lock: &'a LockQueue,
+    pub row: ContenderRow<'a>,
+    /// What the servers report of it.
+    pub facts: Facts<'a>,
+    /// Up to when ages are counted.
+    pub now: Timestamp,
+    /// Whether somebody may have held before it, of whom nothing was seen.
+    pub unseen_before: bool,
+    /// The clients that got the lock while it waited.
+    pub passed: Option<String>,
+    /// Whether all this is true now.
+    pub live: bool,
+    pub utc: bool,
+}
+
+/// How a contender is called in a title: by its number, else by its node.
+pub fn title(contender: &Contender, charset: Charset) -> String {
+    match contender.sequence {
+        Some(sequence) => sequence.0.to_string(),
+        None => fit(&contender.node, TITLE_WIDTH, Keep::Ends, charset),
+    }
+}
+
+/// Writes all that is known of a contender.
+pub fn write(page: &mut Writer, of: &Selected<'_>) {
+    let path = of.lock.path_of(of.row.contender);
+    page.line("path", path.as_str(), Keep::Ends, Tone::Text);
+    page.fact("state", &of.state(), Tone::Text);
+    of.session(page);
+    if let Some(client) = of.client() {
+        page.fact("client", &client, Tone::Text);
+    }
+    if of.unseen_before {
+        page.fact("before", NOT_KNOWN, Tone::Text);
+    }
+    of.waits_for(page);
+    if let Some(passed) = &of.passed {
+        page.fact("meanwhile", passed, Tone::Careful);
+    }
+    of.data(page);
+    page.fact("release", &of.release(), Tone::Text);
+    page.fact("created", &of.created(), Tone::Text);
+}
+
+impl Selected<'_> {
+    /// Its state; cut off from the servers, as it was the last time that it was known.
+    fn state(&self) -> String {
+        if self.live {
+            return self.state_then();
+        }
+        if self.table.last_true().is_none() {
+            return "not known: not everything was read yet".to_owned();
+        }
+        format!("as of {}: {}", time_of_day(self.now, self.utc), self.state_then())
+    }
+
+    fn state_then(&self) -> String {
+        let (now, contender) = (self.now, self.row.contender);
+        let asks = match (self.row.mode, contender.role) {
+            (RequestMode::Exclusive, Role::SingleNode) => "the lock itself",
+            (RequestMode::Exclusive, _) => "asks for it exclusively",
+            (RequestMode::Read, _) => "asks to read",
+            (RequestMode::Write, _) => "asks to write",
+            (RequestMode::Lease, _) => "asks for a lease",
+        };
+        let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
+        if self.row.state == ContenderState::Holds && self.lock.is_assumed() {
+            return format!("assumed to hold: nobody knows the rules of this queue; {asks}");
+        }
+        match (self.row.state, contender.held()) {
+            (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
+            (ContenderState::Waits, _) => {
+                format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))
+            }
+            (ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (ContenderState::Holds, _) => match self.table.hold_bounds(contender, now) {
+                Some(HoldBounds { at_least, at_most }) if at_least < at_most => format!(
+                    "holds, for {} at least and {} at most: it held when this console came; {asks}",
+                    duration(at_least),
+                    duration(at_most)
+                ),
+                Some(HoldBounds { at_least, .. }) => format!("holds for {}; {asks}", duration(at_least)),
+                None => format!("holds; {asks}"),
+            },
+        }
+    }
+
+    fn session(&self, page: &mut Writer) {
+        match self.row.contender.session() {
+            Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
+            None if !self.row.contender.is_read() => page.fact("session", "not read yet", Tone::Text),
+            None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
+        }
+    }
+
+    fn in_danger(&self) -> bool {
+        matches!(self.facts.owner, OwnerState::Expiring | OwnerState::Ghost)
+    }
+
+    /// Whether the session lives, as far as the servers report.
+    fn life(&self, session: SessionId) -> String {
+        let heard = |connection: &Connection| {
+            let of = connection.timeout().map_or(String::new(), |timeout| format!(" of {}", duration(timeout)));
+            connection.last_heard.map(|heard| format!("heard {} ago{of}", duration(self.now.since(heard))))
+        };
+        match (self.facts.owner, self.facts.connection, self.facts.expires_in) {
+            (owner @ (OwnerState::Live | OwnerState::Silent), Some(connection), _) => match heard(connection) {
+                Some(heard) => format!("{session}, {}: {heard}", owner.id()),
+                None => format!("{session}, {}", owner.id()),
+            },
+            (OwnerState::Expiring, _, Some(left)) => {
+                format!("{session}, not connected: expires in {}", countdown(left))
+            }
+            (OwnerState::Expiring, ..) => format!("{session}, not connected: expires by itself"),
+            (OwnerState::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
+            _ if self.is_unproven(session) => {
+                format!("{session}, not seen; but plain text proves nothing beside TLS")
+            }
+            _ => format!("{session}, whose end deletes this node"),
+        }
+    }
+
+    /// Whether the servers report no client of it, in a way that proves nothing.
+    fn is_unproven(&self, session: SessionId) -> bool {
+        self.table.view().liveness(session) == Liveness::Unproven
+    }
+
+    /// The client at the other end, the server that it is connected to or was, and what it did last.
+    fn client(&self) -> Option<String> {
+        let LastConnection { connection, server, last_listed } =
+            self.table.last_connection(self.row.contender.session()?)?;
+        let since =
+            connection.established.map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.utc)));
+        let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
+        Some(match last_listed {
+            None => format!("{} on {server}{since}{last}", connection.client),
+            Some(until) => {
+                let until = time_of_day(until, self.utc);
+                format!("was {} until {until}, on {server}{since}{last}", connection.client)
+            }
+        })
+    }
+
+    /// What it watches, where the servers report it.
+    fn watches(&self) -> &'static str {
+        let is_writer = self.row.mode == RequestMode::Write;
+        let waits_for_several = is_writer && self.lock.blockers(self.row.position, 2).len() > 1;
+        match self.facts.watching {
+            WatchTarget::Predecessor if waits_for_several => ", and watches the last of them",
+            WatchTarget::Predecessor => ", and watches it",
+            WatchTarget::TwoBefore => ", and watches it and the node before it",
+            WatchTarget::Parent => ", and watches the parent",
+            WatchTarget::Nothing => ", but watches nothing",
+            WatchTarget::Unknown => "",
+        }
+    }
+
+    fn waits_for(&self, page: &mut Writer) {
+        let mut nodes = self.lock.blockers(self.row.position, MAX_NAMED + 1);
+        let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
+        nodes.truncate(MAX_NAMED);
+        let text = match (nodes.is_empty(), self.row.state) {
+            (true, ContenderState::Holds) => "nobody".to_owned(),
+            (true, _) => "nobody that is known".to_owned(),
+            (false, _) if nodes.len() > 1 => {
+                let numbers: Vec<_> = nodes.iter().map(|node| short(node)).collect();
+                format!("{}{more}{}", numbers.join(", "), self.watches())
+            }
+            (false, _) => format!("{}{}", nodes.join(""), self.watches()),
+        };
+        let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
+        page.line("waits for", &text, keep, careful(self.facts.watching == WatchTarget::Nothing));
+    }
+
+    fn release(&self) -> String {
+        match self.lock.watch_cost() {
+            None => "cost not known: a single node's waiters are not in the tree".to_owned(),
+            Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
+            Some(cost) => format!(
+                "the next one costs {} herd-style, {} chain-style",
+                plural(cost.herd, "watch event", "watch events"),
+                count(cost.chain)
+            ),
+        }
+    }
+
+    fn created(&self) -> String {
+        let contender = self.row.contender;
+        if !contender.is_read() {
+            return "a moment ago; its node was not read yet".to_owned();
+        }
+        let created = date_and_time(contender.created_at, self.utc);
+        let clock = match self.table.clock_ahead_ms() {
+            0 => String::new(),
+            ahead => {
+                let difference = duration(Duration::from_millis(ahead.unsigned_abs()));
+                let side = if ahead > 0 { "behind" } else { "ahead of" };
+                format!(" (their clock is {difference} {side} this one)")
+            }
+        };
+        format!("{created}{clock}, czxid {}, version {}", contender.czxid, contender.version)
+    }
+
+    fn data(&self, page: &mut Writer) {
+        let contender = self.row.contender;
+        let bytes = contender.data.bytes();
+        if bytes.is_empty() {
+            return page.line("data", "none", Keep::Start, Tone::Text);
+        }
+        let all = u64::try_from(contender.data_length).unwrap_or(0);
+        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: escapes stand for its bytes" };
+        let kept = if all > bytes.len() as u64 {
+            format!(", the first {} of them here", count(bytes.len()))
+        } else {
+            String::new()
+        };
+        let about = format!("({}{kept}, {kind})", plural(all, "byte", "bytes"));
+        let mut lines = wrap_bytes(bytes, page.text_columns(), page.charset());
+        let mut label = "data";
+        match lines.as_mut_slice() {
+            [only] if width(only) + 2 + about.len() <= page.text_columns() => *only = format!("{only}  {about}"),
+            _ => page.line(std::mem::take(&mut label), &about, Keep::Start, Tone::Text),
+        }
+        for text in lines {
+            page.harmless(std::mem::take(&mut label), text, Tone::Text);
+        }
+    }
+}
+
+/// A node's number, as the list has it, else its name.
+fn short(node: &str) -> String {
+    Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string())
+}
+
+/// The tone of something that may ask for attention.
+fn careful(careful: bool) -> Tone {
+    if careful { Tone::Careful } else { Tone::Text }
+}
+
+/// The last request, as the servers abbreviate it: `CREA` is a create.
+pub(super) fn last_request(abbreviation: &str) -> String {
+    let request = match abbreviation {
+        "" | "NA" => return String::new(),
+        "SESS" => "session",
+        "CREA" => "create",
+        "DELE" => "delete",
+        "EXIS" => "exists",
+        "GETD" => "getData",
+        "SETD" => "setData",
+        "GETC" => "getChildren",
+        "PING" => "ping",
+        "SYNC" => "sync",
+        "MULT" => "multi",
+        other => other,
+    };
+    format!(", last request: {request}")
+}

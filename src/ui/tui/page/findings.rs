@@ -1,0 +1,42 @@
+//! What is wrong with the open lock, and what may be done.
+
+use super::{Sign, Tone, Writer};
+use lockscope_model::diagnose::{Finding, Severity};
+use lockscope_model::server_view::ServerView;
+
+/// Writes the findings of a lock, those about the selected contender first and then the most severe.
+pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
+    findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
+    // Several holders may be idle: it is one lock that stands still.
+    let is_same = |one: &&Finding, next: &&Finding| one.is_standstill() && one.headline().0 == next.headline().0;
+    for same in findings.chunk_by(is_same) {
+        let Some(first) = same.first() else { continue };
+        let sign = match first.severity {
+            Severity::Critical => Sign::Bad,
+            Severity::Warning => Sign::Warning,
+            Severity::Info => Sign::Info,
+        };
+        page.add(Some(sign), None, &first.headline().0, Tone::Strong);
+        for details in same.iter().filter_map(|finding| finding.headline().1) {
+            page.sentence(details, Tone::Text);
+        }
+        page.sentence(&format!("what to do: {}", first.remedy), Tone::Text);
+    }
+}
+
+/// Writes that nothing is wrong, and how much that is worth. `servers`: what they report; `None` when they are not asked.
+pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>) {
+    if !live {
+        return page.sentence("Not in step with the ensemble: nobody can say what is wrong.", Tone::Text);
+    }
+    page.sentence("Nothing is wrong with this lock, as far as is known.", Tone::Text);
+    let unknown = match servers {
+        None => "The servers are not asked, so it is not known whether the clients are alive (v).",
+        Some(view) if !view.provenance().can_prove() => {
+            "The servers answer in plain text, which proves nothing beside TLS: who is dead is not known (v)."
+        }
+        Some(view) if !view.every_member_answered() => "Not every server reports who is connected (v: what to change).",
+        Some(_) => return,
+    };
+    page.sentence(unknown, Tone::Text);
+}

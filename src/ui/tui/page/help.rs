@@ -1,0 +1,70 @@
+//! What the keys do, and words of the screens that need a sentence.
+
+use super::{Columns, Line, Tone, Writer};
+use lockscope_model::text::{Charset, Keep, fit, width};
+
+/// The columns of Help: labels are keys and words.
+pub const COLUMNS: Columns = Columns { signs: false, label: 17, label_tone: Tone::Ask };
+/// Columns of the names of commands.
+const NAME_WIDTH: usize = 18;
+/// From how many columns on there is room for the names.
+const MIN_WIDTH_WITH_NAMES: usize = 58;
+
+/// A command as Help lists it.
+#[derive(Clone, Debug)]
+pub struct CommandHelp {
+    /// Its keys, as they are shown.
+    pub keys: String,
+    /// Its name, with its argument: `:filter TEXT`.
+    pub name: String,
+    pub help: &'static str,
+}
+
+/// Words of the screens that need a sentence.
+const WORDS: &[(&str, &str)] = &[
+    ("at least", "Before a time: it is proven that it was held for so long"),
+    ("at most", "Before a time: it was not held for longer than that"),
+    ("unknown", "Not everything was read yet: nobody can say who holds"),
+    ("silent", "Not heard for half of its timeout: it may be about to expire"),
+    ("waits for", "Its predecessor: whom it stands behind directly"),
+    ("expiring", "Its session has no connection: the node goes with it"),
+    ("ghost", "Its session is gone, and its node is still there"),
+    ("gone", "Released by its client, or deleted by another: ZooKeeper does not say which"),
+    ("live 2/3", "So many of the servers report all about themselves (v)"),
+    ("herd-style", "Watch events when every waiter watches the lock parent"),
+    ("chain-style", "Watch events when each waiter watches its predecessor"),
+    ("[WHO]", "A test client: its number, or holder; the selected one"),
+    ("frozen", "A test client that is stopped, and does not notice anything"),
+    ("mouse", "With --mouse: press to select, press again to open"),
+];
+
+/// Writes all of Help: commands below their headings, then words.
+pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, Vec<CommandHelp>)>) {
+    for (title, commands) in groups {
+        page.sentence(title, Tone::Strong);
+        for CommandHelp { keys, name, help } in commands {
+            if page.text_columns() < MIN_WIDTH_WITH_NAMES {
+                page.fact(&format!("  {keys}"), help, Tone::Text);
+                continue;
+            }
+            let name = format!("{name:<NAME_WIDTH$}");
+            let help = fit(help, page.text_columns().saturating_sub(width(&name)), Keep::Start, page.charset());
+            let rest = Some((help, Tone::Text));
+            page.push(Line { sign: None, label: Some(format!("  {keys}")), text: name, tone: Tone::Dim, rest });
+        }
+        page.blank();
+    }
+    page.sentence("Words", Tone::Strong);
+    let [at_least, at_most] = match page.charset() {
+        Charset::Unicode => ["≥", "≤"],
+        Charset::Ascii => [">=", "<="],
+    };
+    for (word, meaning) in WORDS {
+        let word = match *word {
+            "at least" => at_least,
+            "at most" => at_most,
+            word => word,
+        };
+        page.fact(&format!("  {word}"), meaning, Tone::Text);
+    }
+}

@@ -1,0 +1,268 @@
+//! A node as it is: every field of its stat, its ACL, its data as text, as JSON and as bytes.
+
+use std::fmt::Write;
+
+use super::{Columns, Line, Tone, Writer};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat};
+use lockscope_live::zk::{AclEntry, NodeReading};
+use lockscope_model::text::human::{count, date_and_time, exact_time, plural};
+use lockscope_model::text::{Keep, fit, wrap_bytes};
+
+/// The columns: labels are the names of the stat's fields.
+pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
+/// Columns of a value that is followed by what it means.
+const VALUE_WIDTH: usize = 28;
+/// Columns that what it means needs beside it; where there are fewer, it stands below.
+const MIN_MEANING_WIDTH: usize = 32;
+/// Bytes that a line shows as numbers, and how many where there is no room for so many.
+const BYTES_PER_LINE: usize = 16;
+const FEW_BYTES_PER_LINE: usize = 8;
+/// Columns of a line that shows so many bytes.
+const HEX_WIDTH: usize = 57;
+/// The owner that servers write into container nodes.
+const CONTAINER: i64 = i64::MIN;
+
+/// What is known of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadNode<'a> {
+    pub path: &'a str,
+    /// When it was read, by this machine's clock, and what: `None` inside where there is no such node, or why it cannot be read.
+    /// `None` while it is being read.
+    pub read: Option<(Timestamp, Result<Option<&'a NodeReading>, &'a String>)>,
+    pub utc: bool,
+}
+
+pub fn write(page: &mut Writer, of: &ReadNode<'_>) {
+    page.fact("path", of.path, Tone::Strong);
+    match of.read {
+        None => page.fact("", "is being read", Tone::Unsure),
+        Some((at, Ok(Some(reading)))) => {
+            page.fact("read", &format!("at {}; d reads it again", exact_time(at, of.utc)), Tone::Dim);
+            page.blank();
+            write_stat(page, &reading.stat, of.utc);
+            page.blank();
+            write_acl(page, reading.acl.as_ref());
+            page.blank();
+            write_data(page, &reading.stat, reading.data.as_ref());
+        }
+        Some((at, Ok(None))) => {
+            page.fact("", &format!("There was no such node at {}.", exact_time(at, of.utc)), Tone::Careful);
+        }
+        Some((_, Err(why))) => page.fact("", why, Tone::Bad),
+    }
+}
+
+fn write_stat(page: &mut Writer, stat: &ZnodeStat, utc: bool) {
+    let owner = stat.ephemeral_owner.map_or_else(|| "0".to_owned(), |owner| owner.to_string());
+    let fields = [
+        ("czxid", stat.czxid.to_string(), "the transaction that created it"),
+        ("mzxid", stat.mzxid.to_string(), "the last that changed its data"),
+        ("pzxid", stat.pzxid.to_string(), "the last child that came or went"),
+        ("ctime", date_and_time(stat.ctime, utc), "created, by the server's clock"),
+        ("mtime", date_and_time(stat.mtime, utc), "when its data was last changed"),
+        ("version", count_signed(stat.version), "how often its data was changed"),
+        ("cversion", count_signed(stat.cversion), "how often a child came or went"),
+        ("aversion", count_signed(stat.aversion), "how often its ACL was changed"),
+        ("ephemeralOwner", owner, ends_with(stat.ephemeral_owner)),
+        ("dataLength", count_signed(stat.data_length), "bytes of data"),
+        ("numChildren", count_signed(stat.num_children), "children"),
+    ];
+    for (label, value, meaning) in fields {
+        if page.text_columns() < VALUE_WIDTH + MIN_MEANING_WIDTH {
+            page.fact(label, &value, Tone::Text);
+            page.fact("", meaning, Tone::Dim);
+            continue;
+        }
+        let value = format!("{value:<VALUE_WIDTH$}");
+        let rest = Some((meaning.to_owned(), Tone::Dim));
+        page.push(Line { sign: None, label: Some(label.to_owned()), text: value, tone: Tone::Text, rest });
+    }
+}
+
+fn count_signed(number: i32) -> String {
+    usize::try_from(number).map_or_else(|_| number.to_string(), count)
+}
+
+/// What the owner in a stat says of the node's end.
+fn ends_with(owner: Option<SessionId>) -> &'static str {
+    match owner {
+        None => "no session: it stays",
+        Some(SessionId(CONTAINER)) => "a container: goes when empty",
+        // The uppermost byte marks nodes with a time to live, where servers have these.
+        Some(SessionId(owner)) if owner >> 56 == -1 => "a time to live",
+        Some(_) => "the session whose end deletes it",
+    }
+}
+
+fn write_acl(page: &mut Writer, acl: Result<&(Vec<AclEntry>, usize), &String>) {
+    let (entries, all) = match acl {
+        Ok((entries, all)) => (entries, *all),
+        Err(why) => return page.fact("ACL", why, Tone::Careful),
+    };
+    let mut label = "ACL";
+    for AclEntry { scheme, id, permissions } in entries {
+        let words = [('c', "create"), ('d', "delete"), ('r', "read"), ('w', "write"), ('a', "admin")];
+        let named: Vec<_> =
+            words.iter().filter(|(letter, _)| permissions.contains(*letter)).map(|(_, word)| *word).collect();
+        let allowed = if named.is_empty() { "nothing".to_owned() } else { named.join(", ") };
+        page.fact(std::mem::take(&mut label), &format!("{scheme}:{}  {allowed}", shown_id(scheme, id)), Tone::Text);
+    }
+    if entries.is_empty() {
+        page.fact(label, "none", Tone::Text);
+    }
+    if all > entries.len() {
+        page.fact("", &format!("and {} more", count(all - entries.len())), Tone::Dim);
+    }
+}
+
+/// Whom an entry allows. Of a digest only the user: what follows is a hash from which the password can be guessed.
+fn shown_id<'a>(scheme: &str, id: &'a str) -> std::borrow::Cow<'a, str> {
+    match id.split_once(':') {
+        Some((user, _)) if matches!(scheme, "digest" | "super") => format!("{user}:(hash not shown)").into(),
+        _ => id.into(),
+    }
+}
+
+fn write_data(page: &mut Writer, stat: &ZnodeStat, data: Result<&Vec<u8>, &String>) {
+    let data = match data {
+        Ok(data) => data,
+        Err(why) => return page.fact("data", why, Tone::Careful),
+    };
+    if data.is_empty() {
+        return page.fact("data", "none", Tone::Text);
+    }
+    let all = usize::try_from(stat.data_length).unwrap_or(0).max(data.len());
+    let mut about = plural(all, "byte", "bytes");
+    if all > data.len() {
+        let _ = write!(about, ", of which the first {} are shown", count(data.len()));
+    }
+    if std::str::from_utf8(data).is_err() {
+        about.push_str(", no UTF-8: escapes stand for what is no text");
+    }
+    page.fact("data", &about, Tone::Text);
+    if let Some(json) = pretty_json(data) {
+        let (mut label, columns) = ("as JSON", page.text_columns());
+        for line in json {
+            for part in wrap_bytes(line.as_bytes(), columns, page.charset()) {
+                page.harmless(std::mem::take(&mut label), part, Tone::Text);
+            }
+        }
+    }
+    let mut label = "as text";
+    for line in wrap_bytes(data, page.text_columns(), page.charset()) {
+        page.harmless(std::mem::take(&mut label), line, Tone::Text);
+    }
+    let mut label = "as bytes";
+    let each = if page.text_columns() < HEX_WIDTH { FEW_BYTES_PER_LINE } else { BYTES_PER_LINE };
+    for (at, bytes) in data.chunks(each).enumerate() {
+        let line = fit(&hex(at * each, bytes, each), page.text_columns(), Keep::Start, page.charset());
+        page.harmless(std::mem::take(&mut label), line, Tone::Text);
+    }
+}
+
+/// The place of the first byte, the bytes as numbers, and as far as they are ASCII as characters.
+fn hex(at: usize, bytes: &[u8], each: usize) -> String {
+    let mut line = format!("{at:04x}  ");
+    for place in 0..each {
+        let gap = if place == each / 2 { " " } else { "" };
+        // Writing to a String cannot fail.
+        let _ = match bytes.get(place) {
+            Some(byte) => write!(line, "{gap}{byte:02x}"),
+            None => write!(line, "{gap}  "),
+        };
+    }
+    line.push_str("  ");
+    line.extend(bytes.iter().map(|byte| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' }));
+    line
+}
+
+/// A JSON object or array with one value a line; `None` for what is none. Values stay as they were written: no number is rounded,
+/// and no name that stands there twice is lost.
+fn pretty_json(data: &[u8]) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(data).ok()?.trim();
+    let is_nested = text.starts_with(['{', '[']);
+    if !is_nested || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+        return None;
+    }
+    let (mut lines, mut line, mut depth) = (Vec::new(), String::new(), 0_usize);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => {
+                line.push(letter);
+                while let Some(inside) = letters.next() {
+                    line.push(inside);
+                    match inside {
+                        '\\' => line.extend(letters.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            '{' | '[' => {
+                line.push(letter);
+                while letters.next_if(|next| next.is_whitespace()).is_some() {}
+                if let Some(end) = letters.next_if(|next| ['}', ']'].contains(next)) {
+                    line.push(end);
+                } else {
+                    depth += 1;
+                    lines.push(std::mem::replace(&mut line, "  ".repeat(depth)));
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                lines.push(std::mem::replace(&mut line, "  ".repeat(depth)));
+                line.push(letter);
+            }
+            ',' => {
+                line.push(letter);
+                lines.push(std::mem::replace(&mut line, "  ".repeat(depth)));
+            }
+            ':' => line.push_str(": "),
+            _ if letter.is_whitespace() => {}
+            _ => line.push(letter),
+        }
+    }
+    lines.push(line);
+    Some(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_laid_out_and_its_values_stay_as_they_were_written() {
+        let laid_out = |text: &str| pretty_json(text.as_bytes()).map(|lines| lines.join("\n"));
+        assert_eq!(
+            laid_out(r#" {"a":1.50,"a":[1e3, {} ,[ ]],"b c":{"d":"x:, \"}"}}"#).unwrap(),
+            "{\n  \"a\": 1.50,\n  \"a\": [\n    1e3,\n    {},\n    []\n  ],\n  \"b c\": {\n    \"d\": \"x:, \\\"}\"\n  }\n}"
+        );
+        for none in ["", "7", "\"text\"", "{", "{]", "[1] 2", "10.0.4.17"] {
+            assert_eq!(laid_out(none), None, "{none}");
+        }
+        assert_eq!(pretty_json(b"{\xff}"), None);
+    }
+
+    #[test]
+    fn bytes_stand_in_two_groups_with_what_they_are_in_ascii() {
+        assert_eq!(
+            hex(16, b"a\x00\xff\x1b 0123456", BYTES_PER_LINE),
+            "0010  6100ff1b20303132 33343536          a... 0123456"
+        );
+    }
+
+    #[test]
+    fn nodes_that_no_session_ends_are_told_apart() {
+        assert!(ends_with(Some(SessionId(CONTAINER))).contains("container"));
+        assert!(ends_with(Some(SessionId(0xff00_0000_0000_03e8_u64.cast_signed()))).contains("time to live"));
+        assert!(ends_with(Some(SessionId(0x0100_0a2b_3c40_001b))).contains("session"));
+    }
+
+    #[test]
+    fn the_hash_of_a_password_is_not_shown() {
+        assert_eq!(shown_id("digest", "ann:bjkZ9W+M82HUZ9xb8/Oy4cmJGfg="), "ann:(hash not shown)");
+        assert_eq!(shown_id("ip", "2001:db8::1"), "2001:db8::1");
+        assert_eq!(shown_id("world", "anyone"), "anyone");
+    }
+}

@@ -1,0 +1,132 @@
+//! What each server reports about itself, what it does not, and what to change there.
+
+use std::time::Duration;
+
+use super::{Columns, Sign, Tone, Writer};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::server_view::{AskedBy, Load, MemberView, ServerMode, ServerView};
+use lockscope_model::text::human::{self, count, duration, plural};
+use lockscope_model::text::{Keep, fit};
+
+/// The columns of Servers: facts stand below their server, a little to the right.
+pub const COLUMNS: Columns = Columns { label: 4, ..Columns::SIGNS };
+/// Columns of a version.
+const VERSION_WIDTH: usize = 16;
+
+/// Writes that the servers are not asked.
+pub fn write_not_asked(page: &mut Writer) {
+    page.sentence(NOT_ASKED, Tone::Text);
+}
+
+/// Writes what the servers report. `load`: what asking cost lately, and within how many milliseconds.
+pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, now: Timestamp) {
+    if view.members.is_empty() {
+        return page.sentence("No server was asked yet.", Tone::Text);
+    }
+    for member in &view.members {
+        write_member(page, member, now);
+    }
+    if !view.members_known {
+        page.sentence(MEMBERS_UNKNOWN, Tone::Careful);
+    }
+    page.blank();
+    if view.provenance().can_prove() {
+        page.sentence(known(view), Tone::Text);
+    } else {
+        page.sentence(UNPROVEN, Tone::Careful);
+    }
+    page.sentence(&cost(view, load), Tone::Dim);
+}
+
+const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Who holds and who waits is read from the \
+                         znodes alone: whether anybody still lives, from where, and what it watches is not known, and nothing is \
+                         claimed of it.";
+const MEMBERS_UNKNOWN: &str = "The ensemble's own config could not be read: there may be servers that nobody asked, so nobody is \
+                               called a ghost, or disconnected.";
+
+const UNPROVEN: &str = "The session is over TLS, and what servers answer in plain text proves nothing beside that: whoever sits between \
+                        could have written it. Nobody is called a ghost, expired or disconnected, and no deletion becomes easier by \
+                        it. To have it believed, name every server in the connect string with its port for TLS.";
+
+/// What can be said with what was reported.
+fn known(view: &ServerView) -> &'static str {
+    let nobody = view.members.iter().all(|member| member.asked_by == AskedBy::None);
+    match (nobody, view.every_member_answered(), view.sessions_as_of().is_some()) {
+        (true, ..) => {
+            "No server reports anything: locks are shown from the znodes alone, and nothing is claimed of clients, their life or \
+             their watches."
+        }
+        (_, true, true) => {
+            "Every server reports who is connected, so it is known who lives, who expires, and who is a ghost."
+        }
+        (_, true, false) => {
+            "Every server reports who is connected, but not which sessions there are: it is not known when one expires."
+        }
+        (_, false, _) => {
+            "Not every server reports who is connected: a client that is not found may be at one of the others."
+        }
+    }
+}
+
+fn write_member(page: &mut Writer, member: &MemberView, now: Timestamp) {
+    let by = match (member.asked_by, member.provenance.can_prove()) {
+        (AskedBy::Words, true) => "by four-letter words",
+        (AskedBy::Words, false) => "by four-letter words, in plain text",
+        (AskedBy::Http, true) => "by AdminServer",
+        (AskedBy::Http, false) => "by AdminServer, in plain text",
+        (AskedBy::None, _) => "no answer",
+    };
+    let heard = member.answered_at.map(|at| format!("{} ago", duration(now.since(at))));
+    let version = member.version.as_deref().map(|version| {
+        // What stands behind the first dash is how it was built.
+        fit(version.split('-').next().unwrap_or(version), VERSION_WIDTH, Keep::Start, page.charset())
+    });
+    let parts = [Some(member.address.clone()), member.mode.map(ServerMode::name).map(str::to_owned), version];
+    let parts: Vec<String> = parts.into_iter().flatten().chain([by.to_owned()]).chain(heard).collect();
+    let sign = if member.error.is_none() { Sign::Good } else { Sign::Warning };
+    page.add(Some(sign), None, &parts.join("  "), Tone::Strong);
+    if let Some(lists) = lists(member) {
+        page.fact("", &lists, Tone::Text);
+    }
+    if let Some(error) = &member.error {
+        page.fact("", error, Tone::Careful);
+    }
+}
+
+/// What asking costs the servers.
+fn cost(view: &ServerView, load: Option<(Load, u64)>) -> String {
+    let Load { requests, bytes, .. } = view.asked;
+    let all = format!("Asking cost {} and {} so far", plural(requests, "question", "questions"), human::bytes(bytes));
+    let Some((recent, during)) = load else { return format!("{all}.") };
+    let each = during.saturating_mul(view.members.len() as u64).max(1);
+    // In hundredths of a percent.
+    let share = recent.time_ms.saturating_mul(10_000) / each;
+    let spent = duration(Duration::from_millis(during));
+    format!("{all}; of each server's time within the last {spent} it took {}.{:02} %.", share / 100, share % 100)
+}
+
+/// What a server listed.
+fn lists(member: &MemberView) -> Option<String> {
+    let connections = member.connections.as_ref().map(|listing| {
+        let more = if listing.whole { "" } else { ", not all of them" };
+        format!("{}{more}", plural(listing.items().len(), "connection", "connections"))
+    });
+    let sessions = member.sessions.as_ref().map(|listing| plural(listing.items().len(), "session", "sessions"));
+    let watched = member.watched.as_ref().map(|listing| {
+        let within = plural(listing.items().len(), "watched path", "watched paths");
+        format!("{within} of ours")
+    });
+    let all = member.watch_count.map(|number| match number {
+        1 => "1 watch in all".to_owned(),
+        _ => format!("{} watches in all", count(number)),
+    });
+    let parts: Vec<String> = [connections, sessions, watched, all].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// How many servers report everything, of how many.
+pub fn summary(view: &ServerView) -> String {
+    let all = view.members.len();
+    let what = plural(all, "server reports everything", "servers report everything");
+    format!("{} of {what}", count(all - view.missing().count()))
+}

@@ -1,0 +1,332 @@
+//! Reads a recording for the screen: where a way through it leads, and what was known there.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::LockName;
+use lockscope_model::text::human::{date_and_time, time_of_day};
+use lockscope_past::record::{Damage, Past, ReadSegment, SegmentInfo, StoreError};
+
+/// Parts of the bar whose density is counted.
+const OUTLINE_PARTS: usize = 240;
+
+/// Findings that the bar marks; of more, the last ones.
+const MAX_OUTLINE_FINDINGS: usize = 1_000;
+
+/// Entries that are played at once, when a recording is played.
+const MAX_PLAYED: usize = 20_000;
+
+/// Segments that are looked through for the next event of a lock.
+const MAX_SEARCHED: usize = 64;
+
+/// Segments that are kept as they were read.
+const MAX_READ: usize = 2;
+
+/// A segment that takes more than this of the memory is let go before another one is read, in bytes.
+const MAX_READ_MEMORY: u64 = 64 << 20;
+
+/// From a moment with fewer entries than this up to the border of its segment, the next one is read before anybody goes there.
+const READ_AHEAD_ENTRIES: usize = 2_000;
+
+/// The timeline of a moment has at least so many entries before it, where they can be read in time.
+const MIN_TIMELINE_ENTRIES: usize = 2_000;
+
+const NOTHING_YET: &str = "Nothing was recorded yet.";
+
+/// A recording that the screen shows. Cheap to clone: all clones read the same one.
+#[derive(Clone, Debug)]
+pub struct PastReader {
+    open: Arc<Mutex<OpenPast>>,
+    utc: bool,
+}
+
+#[derive(Debug)]
+struct OpenPast {
+    past: Past,
+    /// The segments that were read last, the last one first: those on both sides of a moment are looked at in turns.
+    read: VecDeque<ReadSegment>,
+    /// Where somebody went last.
+    at: Option<Timestamp>,
+}
+
+impl PastReader {
+    /// What reads a recording.
+    pub fn new(past: Past, utc: bool) -> Self {
+        let open = OpenPast { past, read: VecDeque::new(), at: None };
+        Self { open: Arc::new(Mutex::new(open)), utc }
+    }
+
+    /// Opens a recording. Answers its outline, and the ensemble that it is of. Blocks the thread as long as the disk does.
+    pub fn open(path: &Path, utc: bool) -> Result<(Self, Outline, String), StoreError> {
+        let mut past = Past::open(path)?;
+        let outline = outline(&mut past)?;
+        let run = past.segments()?.last().map_or(0, |last| last.run);
+        let connect = past.connect(run)?;
+        Ok((Self::new(past, utc), outline, connect))
+    }
+
+    /// Lets go of the segments that were read.
+    pub fn forget(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        (open.read, open.at) = (VecDeque::new(), None);
+    }
+
+    /// Reads the segment next to the moment that somebody went to last, where its border is near: a step over it need not wait then. Blocks
+    /// the thread for as long as reading takes.
+    pub fn read_ahead(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Why something cannot be read is said to who goes there.
+        let _ = open.read_ahead();
+    }
+
+    /// Goes from one moment to another, and makes the outline anew where the recording became longer than `outlined`. Blocks the thread
+    /// for as long as reading takes.
+    pub fn travel(&self, from: Timestamp, outlined: Timestamp, travel: &Travel) -> Event {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let arrival = open.travel((from, outlined), travel, self.utc).unwrap_or_else(|error| Arrival {
+            at: from,
+            what: Arrived::Nowhere(format!("{error}.")),
+            outline: None,
+        });
+        open.at = Some(arrival.at);
+        Event::Arrived(Box::new(arrival))
+    }
+}
+
+impl OpenPast {
+    fn travel(
+        &mut self,
+        (from, outlined): (Timestamp, Timestamp),
+        travel: &Travel,
+        utc: bool,
+    ) -> Result<Arrival, StoreError> {
+        let outline = self.outline_if_longer(outlined)?;
+        let nowhere = |why: &str| (from, Arrived::Nowhere(why.to_owned()));
+        let (at, what) = match travel {
+            Travel::At(at) => match self.refuse_before_start(*at, utc)? {
+                Some(why) => nowhere(&why),
+                None => self.world_near(*at, *at >= from, utc)?,
+            },
+            Travel::To(at) => match self.past.span()? {
+                Some((start, _)) if *at < start => match self.world_at_start(utc)? {
+                    (start, _) if start == from => nowhere("The past begins here."),
+                    start => start,
+                },
+                _ => self.world_near(*at, *at >= from, utc)?,
+            },
+            Travel::Start => self.world_at_start(utc)?,
+            Travel::Play { until } => self.entries_until(from, *until, utc)?,
+            Travel::Finding { forward } => match self.past.finding_beside(from, *forward)? {
+                Some(at) => self.world_near(at, *forward, utc)?,
+                None => nowhere("There is no other finding on that side."),
+            },
+            Travel::Event { forward, lock } => match self.event_beside(from, *forward, lock.as_ref())? {
+                Some(at) if *forward => self.forward_to(from, at, utc)?,
+                Some(at) => self.world_near(at, false, utc)?,
+                None => nowhere("There is no other event near on that side."),
+            },
+        };
+        Ok(Arrival { at, what, outline })
+    }
+
+    fn read_ahead(&mut self) -> Result<(), StoreError> {
+        let Some(at) = self.at else { return Ok(()) };
+        let Some(info) = self.past.segment_at(at)? else { return Ok(()) };
+        let Some(segment) = self.read.iter().find(|read| read.info().id == info.id) else { return Ok(()) };
+        let (before, after) = segment.entries_around(at);
+        let sides = if before < after { [(false, before), (true, after)] } else { [(true, after), (false, before)] };
+        let mut beside = None;
+        for (forward, _) in sides.into_iter().filter(|(_, entries)| *entries < READ_AHEAD_ENTRIES) {
+            beside = match beside {
+                None if forward => self.past.segment_after(info.id)?,
+                None => self.past.segment_before(info.id)?,
+                beside => beside,
+            };
+        }
+        if let Some(beside) = beside.filter(|beside| self.read.iter().all(|read| read.info().id != beside.id)) {
+            // The one where somebody is stays.
+            let _ = self.read(info)?;
+            let _ = self.read(beside)?;
+        }
+        Ok(())
+    }
+
+    /// The outline, where the recording has become longer.
+    fn outline_if_longer(&mut self, outlined: Timestamp) -> Result<Option<Outline>, StoreError> {
+        let end = self.past.span()?.map_or(outlined, |(_, end)| end);
+        if end.since(outlined).as_secs() < 5 {
+            return Ok(None);
+        }
+        outline(&mut self.past).map(Some)
+    }
+
+    /// What happened up to a later event. One that is far is gone to.
+    fn forward_to(&mut self, from: Timestamp, at: Timestamp, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
+        if let Some(info) = self.past.segment_at(from)?.filter(|info| at <= info.until)
+            && let Ok(segment) = self.read(info)?
+        {
+            let entries = segment.entries_between(from, at);
+            if entries.len() <= MIN_TIMELINE_ENTRIES {
+                return Ok((at, Arrived::Entries(entries.to_vec())));
+            }
+        }
+        self.world_near(at, true, utc)
+    }
+
+    /// Why nobody can go to a moment before the past begins, and how to go to where it does.
+    fn refuse_before_start(&mut self, at: Timestamp, utc: bool) -> Result<Option<String>, StoreError> {
+        let start = self.past.span()?.map(|(start, _)| start).filter(|start| at < *start);
+        Ok(start.map(|start| {
+            let [at, start] = [at, start].map(|time| date_and_time(time, utc));
+            format!("Nothing is known of {at}: the past begins at {start}. `:at start` goes there.")
+        }))
+    }
+
+    /// What was known when everything was read the first time: before that nothing is.
+    fn world_at_start(&mut self, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
+        let Some((start, _)) = self.past.span()? else {
+            return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
+        };
+        let known = match self.past.segment_at(start)? {
+            Some(info) => self.read(info)?.ok().and_then(ReadSegment::first_known),
+            None => None,
+        };
+        self.world_near(known.unwrap_or(start), true, utc)
+    }
+
+    /// What was known at a moment; where nothing was recorded then, at the one next to it, in the direction in which one goes.
+    fn world_near(&mut self, at: Timestamp, forward: bool, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
+        let (before, after) = self.past.around(at)?;
+        let at = match self.past.segment_at(at)? {
+            Some(_) => at,
+            None => match if forward { after.or(before) } else { before.or(after) } {
+                Some(near) => near,
+                None => return Ok((at, Arrived::Nowhere(NOTHING_YET.to_owned()))),
+            },
+        };
+        Ok(match self.world(at)? {
+            Ok(world) => (at, Arrived::World(Box::new(world))),
+            Err(damage) => (
+                at,
+                Arrived::Nowhere(format!("What was recorded at {} cannot be shown: {damage}.", time_of_day(at, utc))),
+            ),
+        })
+    }
+
+    fn world(&mut self, at: Timestamp) -> Result<Result<World, Damage>, StoreError> {
+        let Some(info) = self.past.segment_at(at)? else { return Ok(Err(Damage::Keyframe)) };
+        let (mut state, mut entries) = match self.read(info)? {
+            Ok(segment) => segment.state_before(at, MIN_TIMELINE_ENTRIES),
+            Err(damage) => return Ok(Err(damage)),
+        };
+        let missing = MIN_TIMELINE_ENTRIES.saturating_sub(entries.len());
+        let before = self.past.segment_before(info.id)?.filter(|before| missing > 0 && before.run == info.run);
+        // To read two long ones would take too long.
+        let is_quick = |before: &SegmentInfo| {
+            info.entries < MIN_TIMELINE_ENTRIES as u64 || self.read.iter().any(|read| read.info().id == before.id)
+        };
+        if let Some(before) = before.filter(is_quick)
+            && let Ok(segment) = self.read(before)?
+        {
+            let shown = std::mem::take(&mut entries);
+            (state, entries) = segment.state_before(before.until, missing);
+            entries.extend(shown);
+        }
+        let mut world = World::replayed(state);
+        world.replay(entries);
+        Ok(Ok(world))
+    }
+
+    /// What happened between two moments; at a gap, what was known behind it.
+    fn entries_until(
+        &mut self,
+        from: Timestamp,
+        until: Timestamp,
+        utc: bool,
+    ) -> Result<(Timestamp, Arrived), StoreError> {
+        let Some(info) = self.past.segment_at(from)? else { return self.world_near(until, true, utc) };
+        if until > info.until {
+            let Some(next) = self.past.segment_after(info.id)? else {
+                let end = self.past.segment(info.id)?.map_or(info.until, |info| info.until);
+                if end <= from {
+                    return Ok((from, Arrived::Entries(Vec::new())));
+                }
+                return self.entries_until(from, end, utc);
+            };
+            // Into the next segment, which begins with what is known there.
+            return self.world_near(until.max(next.from).min(next.until), true, utc);
+        }
+        match self.read(info)? {
+            Err(damage) => Ok((from, Arrived::Nowhere(format!("What follows cannot be shown: {damage}.")))),
+            Ok(segment) => {
+                let entries = segment.entries_between(from, until);
+                match entries.get(MAX_PLAYED) {
+                    // All that happened in one millisecond belongs together.
+                    Some((at, _)) => {
+                        let at = *at;
+                        Ok((at, Arrived::Entries(segment.entries_between(from, at).to_vec())))
+                    }
+                    None => Ok((until, Arrived::Entries(entries.to_vec()))),
+                }
+            }
+        }
+    }
+
+    fn event_beside(
+        &mut self,
+        from: Timestamp,
+        forward: bool,
+        lock: Option<&LockName>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let mut info = match self.past.segment_at(from)? {
+            Some(info) => Some(info),
+            None if forward => self.past.segment_from(from)?,
+            None => None,
+        };
+        for _ in 0..MAX_SEARCHED {
+            let Some(searched) = info else { return Ok(None) };
+            if let Ok(segment) = self.read(searched)? {
+                let found = segment.event_beside(from, forward, lock);
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            info =
+                if forward { self.past.segment_after(searched.id)? } else { self.past.segment_before(searched.id)? };
+        }
+        Ok(None)
+    }
+
+    /// A segment with all that is in it by now.
+    fn read(&mut self, info: SegmentInfo) -> Result<Result<&ReadSegment, Damage>, StoreError> {
+        let is_there = |read: &ReadSegment| read.info().id == info.id && read.info().entries == info.entries;
+        let known = self.read.iter().position(is_there).and_then(|at| self.read.remove(at));
+        let segment = if let Some(segment) = known {
+            segment
+        } else {
+            self.read.retain(|read| read.memory() <= MAX_READ_MEMORY);
+            match ReadSegment::read(&mut self.past, info)? {
+                Ok(segment) => segment,
+                Err(damage) => return Ok(Err(damage)),
+            }
+        };
+        self.read.retain(|read| read.info().id != info.id);
+        self.read.truncate(MAX_READ - 1);
+        self.read.push_front(segment);
+        Ok(self.read.front().ok_or(Damage::Entries))
+    }
+}
+
+fn outline(past: &mut Past) -> Result<Outline, StoreError> {
+    let Some((from, until)) = past.span()? else { return Ok(Outline::default()) };
+    let findings = past.last_findings(MAX_OUTLINE_FINDINGS)?.into_iter();
+    let findings = findings.map(|(at, severity, code)| RaisedFinding { at, severity, code });
+    let density = past.density(from, until, OUTLINE_PARTS)?;
+    Ok(Outline { from, until, density, gaps: past.gaps()?, findings: findings.collect() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Writes the past of what the console shows, into memory or into a file, as it is taken down.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::app::{Event, Recorded, Recording};
+use super::past_reader::PastReader;
+use lockscope_base::time::now;
+use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::EnsembleAddress;
+use lockscope_past::record::{Batch, BatchWriter, Bounds, Past, RecordOptions, StoreError};
+
+/// Where the console keeps the past of what it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PastPlace {
+    /// Nowhere.
+    None,
+    /// In memory: at most so many bytes.
+    Memory(u64),
+    /// In a file; where another program records into it, or only another user may, that is read.
+    File(PathBuf),
+}
+
+/// A past that is written. Cheap to clone: all clones write the same one.
+#[derive(Clone, Debug)]
+pub struct PastWriter {
+    open: Arc<Mutex<OpenWriter>>,
+}
+
+#[derive(Debug)]
+struct OpenWriter {
+    writer: BatchWriter,
+    written: Past,
+}
+
+/// Why the past cannot be kept. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum PastError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It is the past of something else.
+    #[error("{} was recorded from {recorded}, and this is {connect}: name a file of this ensemble, or one that is not there yet", path.display())]
+    OtherEnsemble {
+        /// The file.
+        path: PathBuf,
+        /// The ensemble that it is of.
+        recorded: String,
+        /// The ensemble that is shown.
+        connect: String,
+    },
+}
+
+/// The past of what is live, as its parts need it.
+#[derive(Debug)]
+pub struct LivePast {
+    /// What takes it down.
+    pub recording: Recording,
+    /// What writes it; `None` where another program does.
+    pub writer: Option<PastWriter>,
+    /// What reads it.
+    pub reader: PastReader,
+}
+
+impl LivePast {
+    /// Begins to keep the past of an ensemble: its servers, and the node that stands for `/`; `None` where it is not to be kept. Blocks the
+    /// thread as long as the disk does.
+    pub fn start(place: &PastPlace, connect: &str, utc: bool) -> Result<Option<Self>, PastError> {
+        let writer = match place {
+            PastPlace::None => return Ok(None),
+            PastPlace::Memory(bytes) => {
+                let bounds = Bounds { keep: None, max_bytes: Some(*bytes) };
+                BatchWriter::in_memory(RecordOptions { bounds, with_data: true, group_reads: false })?
+            }
+            PastPlace::File(path) => {
+                refuse_other_ensembles(path, connect)?;
+                let options = RecordOptions { bounds: Bounds::USUAL, with_data: true, group_reads: false };
+                match BatchWriter::create(path, options) {
+                    Err(error)
+                        if matches!(error, StoreError::InUse(_)) || path.exists() && error.is_only_for_reading() =>
+                    {
+                        return Ok(Some(Self::of_another_program(path, utc)?));
+                    }
+                    writer => writer?,
+                }
+            }
+        };
+        Ok(Some(Self::written_by(writer, connect, utc)?))
+    }
+
+    fn written_by(mut writer: BatchWriter, connect: &str, utc: bool) -> Result<Self, StoreError> {
+        let batches = writer.recorder(connect)?;
+        let mut written = writer.past()?;
+        let since = since(&mut written)?;
+        let reader = PastReader::new(writer.past()?, utc);
+        let writer = PastWriter { open: Arc::new(Mutex::new(OpenWriter { writer, written })) };
+        Ok(Self { recording: Recording::new(Some(batches), since, now()), writer: Some(writer), reader })
+    }
+
+    fn of_another_program(path: &Path, utc: bool) -> Result<Self, StoreError> {
+        let mut past = Past::open(path)?;
+        let since = since(&mut past)?;
+        Ok(Self { recording: Recording::new(None, since, now()), writer: None, reader: PastReader::new(past, utc) })
+    }
+}
+
+impl PastWriter {
+    /// Writes what was taken down. Blocks the thread as long as the disk does.
+    pub fn write(&self, batches: Vec<Batch>, at: Timestamp) -> Event {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = open.writer.take(batches, at);
+        let trouble = open.writer.trouble().map(str::to_owned);
+        let since = since(&mut open.written).ok().flatten();
+        Event::Recorded(Box::new(Recorded { since, trouble, lost }))
+    }
+
+    /// Writes the last of it; fails when that is not possible within two seconds. Blocks the thread meanwhile.
+    pub fn finish(&self, batches: Vec<Batch>, at: Timestamp) -> Result<(), StoreError> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.finish(batches, at)
+    }
+}
+
+/// A file that is not there yet, or has nothing yet, is of no other ensemble.
+fn refuse_other_ensembles(path: &Path, connect: &str) -> Result<(), PastError> {
+    if fs::metadata(path).map_or(true, |file| file.len() == 0) {
+        return Ok(());
+    }
+    let mut past = Past::open(path)?;
+    let Some(last) = past.segments()?.pop() else { return Ok(()) };
+    let recorded = past.connect(last.run)?;
+    if EnsembleAddress::of(&recorded).is_of_the_same(&EnsembleAddress::of(connect)) {
+        return Ok(());
+    }
+    Err(PastError::OtherEnsemble { path: path.to_owned(), recorded, connect: connect.to_owned() })
+}
+
+fn since(past: &mut Past) -> Result<Option<Timestamp>, StoreError> {
+    Ok(past.span()?.map(|(since, _)| since))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! Test clients as a picture shows them, and the rows that they make.
+
+use std::time::Duration;
+
+use super::queue::{
+    Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect, WatchLine,
+};
+use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
+use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetStatus, LinkState, WatchPlace};
+use lockscope_lock::{Access, Algorithm};
+
+/// How the path ends that a semaphore's leases lie below.
+const LEASES: &str = "/leases";
+/// Names of clients outside of the queue that are kept.
+const MAX_OUTSIDE_NAMES: usize = 16;
+
+/// What holds of all clients of a fleet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FleetFacts {
+    /// The age of the fleet, as `since` of a client counts.
+    pub age: Duration,
+    /// How long a session lives that is not heard.
+    pub session_timeout: Duration,
+    /// Whether only one may hold.
+    pub is_exclusive: bool,
+    /// Whether there are readers and writers.
+    pub is_shared: bool,
+    pub is_semaphore: bool,
+}
+
+impl FleetFacts {
+    pub fn of(status: &FleetStatus) -> Self {
+        let scenario = &status.scenario;
+        Self {
+            age: status.age,
+            session_timeout: scenario.session_timeout,
+            is_exclusive: scenario.places().is_some_and(|places| places.get() == 1),
+            is_shared: scenario.algorithm.access().is_some(),
+            is_semaphore: matches!(scenario.algorithm, Algorithm::Semaphore(_)),
+        }
+    }
+}
+
+/// A client as it is shown: as it was at some moment of the trace.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ShownClient {
+    pub id: ClientId,
+    pub state: ClientState,
+    pub frozen: bool,
+    pub link: LinkState,
+    pub since: Duration,
+    pub access: Access,
+    pub node: Option<ZnodePath>,
+    pub token: Option<Zxid>,
+    pub watches: Vec<WatchPlace>,
+    /// Watches that have fired since the last step began.
+    pub used: Vec<WatchPlace>,
+    pub effect: Option<WakeEffect>,
+    pub refused: bool,
+    /// Its node, which is gone without its knowledge.
+    pub lost_node: Option<ZnodePath>,
+}
+
+impl ShownClient {
+    pub fn of(status: &ClientStatus) -> Self {
+        Self {
+            id: status.id,
+            state: status.state,
+            frozen: status.frozen,
+            link: status.link,
+            since: status.since,
+            access: status.access,
+            node: status.node.clone(),
+            token: status.token,
+            watches: status.watches.clone(),
+            used: Vec::new(),
+            effect: None,
+            refused: false,
+            lost_node: None,
+        }
+    }
+
+    /// Takes over how the client is now, and keeps what has happened to it since the last step began.
+    pub fn follow(&mut self, status: &ClientStatus) {
+        let before = std::mem::replace(self, Self::of(status));
+        (self.used, self.effect, self.refused) = (before.used, before.effect, before.refused);
+        if before.lost_node.is_some() && before.lost_node == self.node {
+            self.lose_node();
+        }
+    }
+
+    /// Its node is gone, with its session, whose watches are gone too. It does not know.
+    pub fn lose_node(&mut self) {
+        self.watches.clear();
+        self.lost_node = self.node.take();
+    }
+
+    /// Whether its session may end without a word from it.
+    pub fn is_silent(&self) -> bool {
+        self.frozen || self.link == LinkState::Cut || self.state == ClientState::Crashed
+    }
+
+    /// The number of its node.
+    fn sequence(&self) -> Option<i32> {
+        self.node.as_ref().and_then(|node| Sequence::split(node.name())).map(|(_, number)| number.0)
+    }
+
+    /// Whether this one's node must be gone, since that one has just got the lock.
+    pub fn must_be_gone_before(&self, holder: &Self, facts: &FleetFacts) -> bool {
+        let (Some(own), Some(other)) = (&self.node, &holder.node) else { return false };
+        if self.id == holder.id || facts.is_semaphore {
+            return false;
+        }
+        let is_before = match (self.sequence(), holder.sequence()) {
+            (Some(own), Some(other)) => own < other,
+            _ => own == other,
+        };
+        let excludes = !facts.is_shared || self.access == Access::Write || holder.access == Access::Write;
+        is_before && excludes
+    }
+
+    fn holds(&self) -> bool {
+        self.state == ClientState::Holding
+    }
+
+    /// Whether its node is a semaphore's lease, which it holds or is about to.
+    fn has_lease(&self) -> bool {
+        let parent = self.node.as_ref().and_then(ZnodePath::parent_str);
+        parent.is_some_and(|parent| parent.ends_with(LEASES))
+    }
+
+    fn is_in_queue(&self) -> bool {
+        self.node.is_some() || matches!(self.state, ClientState::Holding | ClientState::Waiting)
+    }
+
+    /// Whether its session ends unless something is done.
+    fn troubles(&self, facts: &FleetFacts) -> Vec<RowTrouble> {
+        let mut troubles = Vec::new();
+        if self.state == ClientState::Crashed {
+            let passed = facts.age.saturating_sub(self.since);
+            troubles.push(RowTrouble::Crashed { expires_in: facts.session_timeout.saturating_sub(passed) });
+        }
+        if self.frozen {
+            troubles.push(RowTrouble::Frozen);
+        }
+        if self.link == LinkState::Cut && self.state != ClientState::Crashed {
+            troubles.push(RowTrouble::Cut);
+        }
+        if self.refused {
+            troubles.push(RowTrouble::WriteRefused);
+        }
+        if self.lost_node.is_some() && !self.holds() {
+            troubles.push(RowTrouble::NodeGone);
+        }
+        troubles
+    }
+}
+
+/// Clients, the nodes that are just gone, and who goes through which.
+pub(super) struct ShownFleet<'a> {
+    pub clients: Vec<&'a ShownClient>,
+    pub gone: &'a [(ShownClient, Departure)],
+    /// Whether somebody was woken since the last step began.
+    pub somebody_woke: bool,
+    pub facts: FleetFacts,
+}
+
+impl ShownFleet<'_> {
+    /// The rows that they make.
+    pub fn picture(&self) -> QueuePicture {
+        let parents = self.parents();
+        let mut standing: Vec<(&ShownClient, Option<Departure>)> =
+            self.gone.iter().map(|(client, departure)| (client, Some(*departure))).collect();
+        standing.extend(self.clients.iter().filter(|client| client.is_in_queue()).map(|client| (*client, None)));
+        standing.sort_by_cached_key(|(client, departure)| order(client, *departure, &self.facts));
+        let outside: Vec<_> = self.clients.iter().filter(|client| !client.is_in_queue()).collect();
+        let highest = self.clients.iter().filter(|client| client.holds()).filter_map(|client| client.token).max();
+        let room = QueuePicture::MAX_ROWS - parents.len().min(QueuePicture::MAX_ROWS);
+        let hidden = standing.len().saturating_sub(room);
+        standing.truncate(room);
+        let mut rows: Vec<PictureRow> = parents.iter().enumerate().map(|(at, path)| parent_row(at, path)).collect();
+        let lines: Vec<_> =
+            standing.iter().map(|(client, gone)| Self::lines(client, *gone, &parents, &standing)).collect();
+        let made = standing.iter().zip(lines);
+        rows.extend(made.map(|((client, gone), lines)| self.row(client, *gone, lines, highest)));
+        QueuePicture {
+            rows,
+            hidden,
+            outside: outside.iter().take(MAX_OUTSIDE_NAMES).map(|client| client.id.to_string()).collect(),
+            outside_count: outside.len(),
+        }
+    }
+
+    /// The nodes whose children are watched, by path.
+    fn parents(&self) -> Vec<ZnodePath> {
+        let watches = self.clients.iter().flat_map(|client| client.watches.iter().chain(&client.used));
+        let mut parents: Vec<ZnodePath> = Vec::new();
+        for place in watches {
+            if let WatchPlace::Children(path) = place
+                && !parents.contains(path)
+            {
+                parents.push(path.clone());
+            }
+        }
+        parents.sort();
+        parents
+    }
+
+    fn row(
+        &self,
+        client: &ShownClient,
+        gone: Option<Departure>,
+        lines: Vec<WatchLine>,
+        highest: Option<Zxid>,
+    ) -> PictureRow {
+        let number = u64::from(client.id.0);
+        // Of two holders where one may hold, the higher token is right.
+        let outdated = self.facts.is_exclusive && client.token < highest || client.node.is_none();
+        let state = match gone {
+            Some(departure) => RowState::Gone(departure),
+            None if client.holds() && outdated => RowState::ThinksItHolds,
+            None if client.holds() => RowState::Holds,
+            None => RowState::Waits,
+        };
+        let sleeps = || (self.somebody_woke && state == RowState::Waits).then_some(WakeEffect::SleepsOn);
+        PictureRow {
+            id: if gone.is_some() { RowId::Gone(number) } else { RowId::Client(number) },
+            name: client.id.to_string(),
+            state,
+            access: self.facts.is_shared.then_some(client.access),
+            lines,
+            troubles: if gone.is_some() { Vec::new() } else { client.troubles(&self.facts) },
+            effect: if gone.is_some() { None } else { client.effect.or_else(sleeps) },
+            token: client.token.filter(|_| client.holds() && gone.is_none()),
+        }
+    }
+
+    /// What a client watches, as lines to other rows. A node that is in the queue comes before one of that name that is gone.
+    fn lines(
+        client: &ShownClient,
+        gone: Option<Departure>,
+        parents: &[ZnodePath],
+        standing: &[(&ShownClient, Option<Departure>)],
+    ) -> Vec<WatchLine> {
+        if gone.is_some() {
+            return Vec::new();
+        }
+        let line = |place: &WatchPlace, state: LineState| {
+            let to = match place {
+                WatchPlace::Children(path) => RowId::Parent(parents.binary_search(path).ok()?),
+                WatchPlace::Node(path) => {
+                    let owners = standing.iter().filter(|(other, _)| other.node.as_ref() == Some(path));
+                    let known = owners.min_by_key(|(_, gone)| gone.is_some() == (state == LineState::Standing));
+                    // Whoever is next for a lease is known by that, and the one behind it watches its place in the queue.
+                    let next = || standing.iter().find(|(other, _)| !other.holds() && other.has_lease());
+                    let (owner, gone) = known.or_else(next)?;
+                    let number = u64::from(owner.id.0);
+                    if gone.is_some() { RowId::Gone(number) } else { RowId::Client(number) }
+                }
+            };
+            // A holder's watch on its own node is no wait for anybody.
+            (to != RowId::Client(u64::from(client.id.0))).then_some(WatchLine { to, state })
+        };
+        let used = client.used.iter().filter(|place| !client.watches.contains(place));
+        let standing = client.watches.iter().filter_map(|place| line(place, LineState::Standing));
+        standing.chain(used.filter_map(|place| line(place, LineState::Used))).collect()
+    }
+}
+
+/// By the nodes, the oldest first; holders whose node is gone before them, and who has no node yet behind them. A semaphore's leases
+/// are numbered for themselves, and come before its queue.
+fn order(client: &ShownClient, gone: Option<Departure>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
+    let sequence = client.sequence();
+    let held = client.holds() || gone.is_some();
+    let is_first = held && sequence.is_none();
+    let part = match client.has_lease() {
+        _ if !facts.is_semaphore || held => 0,
+        true => 1,
+        false => 2,
+    };
+    (!is_first, part, sequence.unwrap_or(i32::MAX), client.id)
+}
+
+fn parent_row(at: usize, path: &ZnodePath) -> PictureRow {
+    PictureRow {
+        id: RowId::Parent(at),
+        name: path.name().to_owned(),
+        state: RowState::Parent,
+        access: None,
+        lines: Vec::new(),
+        troubles: Vec::new(),
+        effect: None,
+        token: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::tui::testing::fleets::{client, status, totals};
+    use lockscope_lab::contend::Scenario;
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_semaphore_shows_its_leases_then_who_is_next_then_the_queue() {
+        let holding = |id, node| ClientStatus { node: Some(path(node)), ..client(id, ClientState::Holding) };
+        let waiting = |id, node, watches: WatchPlace| ClientStatus {
+            node: Some(path(node)),
+            watches: vec![watches],
+            ..client(id, ClientState::Waiting)
+        };
+        let clients = vec![
+            waiting(1, "/s/locks/lock-0000000005", WatchPlace::Node(path("/s/locks/lock-0000000004"))),
+            waiting(2, "/s/locks/lock-0000000004", WatchPlace::Node(path("/s/locks/lock-0000000003"))),
+            waiting(3, "/s/leases/lease-0000000009", WatchPlace::Children(path("/s/leases"))),
+            holding(4, "/s/leases/lease-0000000008"),
+            holding(5, "/s/leases/lease-0000000007"),
+        ];
+        let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(2).unwrap()), path("/s"), 5);
+        let status = status(&scenario, 5_000, clients, totals(7, 1));
+        let shown: Vec<ShownClient> = status.clients.iter().map(ShownClient::of).collect();
+        let facts = FleetFacts::of(&status);
+        let fleet = ShownFleet { clients: shown.iter().collect(), gone: &[], somebody_woke: false, facts };
+        let picture = fleet.picture();
+        let ids: Vec<RowId> = picture.rows.iter().map(|row| row.id).collect();
+        let client = RowId::Client;
+        assert_eq!(ids, [RowId::Parent(0), client(5), client(4), client(3), client(2), client(1)]);
+        let lines: Vec<Option<RowId>> = picture.rows.iter().map(|row| row.lines.first().map(|line| line.to)).collect();
+        let expected = [None, None, None, Some(RowId::Parent(0)), Some(client(3)), Some(client(2))];
+        assert_eq!(lines, expected);
+        assert!(picture.rows[1..3].iter().all(|row| row.state == RowState::Holds), "both hold");
+    }
+}

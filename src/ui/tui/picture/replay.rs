@@ -1,0 +1,360 @@
+//! The trace of a fleet, shown step by step at a pace that an eye can follow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clients::{FleetFacts, ShownClient, ShownFleet};
+use super::queue::{Departure, QueuePicture, WakeEffect};
+use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
+use lockscope_base::znode::Timestamp;
+use lockscope_lab::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep, WatchPlace};
+
+/// How far behind the fleet the picture may be before events travel faster.
+const MAX_DELAY: Duration = Duration::from_millis(2_500);
+/// How far behind it may be before it leaves events out, and says so.
+const MAX_BACKLOG: Duration = Duration::from_secs(10);
+
+/// How long an event travels at the least where events travel faster: longer than the time between two frames, so that each is in
+/// one of them.
+const MIN_FLIGHT: Duration = Duration::from_millis(50);
+
+/// Figures of who was woken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeCounts {
+    /// Watch events that were delivered.
+    pub woken: u64,
+    /// Those after which the client did not get the lock.
+    pub in_vain: u64,
+    pub requests: u64,
+}
+
+/// Why events are missing in the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayGap {
+    /// The fleet kept no record of so many entries.
+    NotRecorded(u64),
+    /// So many watch events came too fast to be drawn, or to be drawn until they arrive.
+    TooFast(u64),
+}
+
+/// What was shown of a fleet, and what is still to be shown.
+#[derive(Clone, Debug)]
+pub struct TraceReplay {
+    latest: Option<Arc<FleetStatus>>,
+    clients: BTreeMap<ClientId, ShownClient>,
+    gone: Vec<(ShownClient, Departure)>,
+    schedule: Schedule,
+    flying: Vec<Flight>,
+    requests: Vec<RequestFlight>,
+    flight: Duration,
+    step: WakeCounts,
+    total: WakeCounts,
+    somebody_woke: bool,
+    gap: Option<ReplayGap>,
+    picture: QueuePicture,
+}
+
+impl Default for TraceReplay {
+    fn default() -> Self {
+        Self {
+            latest: None,
+            clients: BTreeMap::new(),
+            gone: Vec::new(),
+            schedule: Schedule::default(),
+            flying: Vec::new(),
+            requests: Vec::new(),
+            flight: Duration::from_millis(500),
+            step: WakeCounts::default(),
+            total: WakeCounts::default(),
+            somebody_woke: false,
+            gap: None,
+            picture: QueuePicture::default(),
+        }
+    }
+}
+
+impl TraceReplay {
+    /// How long a watch event travels from now on.
+    pub fn set_flight(&mut self, flight: Duration) {
+        self.flight = flight;
+    }
+
+    /// Takes a status in, with what happened before it. Work follows the number of clients and of entries.
+    pub fn take(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
+        if !status.stepped {
+            self.start_anew(status);
+            return;
+        }
+        if self.latest.is_none() || status.trace_missed > 0 {
+            self.start_anew(status);
+            self.gap = (status.trace_missed > 0).then_some(ReplayGap::NotRecorded(status.trace_missed));
+            return;
+        }
+        let behind = self.schedule.remaining(now);
+        let flight = if behind > MAX_DELAY { (self.flight / 8).max(MIN_FLIGHT.min(self.flight)) } else { self.flight };
+        self.schedule.add(&status.trace, now, flight);
+        self.latest = Some(Arc::clone(status));
+        if self.schedule.remaining(now) > MAX_BACKLOG {
+            let missing = self.schedule.waiting_wakes() + self.flying.len() as u64;
+            self.start_anew(status);
+            self.gap = Some(ReplayGap::TooFast(missing));
+            return;
+        }
+        self.advance(now);
+    }
+
+    /// Shows what is due. Gives whether anything changed.
+    pub fn advance(&mut self, now: Timestamp) -> bool {
+        let mut changed = false;
+        while let Some(item) = self.schedule.pop(now) {
+            changed = true;
+            self.show(item);
+        }
+        if self.schedule.is_empty()
+            && let Some(status) = self.latest.clone()
+        {
+            changed |= self.settle(&status);
+        }
+        if changed {
+            self.draw();
+        }
+        changed
+    }
+
+    /// The queue as it is shown now.
+    pub fn picture(&self) -> &QueuePicture {
+        &self.picture
+    }
+
+    /// The watch events that travel now, in the order of the trace.
+    pub fn flying(&self) -> &[Flight] {
+        &self.flying
+    }
+
+    /// The requests of those who were woken that travel now, in the order of the trace.
+    pub fn requests(&self) -> &[RequestFlight] {
+        &self.requests
+    }
+
+    /// Whether something moves.
+    pub fn moves(&self) -> bool {
+        !self.flying.is_empty() || !self.requests.is_empty()
+    }
+
+    /// When something is to be shown that is not yet; `None` when all is.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.schedule.next()
+    }
+
+    /// Since the last step began, as far as it is shown.
+    pub fn step_counts(&self) -> WakeCounts {
+        self.step
+    }
+
+    /// Since the start, as far as it is shown.
+    pub fn total_counts(&self) -> WakeCounts {
+        self.total
+    }
+
+    /// Why events are missing in the picture, since the last step began.
+    pub fn gap(&self) -> Option<ReplayGap> {
+        self.gap
+    }
+
+    fn start_anew(&mut self, status: &Arc<FleetStatus>) {
+        self.schedule.clear();
+        self.flying.clear();
+        self.requests.clear();
+        self.begin_step();
+        self.latest = Some(Arc::clone(status));
+        self.clients.clear();
+        self.settle(status);
+        self.draw();
+    }
+
+    /// All of the trace is shown: the clients are as the status says. Gives whether that changed anything.
+    fn settle(&mut self, status: &FleetStatus) -> bool {
+        let before = (self.total, self.gone.len());
+        let totals = &status.totals;
+        self.total = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
+        let mut changed = self.clients.len() != status.clients.len();
+        let mut clients = std::mem::take(&mut self.clients);
+        for client in &status.clients {
+            let mut shown = clients.remove(&client.id).unwrap_or_else(|| ShownClient::of(client));
+            let was = shown.clone();
+            shown.follow(client);
+            if was.node.is_some() && was.node != shown.node {
+                self.leave(&was, Departure::SessionEnded);
+            }
+            changed |= was != shown || shown.state == ClientState::Crashed;
+            self.clients.insert(client.id, shown);
+        }
+        self.schedule.know(status.clients.iter().filter_map(|client| Some((client.id, client.node.as_ref()?))));
+        changed || before != (self.total, self.gone.len())
+    }
+
+    fn draw(&mut self) {
+        let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
+        let clients = self.clients.values().collect();
+        self.picture = ShownFleet { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture();
+    }
+
+    fn show(&mut self, item: Item) {
+        match item {
+            Item::Start(flight) => {
+                self.somebody_woke = true;
+                self.change(flight.to, |client| client.effect = Some(WakeEffect::IsWoken));
+                self.flying.push(flight);
+            }
+            Item::Land(flight) => {
+                self.flying.retain(|other| other.number != flight.number);
+                self.step.woken += 1;
+                self.total.woken += 1;
+                self.change(flight.to, |client| {
+                    client.effect = Some(WakeEffect::Woken);
+                    client.watches.retain(|place| *place != flight.place);
+                    if !client.used.contains(&flight.place) {
+                        client.used.push(flight.place.clone());
+                    }
+                });
+                if let WatchPlace::Node(path) = &flight.place {
+                    self.lose_nodes(|client| client.node.as_ref() == Some(path));
+                }
+            }
+            Item::Send(request) => {
+                self.step.requests += 1;
+                self.total.requests += 1;
+                let is_woken = self
+                    .clients
+                    .get(&request.client)
+                    .is_some_and(|client| matches!(client.effect, Some(WakeEffect::Woken | WakeEffect::Asks(_))));
+                if is_woken {
+                    self.change(request.client, |client| client.effect = Some(WakeEffect::Asks(request.kind)));
+                    self.requests.push(request);
+                }
+            }
+            Item::Arrive(request) => self.requests.retain(|other| other.number != request.number),
+            Item::Entry(entry) => self.show_entry(entry),
+        }
+    }
+
+    fn show_entry(&mut self, TraceEntry { client: id, step, .. }: TraceEntry) {
+        if begins_step(&step) {
+            self.begin_step();
+        }
+        match step {
+            TraceStep::Watches(place) => {
+                let mut in_vain = false;
+                self.change(id, |client| {
+                    if matches!(client.effect, Some(WakeEffect::Woken | WakeEffect::Asks(_))) {
+                        in_vain = true;
+                        client.effect = Some(WakeEffect::InVain);
+                    }
+                    client.used.retain(|used| *used != place);
+                    if !client.watches.contains(&place) {
+                        client.watches.push(place);
+                    }
+                });
+                self.step.in_vain += u64::from(in_vain);
+                self.total.in_vain += u64::from(in_vain);
+            }
+            TraceStep::Deleted(path) => {
+                let owner = self.clients.values().find(|client| client.node.as_ref() == Some(&path)).cloned();
+                if let Some(owner) = owner {
+                    let released = !matches!(owner.state, ClientState::Crashed) && !owner.frozen;
+                    self.leave(&owner, if released { Departure::Released } else { Departure::SessionEnded });
+                    self.change(owner.id, |client| {
+                        client.node = None;
+                        if released && client.state == ClientState::Holding {
+                            (client.state, client.token) = (ClientState::Ready, None);
+                        }
+                    });
+                }
+            }
+            step => {
+                // Whose listing set a watch and showed that it holds was not woken in vain.
+                let takes_back = matches!(step, TraceStep::Acquires(_))
+                    && self.clients.get(&id).is_some_and(|client| client.effect == Some(WakeEffect::InVain));
+                self.step.in_vain -= u64::from(takes_back).min(self.step.in_vain);
+                self.total.in_vain -= u64::from(takes_back).min(self.total.in_vain);
+                let acquires = matches!(step, TraceStep::Acquires(_));
+                self.change(id, |client| change_state(client, step));
+                if let Some(holder) = self.clients.get(&id).filter(|_| acquires).cloned() {
+                    let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
+                    self.lose_nodes(|client| client.must_be_gone_before(&holder, &facts));
+                }
+            }
+        }
+    }
+
+    /// The nodes of these clients are gone, if they cannot say so themselves: their sessions have ended.
+    fn lose_nodes(&mut self, is_gone: impl Fn(&ShownClient) -> bool) {
+        let gone: Vec<ShownClient> =
+            self.clients.values().filter(|client| client.is_silent() && is_gone(client)).cloned().collect();
+        for client in gone {
+            self.leave(&client, Departure::SessionEnded);
+            self.change(client.id, ShownClient::lose_node);
+        }
+    }
+
+    fn change(&mut self, id: ClientId, with: impl FnOnce(&mut ShownClient)) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            with(client);
+        }
+    }
+
+    /// Shows the node of a client as gone, until the next step begins.
+    fn leave(&mut self, client: &ShownClient, departure: Departure) {
+        if !self.gone.iter().any(|(gone, _)| gone.id == client.id) {
+            self.gone.push((client.clone(), departure));
+        }
+    }
+
+    fn begin_step(&mut self) {
+        self.gap = None;
+        self.gone.clear();
+        self.step = WakeCounts::default();
+        self.somebody_woke = false;
+        for client in self.clients.values_mut() {
+            client.used.clear();
+            client.effect = None;
+            client.refused = false;
+        }
+    }
+}
+
+/// What an entry makes of its client, beside its watches.
+fn change_state(client: &mut ShownClient, step: TraceStep) {
+    match step {
+        TraceStep::Asks(access) => (client.state, client.access) = (ClientState::Waiting, access),
+        TraceStep::Created(path) => (client.node, client.lost_node) = (Some(path), None),
+        TraceStep::Unwatches(place) => client.watches.retain(|watched| *watched != place),
+        TraceStep::Acquires(token) => {
+            (client.state, client.token) = (ClientState::Holding, Some(token));
+            if client.effect.is_some() {
+                client.effect = Some(WakeEffect::GetsIt);
+            }
+        }
+        TraceStep::Writes(write) => client.refused = !write.accepted,
+        TraceStep::Freezes => client.frozen = true,
+        TraceStep::Thaws => client.frozen = false,
+        TraceStep::Crashes => {
+            (client.state, client.token, client.link) = (ClientState::Crashed, None, LinkState::Cut);
+        }
+        // Whose session has ended has neither node nor watches, and does not hold any more.
+        TraceStep::Expires => {
+            client.watches.clear();
+            (client.token, client.node, client.lost_node) = (None, None, None);
+            if client.state == ClientState::Holding {
+                client.state = ClientState::Ready;
+            }
+        }
+        // It holds until its node is deleted.
+        TraceStep::Releases
+        | TraceStep::Sent(_)
+        | TraceStep::Watches(_)
+        | TraceStep::Woken(_)
+        | TraceStep::Deleted(_) => {}
+    }
+}

@@ -1,0 +1,396 @@
+//! The loop: waits for keys, changes, time and the system, passes them to the [`App`], carries out what it wants, and
+//! draws.
+//!
+//! Architecture invariant: keys come before frames, frames before changes; changes are taken in slices, so that no
+//! burst of them keeps a key waiting.
+
+mod effects;
+#[cfg(test)]
+mod tests;
+mod writer_thread;
+
+use std::error::Error;
+use std::mem::ManuallyDrop;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use std::{io, vec};
+
+use futures::{Stream, StreamExt};
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use tokio::task::JoinSet;
+
+use self::writer_thread::WriterThread;
+use super::app::{App, Event, FleetSide};
+use super::deletion_runner::DeletionRunner;
+use super::frames::{Frames, Urgency};
+use super::input::{ProcessSignal, translate};
+use super::node_reader::NodeReader;
+use super::options_source::{ConfigWatch, ReadAgain};
+use super::past_reader::PastReader;
+use super::past_writer::PastWriter;
+use super::terminal::{TerminalControl, colours};
+use super::theme::Theme;
+use super::{Source, TuiError, TuiOptions};
+use lockscope_base::time::now;
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::{self, Scenario};
+use lockscope_lab::demo::SceneCommand;
+use lockscope_live::deadline::until;
+use lockscope_live::observe::Observed;
+use lockscope_live::zk::until_unverified_login;
+use lockscope_model::queue::LockQueue;
+use lockscope_past::record::Batch;
+
+/// Changes that are applied before keys are looked at again: some milliseconds of work.
+const MAX_CHANGES_PER_SLICE: usize = 1_000;
+
+/// After a batch of fewer changes than this, the next ones are gathered before they are taken in.
+const FEW_CHANGES: usize = 512;
+
+/// How long they are gathered: shorter than the time between two frames, so that nothing is shown later.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// How often ages are counted on.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Where changes come from.
+pub trait ChangeSource {
+    /// The next ones; `None` when no more will come. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
+    /// Whether to ask the servers who watches what, which is dear.
+    fn look_at_watchers(&mut self, wanted: bool);
+    /// Below which node the queue is that somebody looks at: its contenders are read first.
+    fn look_at_queue(&mut self, parent: Option<ZnodePath>);
+}
+
+/// Where the orders of the system come from.
+pub trait SignalSource {
+    /// The next order. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = ProcessSignal>;
+}
+
+impl SignalSource for super::input::ProcessSignals {
+    fn next(&mut self) -> impl Future<Output = ProcessSignal> {
+        super::input::ProcessSignals::next(self)
+    }
+}
+
+/// Where test clients are started.
+pub trait FleetControl {
+    /// What the fleets report next; never comes as long as there is none. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Event>;
+    fn start(&mut self, side: FleetSide, scenario: Scenario);
+    fn order(&mut self, side: FleetSide, order: contend::FleetCommand);
+    /// Stops the fleet on that side; its end comes as an event.
+    fn stop(&mut self, side: FleetSide);
+    /// Lets all fleets go in the background, and reports nothing more of them.
+    fn dismiss(&mut self) {}
+    fn direct(&mut self, _: SceneCommand) {}
+    /// Lets these run to their end, one after the other; each outcome comes as an event.
+    fn compare(&mut self, _: Vec<Scenario>) {}
+}
+
+/// What the loop woke up for.
+enum Turn {
+    Signal(ProcessSignal),
+    Input(Option<io::Result<crossterm::event::Event>>),
+    Done(Event),
+    Note(&'static str),
+    Config(Box<ReadAgain>),
+    Tick,
+    Due,
+    Frame,
+    Slice,
+    Changes(Option<Vec<Observed>>),
+}
+
+/// The program on one terminal.
+pub struct Console<B: Backend, O> {
+    app: App,
+    theme: Theme,
+    /// Not dropped: its drop would write to a terminal that may be closed, and panic when it cannot say so. The cursor is
+    /// given back with the rest of the terminal.
+    terminal: ManuallyDrop<Terminal<B>>,
+    control: O,
+    frames: Frames,
+    /// Whether the next frame draws every cell: what stands on the terminal may not be what was drawn last.
+    draws_anew: bool,
+    /// What happens before anything else.
+    first: Option<Event>,
+    waiting: vec::IntoIter<Observed>,
+    /// Before this no more changes are taken in.
+    more_from: Instant,
+    ended: bool,
+    /// Whether it was said that a login could not be verified.
+    noted: bool,
+    ticked: Instant,
+    /// Below which node the queue is whose contenders are read first.
+    open_queue: Option<ZnodePath>,
+    tasks: JoinSet<Event>,
+    deletions: DeletionRunner,
+    nodes: NodeReader,
+    past: Option<PastReader>,
+    past_writer: Option<(PastWriter, WriterThread)>,
+    source: Option<Source>,
+    config: Option<ConfigWatch>,
+    /// Where the user goes on.
+    next: Option<Box<TuiOptions>>,
+}
+
+/// What stays of the program when it leaves the screen.
+pub struct Left<O> {
+    /// What was under way.
+    pub tasks: JoinSet<Event>,
+    /// The terminal, which is still taken.
+    pub control: O,
+}
+
+impl<B: Backend, O: TerminalControl> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// The program before its first frame.
+    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
+        let mut frames = Frames::default();
+        frames.request(Urgency::Now);
+        Self {
+            app,
+            theme,
+            terminal: ManuallyDrop::new(terminal),
+            control,
+            frames,
+            // The console of another ensemble may have stood there.
+            draws_anew: true,
+            first: None,
+            waiting: Vec::new().into_iter(),
+            more_from: Instant::now(),
+            ended: false,
+            noted: false,
+            ticked: Instant::now(),
+            open_queue: None,
+            tasks: JoinSet::new(),
+            deletions: DeletionRunner::default(),
+            nodes: NodeReader::default(),
+            past: None,
+            past_writer: None,
+            source: None,
+            config: None,
+            next: None,
+        }
+    }
+
+    /// The same with what carries out deletions; without, there is no permission.
+    #[must_use]
+    pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
+        Self { deletions, ..self }
+    }
+
+    /// The same with what reads single nodes; without, none can be read.
+    #[must_use]
+    pub fn with_node_reader(self, nodes: NodeReader) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// The same with what reads the recording that is shown.
+    #[must_use]
+    pub fn with_past(self, past: PastReader) -> Self {
+        Self { past: Some(past), ..self }
+    }
+
+    /// The same with what writes the past of what is live.
+    #[must_use]
+    pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
+        Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
+    }
+
+    /// The last of the past that is to be written, and what writes it.
+    pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
+        let (writer, _) = self.past_writer.take()?;
+        Some((writer, self.app.end_recording()))
+    }
+
+    /// The same with where the options come from: it is looked there for changes, and for other ensembles.
+    #[must_use]
+    pub fn with_source(self, source: Option<Source>) -> Self {
+        let config = source.clone().map(ConfigWatch::start);
+        Self { source, config, ..self }
+    }
+
+    /// The same with something that the user should know at the start.
+    #[must_use]
+    pub fn with_notice(mut self, notice: Option<String>) -> Self {
+        if let Some(notice) = notice {
+            self.app.update(Event::ContextRefused(notice), now());
+        }
+        self
+    }
+
+    /// The same with an event that comes before every key, also before one that was pressed while
+    /// the program started.
+    #[must_use]
+    pub fn with_first(self, first: Option<Event>) -> Self {
+        Self { first, ..self }
+    }
+
+    /// The options of the ensemble that the user goes on to.
+    pub fn take_next(&mut self) -> Option<TuiOptions> {
+        self.next.take().map(|next| *next)
+    }
+
+    /// Leaves the screen. What was under way goes on in the tasks that come out of it.
+    pub fn leave(self) -> Left<O> {
+        Left { tasks: self.tasks, control: self.control }
+    }
+
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub fn terminal(&self) -> &Terminal<B> {
+        &self.terminal
+    }
+
+    /// Runs until the user or the system ends it.
+    pub async fn run<I>(
+        &mut self,
+        input: &mut I,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<(), TuiError>
+    where
+        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
+    {
+        if let Some(event) = self.first.take()
+            && self.take(Turn::Done(event), changes, fleets).await?.is_break()
+        {
+            return Ok(());
+        }
+        loop {
+            let turn = self.turn(input, changes, system, fleets).await;
+            if self.take(turn, changes, fleets).await?.is_break() {
+                return Ok(());
+            }
+            if !self.control.is_taken() {
+                return Err(TuiError::Panicked);
+            }
+        }
+    }
+
+    /// Waits for what comes first, by its rank.
+    async fn turn<I>(
+        &mut self,
+        input: &mut I,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
+        fleets: &mut impl FleetControl,
+    ) -> Turn
+    where
+        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
+    {
+        let frame = self.frames.due(Instant::now());
+        let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
+        let due = self.app.next_due().map(|due| Instant::now() + due.since(now()).min(TICK_INTERVAL));
+        let idle = self.waiting.len() == 0;
+        tokio::select! {
+            biased;
+            order = system.next() => Turn::Signal(order),
+            event = input.next() => Turn::Input(event),
+            Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
+            () = until(tick) => Turn::Tick,
+            () = until(due) => Turn::Due,
+            event = fleets.next() => Turn::Done(event),
+            change = changed(self.config.as_mut()) => Turn::Config(Box::new(change)),
+            note = until_unverified_login(), if !self.noted => Turn::Note(note),
+            () = until(frame) => Turn::Frame,
+            () = std::future::ready(()), if !idle => Turn::Slice,
+            batch = later(self.more_from, changes.next()), if idle && !self.ended => Turn::Changes(batch),
+        }
+    }
+
+    async fn take(
+        &mut self,
+        turn: Turn,
+        changes: &mut impl ChangeSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<ControlFlow<()>, TuiError> {
+        let urgency = if matches!(turn, Turn::Slice) { Urgency::Changes } else { Urgency::Now };
+        let event = match turn {
+            Turn::Signal(ProcessSignal::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            Turn::Signal(ProcessSignal::Continue) => {
+                self.control.retake().map_err(TuiError::terminal)?;
+                return self.redraw();
+            }
+            Turn::Input(Some(Ok(event))) => match translate(&event) {
+                Some(event) => {
+                    // A terminal that shrank for a moment has lost cells, though it has its old size again.
+                    self.draws_anew |= matches!(event, Event::Resize(..));
+                    event
+                }
+                None => return Ok(ControlFlow::Continue(())),
+            },
+            Turn::Done(event) => event,
+            Turn::Note(note) => {
+                self.noted = true;
+                Event::Note(format!("{note}."))
+            }
+            Turn::Config(change) => {
+                self.theme = Theme::of(colours(change.theme), change.ascii);
+                change.event()
+            }
+            Turn::Tick => {
+                self.ticked = Instant::now();
+                Event::Tick
+            }
+            Turn::Due => Event::Due,
+            Turn::Frame => {
+                self.draw_frame()?;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
+            Turn::Changes(Some(batch)) => {
+                // Between two frames nobody sees when a change was taken in, and each time costs as much as several changes.
+                let gathers = batch.len() < FEW_CHANGES;
+                self.more_from = Instant::now() + if gathers { GATHER } else { Duration::ZERO };
+                self.waiting = batch.into_iter();
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Changes(None) => {
+                self.ended = true;
+                Event::ObserverEnded
+            }
+        };
+        let update = self.app.update(event, now());
+        if update.redraw {
+            self.frames.request(urgency);
+        }
+        let open_queue = self.app.world().open_lock().map(LockQueue::queue_path);
+        if open_queue != self.open_queue {
+            self.open_queue.clone_from(&open_queue);
+            changes.look_at_queue(open_queue);
+        }
+        for effect in update.effects {
+            if self.carry_out(effect, changes, fleets).await?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Waits for something, but does not begin before that time. Cancel safe if that is.
+async fn later<F: Future>(from: Instant, what: F) -> F::Output {
+    if from > Instant::now() {
+        tokio::time::sleep_until(from.into()).await;
+    }
+    what.await
+}
+
+/// The next change of the config file; never, where there is none.
+async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
+    match config {
+        Some(config) => config.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,149 @@
+//! Carries out what the state wants done.
+
+use std::error::Error;
+use std::mem;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use ratatui::backend::Backend;
+use tokio::task::spawn_blocking;
+
+use super::{ChangeSource, Console, FleetControl};
+use crate::tui::TuiError;
+use crate::tui::app::{Effect, Event};
+use crate::tui::frames::Urgency;
+use crate::tui::terminal::TerminalControl;
+use crate::tui::view::draw;
+use lockscope_base::time::now;
+use lockscope_files as files;
+
+impl<B: Backend, O: TerminalControl> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// Does what the state wants done; what comes of it comes back as an event.
+    pub(super) async fn carry_out(
+        &mut self,
+        effect: Effect,
+        changes: &mut impl ChangeSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<ControlFlow<()>, TuiError> {
+        match effect {
+            Effect::Quit => return Ok(ControlFlow::Break(())),
+            Effect::GoToContext(name) => return self.go_to(name).await,
+            Effect::Copy(text) => self.control.copy(&text).map_err(TuiError::terminal)?,
+            Effect::Export { name, text } => {
+                self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
+            }
+            Effect::FindGuards(plan) => {
+                self.tasks.spawn(self.deletions.clone().find_guards(*plan));
+            }
+            Effect::Delete(plan) => {
+                self.tasks.spawn(self.deletions.clone().carry_out(*plan));
+            }
+            Effect::ReadAudit => {
+                self.tasks.spawn(self.deletions.clone().read_audit());
+            }
+            Effect::ReadNode(path) => {
+                self.tasks.spawn(self.nodes.clone().read(path));
+            }
+            Effect::Suspend => {
+                self.control.suspend().await.map_err(TuiError::terminal)?;
+                return self.redraw();
+            }
+            Effect::Redraw => return self.redraw(),
+            Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
+            Effect::Order { side, order } => fleets.order(side, order),
+            Effect::StopFleet(side) => fleets.stop(side),
+            Effect::DismissFleets => fleets.dismiss(),
+            Effect::DirectScene(direction) => fleets.direct(direction),
+            Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
+            Effect::Travel { from, outlined, travel } => {
+                if let Some(past) = self.past.clone() {
+                    self.tasks.spawn_blocking(move || {
+                        let arrived = past.travel(from, outlined, &travel);
+                        spawn_blocking(move || past.read_ahead());
+                        arrived
+                    });
+                }
+            }
+            Effect::ForgetPast => {
+                if let Some(past) = self.past.clone() {
+                    // It may wait for a way that is being gone.
+                    spawn_blocking(move || past.forget());
+                }
+            }
+            Effect::Record(batches) => {
+                if let Some((writer, thread)) = self.past_writer.clone() {
+                    self.tasks.spawn(thread.run(move || writer.write(batches, now())));
+                }
+            }
+            Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Ends the loop where the user can go on to that context.
+    async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
+        let refused = match self.source.clone() {
+            None => "There is no config file here.".to_owned(),
+            Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
+                Ok(Ok(next)) => {
+                    self.next = Some(Box::new(next));
+                    // It takes a moment to leave, and nothing is drawn meanwhile.
+                    self.draw_frame()?;
+                    return Ok(ControlFlow::Break(()));
+                }
+                Ok(Err(why)) => why,
+                Err(_) => return Err(TuiError::Panicked),
+            },
+        };
+        if self.app.update(Event::ContextRefused(refused), now()).redraw {
+            self.frames.request(Urgency::Now);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
+    pub(super) fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
+        let size = self.terminal.size().map_err(TuiError::terminal)?;
+        self.draws_anew = true;
+        self.app.update(Event::Resize(size.width, size.height), now());
+        self.frames.request(Urgency::Now);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws what differs from the frame before, or every cell where that frame may not stand there any more.
+    pub(super) fn draw_frame(&mut self) -> Result<(), TuiError> {
+        if mem::take(&mut self.draws_anew) {
+            self.clear().map_err(TuiError::terminal)?;
+        }
+        let (app, theme) = (&self.app, &self.theme);
+        self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+        self.frames.drawn(Instant::now());
+        Ok(())
+    }
+
+    /// Makes the terminal as empty as the next frame takes it to be.
+    fn clear(&mut self) -> Result<(), B::Error> {
+        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
+    }
+}
+
+/// Writes a new file into the current directory; a file of that name is never overwritten.
+pub(super) fn export(name: &str, text: &str) -> Result<PathBuf, String> {
+    use std::io::Write;
+
+    let path = std::env::current_dir().unwrap_or_default().join(name);
+    let written = files::create_new(&path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")
+    });
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!("{} could not be written: {error}.", path.display())),
+    }
+}

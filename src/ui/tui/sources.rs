@@ -1,0 +1,62 @@
+//! What comes from the ensemble: what its nodes do, and what its servers report about themselves.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use super::run::ChangeSource;
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::observe::{Observed, Observer};
+use lockscope_live::zk::survey::Surveyor;
+use lockscope_model::queue::Change;
+use lockscope_model::server_view::ServerView;
+
+/// The observer, and beside it the survey, unless it is off.
+#[derive(Debug)]
+pub struct Sources {
+    observer: Observer,
+    surveyor: Option<Surveyor>,
+}
+
+impl Sources {
+    pub fn new(observer: Observer, surveyor: Option<Surveyor>) -> Self {
+        Self { observer, surveyor }
+    }
+
+    /// Ends both; at most two seconds.
+    pub async fn stop(self) {
+        if let Some(surveyor) = self.surveyor {
+            surveyor.stop().await;
+        }
+        self.observer.stop().await;
+    }
+}
+
+impl ChangeSource for Sources {
+    async fn next(&mut self) -> Option<Vec<Observed>> {
+        tokio::select! {
+            batch = self.observer.next() => batch,
+            Some(view) = viewed(self.surveyor.as_mut()) => {
+                self.observer.compare_members(&view);
+                Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
+            }
+        }
+    }
+
+    fn look_at_watchers(&mut self, wanted: bool) {
+        if let Some(surveyor) = &self.surveyor {
+            surveyor.ask_for_watchers(wanted);
+        }
+    }
+
+    fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
+        self.observer.look_at_queue(parent);
+    }
+}
+
+/// The next view; never, where nobody asks.
+async fn viewed(surveyor: Option<&mut Surveyor>) -> Option<Arc<ServerView>> {
+    match surveyor {
+        Some(surveyor) => surveyor.next().await,
+        None => pending().await,
+    }
+}

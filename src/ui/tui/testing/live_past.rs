@@ -1,0 +1,105 @@
+//! A live console that keeps its past.
+
+use std::time::Duration;
+
+use super::recording::CONNECT;
+use super::{NOW, at, ensemble, press, settings};
+use crate::tui::app::{App, Effect, Event, Settings, Update, World};
+use crate::tui::past_reader::PastReader;
+use crate::tui::past_writer::{LivePast, PastPlace, PastWriter};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::Change;
+use lockscope_model::report::json::to_string;
+use lockscope_model::report::{Ensemble, Snapshot};
+
+/// A console in step with the tests' [ensemble], which keeps what it sees.
+pub struct LiveConsole {
+    pub app: App,
+    reader: PastReader,
+    writer: Option<PastWriter>,
+    pub now: Timestamp,
+}
+
+impl LiveConsole {
+    /// One that may change the ensemble, in step with the tests' ensemble.
+    pub fn new(size: (u16, u16), place: &PastPlace) -> Self {
+        Self::started_at(NOW, size, place)
+    }
+
+    /// One that was started at that time.
+    pub fn started_at(now: Timestamp, size: (u16, u16), place: &PastPlace) -> Self {
+        let past = LivePast::start(place, CONNECT, true).expect("it can be written").expect("a place");
+        let LivePast { recording, writer, reader } = past;
+        let settings = Settings { write: true, ..settings() };
+        let app = App::new(settings, size, now).with_recording(recording);
+        let mut console = Self { app, reader, writer, now };
+        console.feed(ensemble());
+        console.pass(1);
+        console
+    }
+
+    /// Changes come in, a moment after what was before.
+    pub fn feed(&mut self, changes: Vec<Change>) {
+        self.now = self.now.plus(Duration::from_millis(1));
+        let update = self.app.update(at(self.now, changes), self.now);
+        self.follow(update);
+    }
+
+    /// So many seconds pass.
+    pub fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.now = self.now.plus(Duration::from_secs(1));
+            let update = self.app.update(Event::Tick, self.now);
+            self.follow(update);
+        }
+    }
+
+    /// Presses keys, and goes where they lead.
+    pub fn press(&mut self, keys: &str) {
+        for key in keys.chars() {
+            let update = press(&mut self.app, key.encode_utf8(&mut [0; 4]));
+            self.follow(update);
+        }
+    }
+
+    /// Goes to a moment.
+    pub fn go_to(&mut self, moment: Timestamp) {
+        let time = lockscope_model::report::rfc3339(moment).expect("a time");
+        self.press(&format!(":at {time}\n"));
+    }
+
+    /// What the console shows, as JSON.
+    pub fn shown(&self) -> String {
+        json(self.app.world(), self.app.now())
+    }
+
+    /// Ends the console as its user does.
+    pub fn quit(mut self) {
+        let last = self.app.end_recording();
+        if let Some(writer) = self.writer {
+            writer.finish(last, self.now).expect("it can be written");
+        }
+    }
+
+    fn follow(&mut self, update: Update) {
+        let mut effects: std::collections::VecDeque<Effect> = update.effects.into();
+        while let Some(effect) = effects.pop_front() {
+            let event = match effect {
+                Effect::Travel { from, outlined, travel } => self.reader.travel(from, outlined, &travel),
+                Effect::ForgetPast => {
+                    self.reader.forget();
+                    continue;
+                }
+                Effect::Record(batches) => self.writer.as_ref().expect("it writes").write(batches, self.now),
+                _ => continue,
+            };
+            effects.extend(self.app.update(event, self.now).effects);
+        }
+    }
+}
+
+fn json(world: &World, now: Timestamp) -> String {
+    let table = world.table();
+    let ensemble = Ensemble::new(CONNECT, table.session()).with_view(table.view());
+    to_string(&Snapshot::new(&ensemble, table, now).with_diagnosis(world.diagnosis())).expect("JSON")
+}

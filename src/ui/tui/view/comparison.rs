@@ -1,0 +1,188 @@
+//! ```text
+//! ┌ Acquisitions a second ───────────────┐┌ Watch events an acquisition ─────────┐
+//! │  2 herd  ████████████████████ 1 204  ││  2 herd  █ 1.9                       │
+//! │    chain ███████████████████▌ 1 180  ││    chain █ 1.0                       │
+//! │ 50 herd  ████ 240                    ││ 50 herd  ████████████████████ 96.2   │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::View;
+use crate::tui::app::{ComparedFleet, FleetComparison};
+use crate::tui::widget::panel::{Panel, halves};
+use crate::tui::widget::write::{clear, write_line};
+use lockscope_lab::contend::FleetOutcome;
+use lockscope_lock::Algorithm;
+use lockscope_model::text::human::count;
+use lockscope_model::text::{width, wrap_words};
+
+/// One of the figures that are compared.
+struct Figure {
+    title: &'static str,
+    /// Where the title does not fit.
+    short: &'static str,
+    of: fn(&FleetOutcome) -> f64,
+    /// Digits behind the point.
+    digits: usize,
+}
+
+const FIGURES: [Figure; 2] = [
+    Figure {
+        title: "Acquisitions a second",
+        short: "Acquisitions/s",
+        of: |outcome| outcome.acquisitions_per_second,
+        digits: 0,
+    },
+    Figure {
+        title: "Watch events an acquisition",
+        short: "Watch events each",
+        of: |outcome| outcome.watch_events.per_acquisition,
+        digits: 1,
+    },
+];
+
+/// A bar for each fleet and figure, each figure on a scale of its own that begins at zero.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let comparison = view.app.comparison();
+    if comparison.fleets().len() == 0 {
+        return draw_nothing(view, area, buffer);
+    }
+    let area = draw_conclusion(view, comparison, area, buffer);
+    for (at, (figure, half)) in FIGURES.iter().zip(halves(area)).enumerate() {
+        let title = if usize::from(half.width) < width(figure.title) + 6 { figure.short } else { figure.title };
+        let panel = Panel {
+            left: vec![(title.to_owned(), view.theme.strong)],
+            right: (at == 1).then(|| state(view, comparison)),
+            bottom_right: hidden(comparison, half.height).map(|text| (text, view.theme.dim)),
+            ..Panel::default()
+        };
+        let inner = panel.draw(half, buffer, view.theme);
+        draw_figure(view, comparison, figure, inner, buffer);
+    }
+    let rows = u16::try_from(comparison.fleets().len()).unwrap_or(u16::MAX).saturating_add(2);
+    if let Some(why) = comparison.failed().filter(|_| area.height > rows.saturating_add(2)) {
+        let below = Rect { x: area.x + 1, y: area.y + rows, width: area.width - 2, height: area.height - rows - 1 };
+        clear(below, buffer);
+        view.placeholder(&[format!("The comparison ended early: {why}.")], below, buffer);
+    }
+}
+
+/// Draws what it comes to below the boxes; gives the area that is left for these.
+fn draw_conclusion(view: View<'_>, comparison: &FleetComparison, area: Rect, buffer: &mut Buffer) -> Rect {
+    let sentence = comparison.conclusion().unwrap_or_default();
+    let lines = wrap_words(&sentence, usize::from(area.width).saturating_sub(2), view.theme.signs.charset);
+    let needed = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_mul(u16::from(!sentence.is_empty()));
+    let bars = u16::try_from(comparison.fleets().len()).unwrap_or(u16::MAX).saturating_add(2);
+    if needed == 0 || area.height < bars.saturating_add(needed) {
+        return area;
+    }
+    let boxes = Rect { height: area.height - needed, ..area };
+    for (line, y) in lines.into_iter().zip(boxes.bottom()..area.bottom()) {
+        write_line(Span::styled(format!(" {line}"), view.theme.strong), Rect { y, height: 1, ..area }, buffer);
+    }
+    boxes
+}
+
+/// How many fleets do not fit into a box of that height, in words; `None` when all do.
+fn hidden(comparison: &FleetComparison, height: u16) -> Option<String> {
+    let hidden = comparison.fleets().len().saturating_sub(usize::from(height.saturating_sub(2)));
+    (hidden > 0).then(|| format!("{hidden} more"))
+}
+
+fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let title = ("Comparison".to_owned(), view.theme.strong);
+    let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, view.theme);
+    let lines = [
+        "Nothing was compared.",
+        "",
+        "The last scene of `lockscope demo` compares herds and chains of growing size.",
+        "`lockscope compare` does so without a screen, and writes a picture of it.",
+    ];
+    view.placeholder(&lines.map(str::to_owned), inner, buffer);
+}
+
+fn state(view: View<'_>, comparison: &FleetComparison) -> (String, Style) {
+    match (comparison.failed(), comparison.running()) {
+        (Some(_), _) => ("failed".to_owned(), view.theme.bad),
+        (None, Some((number, all))) => (format!("fleet {number} of {all} runs"), view.theme.wait),
+        (None, None) => ("done".to_owned(), view.theme.dim),
+    }
+}
+
+fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &Figure, area: Rect, buffer: &mut Buffer) {
+    let highest = comparison.fleets().filter_map(|fleet| fleet.outcome).map(figure.of).fold(0.0, f64::max);
+    let fleets: Vec<ComparedFleet<'_>> = comparison.fleets().collect();
+    let sizes = fleets.chunk_by(|one, next| one.scenario.clients == next.scenario.clients);
+    let spaced = comparison.failed().is_none() && usize::from(area.height) >= fleets.len() + sizes.clone().count();
+    let mut y = area.top();
+    for size in sizes {
+        for (at, fleet) in size.iter().enumerate() {
+            if y < area.bottom() {
+                draw_bar(view, fleet, (figure, highest), at == 0, Rect { y, height: 1, ..area }, buffer);
+            }
+            y += 1;
+        }
+        y += u16::from(spaced);
+    }
+}
+
+/// `first`: whether it is the first of its size, which is named once.
+fn draw_bar(
+    view: View<'_>,
+    fleet: &ComparedFleet<'_>,
+    (figure, highest): (&Figure, f64),
+    first: bool,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let theme = view.theme;
+    let size = if first { fleet.scenario.clients.to_string() } else { String::new() };
+    let name = fleet.scenario.algorithm.name();
+    let label =
+        vec![Span::styled(format!(" {size:>4} "), theme.strong), Span::styled(format!("{name:<6}"), theme.text)];
+    let before = label.iter().map(Span::width).sum::<usize>();
+    let mut spans = label;
+    if let Some(outcome) = fleet.outcome {
+        let value = (figure.of)(outcome);
+        let number = number(value, figure.digits);
+        let room = usize::from(area.width).saturating_sub(before + width(&number) + 2);
+        let style = if fleet.scenario.algorithm == Algorithm::Herd { theme.wait } else { theme.good };
+        spans.push(Span::styled(view.theme.signs.bar[0].repeat(cells(value, highest, room)), style));
+        spans.push(Span::styled(format!(" {number}"), theme.strong));
+    }
+    write_line(spans, area, buffer);
+}
+
+/// How many of so many cells a value fills; one that is not zero fills one at the least.
+fn cells(value: f64, highest: f64, room: usize) -> usize {
+    if value <= 0.0 || highest <= 0.0 {
+        return 0;
+    }
+    // Both are finite and not negative, and a terminal has less than 65536 columns.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    let cells = (value / highest * room as f64).round() as usize;
+    cells.clamp(1, room.max(1))
+}
+
+fn number(value: f64, digits: usize) -> String {
+    if digits == 0 {
+        // A rate is far below what 53 bits hold.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        return count(value.round() as u64);
+    }
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_value_and_a_small_one_is_not_lost() {
+        assert_eq!([0.0, 0.1, 50.0, 100.0].map(|value| cells(value, 100.0, 20)), [0, 1, 10, 20]);
+        assert_eq!((cells(1.0, 0.0, 20), cells(3.0, 3.0, 0)), (0, 1));
+    }
+}

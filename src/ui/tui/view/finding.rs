@@ -1,0 +1,49 @@
+//! A finding in a few columns: never cut, since half of a name says nothing.
+
+use super::View;
+use super::who::countdown_of;
+use lockscope_model::diagnose::{Code, Finding, Standstill};
+use lockscope_model::queue::{ContenderRow, LockQueue};
+use lockscope_model::text::human::{bounded, count};
+use lockscope_model::text::width;
+
+/// The first of these texts that fits: with the sign of its severity before it, or alone.
+fn first_that_fits(sign: &str, texts: &[String], columns: usize) -> Option<String> {
+    let signed = texts.iter().flat_map(|text| [format!("{sign} {text}"), text.clone()]);
+    signed.into_iter().find(|text| width(text) <= columns)
+}
+
+/// What is wrong, in a word: its name, or its title where there is no room for that.
+pub fn name_of(code: Code, sign: &str, columns: usize) -> String {
+    let texts = [code.id(), code.title()].map(str::to_owned);
+    first_that_fits(sign, &texts, columns).unwrap_or_else(|| code.title().to_owned())
+}
+
+/// The same of a finding that stands: of whose time is running out, how much is left; of a lock
+/// that stands still, how long it has.
+pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
+    let sign = view.theme.signs.severity(finding.severity);
+    let texts = match finding.code {
+        Code::ExpiringHolder | Code::SilentHolder => countdown(view, lock, columns.saturating_sub(width(sign) + 1)),
+        _ if finding.is_standstill() => standstill(view, lock),
+        _ => Vec::new(),
+    };
+    first_that_fits(sign, &texts, columns).unwrap_or_else(|| name_of(finding.code, sign, columns))
+}
+
+fn countdown(view: View<'_>, lock: &LockQueue, columns: usize) -> Vec<String> {
+    let of = |row: ContenderRow<'_>| {
+        let facts = view.app.world().table_at(view.app.now()).facts(lock, &row);
+        countdown_of(view, row.contender.session(), &facts, columns)
+    };
+    lock.row(0).and_then(of).into_iter().collect()
+}
+
+/// `stuck 13m42s, 2 wait`, and less.
+fn standstill(view: View<'_>, lock: &LockQueue) -> Vec<String> {
+    let Some(standstill) = view.app.world().table_at(view.app.now()).standstill(lock) else { return Vec::new() };
+    let Standstill { held, waiting, .. } = standstill;
+    let held = format!("stuck {}", bounded(held.at_least, held.at_most, view.theme.signs.charset));
+    let wait = if waiting == 1 { "waits" } else { "wait" };
+    vec![format!("{held}, {} {wait}", count(waiting)), held, "stuck".to_owned()]
+}

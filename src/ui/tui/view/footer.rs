@@ -1,0 +1,121 @@
+//! The last line: keys, the prompt, or a notice.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::View;
+use crate::tui::app::{DEFAULT_CLIENTS, Filter, Hint, Prompt, PromptPurpose};
+use crate::tui::theme::Theme;
+use crate::tui::widget::write::write_line;
+use lockscope_live::admin::Action;
+use lockscope_model::text::{Keep, width};
+
+/// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    if let Some(question) = view.app.quit_question() {
+        let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
+        let text = format!(" {} {text} ", view.theme.signs.warning);
+        write_line(Span::styled(text, view.theme.mark), area, buffer);
+        return None;
+    }
+    if let Some(deletion) = view.app.deletion() {
+        if let Some(typed) = deletion.typed() {
+            return Some(draw_prompt(view, typed, area, buffer));
+        }
+        let keys = deletion.keys().map(|(key, word)| (key.label(view.app.settings().ascii), word));
+        let hints: Vec<_> = keys.flat_map(|(key, word)| hint(view.theme, key, word)).collect();
+        write_line([vec![Span::raw(" ")], hints].concat(), area, buffer);
+        return None;
+    }
+    if let Some(prompt) = view.app.prompt() {
+        return Some(draw_prompt(view, prompt, area, buffer));
+    }
+    match view.app.notice().filter(|_| view.app.notice_fits()) {
+        Some(notice) => {
+            let (sign, style) = if notice.failed {
+                (view.theme.signs.bad, view.theme.bad)
+            } else {
+                (view.theme.signs.holds, view.theme.good)
+            };
+            let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
+            let spans = vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)];
+            write_line(spans, area, buffer);
+        }
+        None => write_line(hints(view, usize::from(area.width)), area, buffer),
+    }
+    None
+}
+
+fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {
+    let (label, help) = match prompt.purpose {
+        PromptPurpose::Filter if view.app.is_searched() => (" /", "  Enter goes there, n to the next, Esc clears it"),
+        PromptPurpose::Filter => (" /", "  words, !without, /pattern/; Enter keeps it, Esc clears it"),
+        PromptPurpose::Command => (" :", "  Tab completes, Up repeats, Enter runs it, Esc leaves"),
+        PromptPurpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
+        PromptPurpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
+        PromptPurpose::Confirmation
+            if view.app.deletion().is_some_and(|open| open.plan().action() == Action::Revoke) =>
+        {
+            (" to ask its owner, type it: ", "  Enter asks, Esc leaves")
+        }
+        PromptPurpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
+    };
+    let room = usize::from(area.width).saturating_sub(width(label) + 1);
+    let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
+    let (before, after) = prompt.text().split_at(split);
+    // The end of what stands before the cursor always shows.
+    let before = view.fit(before, room, Keep::End);
+    let at = width(label) + width(&before);
+    let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
+    let used = at + width(&after);
+    let mut spans =
+        vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
+    let usual = match prompt.purpose {
+        PromptPurpose::Clients | PromptPurpose::ClientsIntoQueue if prompt.text().is_empty() => {
+            DEFAULT_CLIENTS.to_string()
+        }
+        PromptPurpose::Command => view.app.ghost().unwrap_or_default(),
+        _ => String::new(),
+    };
+    let used = used + width(&usual);
+    let room = usize::from(area.width).saturating_sub(used + 1);
+    spans.push(Span::styled(usual, view.theme.dim));
+    spans.extend(behind_prompt(view, prompt, help, room));
+    write_line(spans, area, buffer);
+    Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
+}
+
+/// What stands behind what is typed: why it is wrong, what else it could be, what the command takes, or the keys.
+fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &'static str, room: usize) -> Option<Span<'static>> {
+    let theme = view.theme;
+    let (text, style) = match prompt.purpose {
+        PromptPurpose::Filter => match Filter::new(prompt.text()).wrong() {
+            Some(wrong) => (format!("  {wrong}"), theme.bad),
+            None => (help.to_owned(), theme.dim),
+        },
+        PromptPurpose::Command => match (view.app.other_completions(), view.app.typed_command()) {
+            (others, _) if !others.is_empty() => (format!("   {}", others.join("  ")), theme.dim),
+            (_, Some(entry)) => {
+                let argument = entry.argument.map(|argument| format!("{} ", argument.shown)).unwrap_or_default();
+                (format!("   {argument}{}", entry.help), theme.dim)
+            }
+            _ => (help.to_owned(), theme.dim),
+        },
+        _ => (help.to_owned(), theme.dim),
+    };
+    if text == help && width(help) > room {
+        return None;
+    }
+    (room > 8).then(|| Span::styled(view.fit(&text, room, Keep::Start), style))
+}
+
+/// The keys of this screen, as many as fit; help and quit always.
+fn hints(view: View<'_>, columns: usize) -> Line<'static> {
+    let shown = view.app.hints(columns).into_iter().flat_map(|Hint { key, word, .. }| hint(view.theme, key, word));
+    Line::from([Span::raw(" ")].into_iter().chain(shown).collect::<Vec<_>>())
+}
+
+fn hint(theme: &Theme, key: String, word: &'static str) -> [Span<'static>; 3] {
+    [Span::styled(key, theme.accent), Span::styled(format!(" {word}"), theme.text), Span::raw("  ")]
+}

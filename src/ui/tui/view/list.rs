@@ -1,0 +1,228 @@
+//! Draws every list alike: a box with a title, the titles of the columns, the rows that fit, and which one is selected.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::View;
+use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::columns::{MARK_WIDTH, Placed};
+use crate::tui::widget::panel::{Bottom, Panel};
+use crate::tui::widget::table::{Cell, Title, row, titles};
+use crate::tui::widget::write::write_line;
+use lockscope_model::text::human::count;
+use lockscope_model::text::{Keep, wrap_words};
+
+/// Columns of a text in a lower border at most: no terminal is wider.
+const MAX_BOTTOM: usize = 1_000;
+
+/// Lines around the rows: the border and the titles of columns.
+const FRAME: u16 = 3;
+
+/// What stands in the borders of a list, besides its filter and its order.
+#[derive(Default)]
+pub struct ListTitle {
+    /// What it lists.
+    pub name: String,
+    /// Parts that stand before the filter.
+    pub before_filter: Vec<(String, Style)>,
+    /// How many rows there are, whether they pass the filter or not.
+    pub all: usize,
+    /// How many of the rows that show are not counted.
+    pub uncounted: usize,
+    /// Parts that stand behind the filter.
+    pub after_filter: Vec<(String, Style)>,
+    /// At the right end of the upper border.
+    pub right: Option<(String, Style)>,
+    /// In the lower border.
+    pub bottom: Option<Bottom>,
+}
+
+/// How one list looks.
+pub trait ListView: ListScreen<App> {
+    /// What stands in its borders.
+    fn title(&self, view: View<'_>) -> ListTitle;
+    /// What stands there instead of rows, in lines of at most so many columns where it may be long.
+    fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String>;
+    /// What stands in a column of a row.
+    fn cell(&self, view: View<'_>, row: &Self::Row<'_>, column: Placed<Self::Column>) -> Cell;
+
+    /// A sentence in the place of the titles of columns.
+    fn heading(&self) -> Option<&'static str> {
+        None
+    }
+    /// Draws one row.
+    fn draw_row(
+        &self,
+        view: View<'_>,
+        shown: &Self::Row<'_>,
+        line: Rect,
+        placed: &[Placed<Self::Column>],
+        buffer: &mut Buffer,
+    ) {
+        row(buffer, line, placed, |column| self.cell(view, shown, column));
+    }
+    /// A sign before a row, beside the one of the selected row.
+    fn mark(&self, _: View<'_>, _: &Self::Row<'_>) -> Option<(&'static str, Style)> {
+        None
+    }
+    /// Draws what stands below the last row.
+    fn draw_below(&self, _: View<'_>, _: Rect, _: &[Placed<Self::Column>], _: &mut Buffer) {}
+    /// What is wrong with the whole list, in its last lines.
+    fn trouble<'a>(&self, _: View<'a>) -> Option<&'a str> {
+        None
+    }
+}
+
+/// Draws a list. The work follows the height of the terminal.
+pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let rows = list.rows(app);
+    let mut panel = panel(list, view, rows.len());
+    panel.bottom_right = position(view, list.cursor(app), rows.len(), area);
+    let inner = panel.draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    let inner = match list.trouble(view) {
+        Some(trouble) => draw_trouble(view, trouble, inner, buffer),
+        None => inner,
+    };
+    if rows.is_empty() {
+        view.placeholder(&list.why_empty(view, usize::from(inner.width).saturating_sub(4)), inner, buffer);
+        return;
+    }
+    let placed = list.place(app, inner.width);
+    draw_titles(list, view, inner, &placed, buffer);
+    let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = list.cursor(app);
+    for (rank, line) in window(cursor.top(), rows.len(), body) {
+        let shown = list.row(app, rank);
+        if let Some(shown) = &shown {
+            list.draw_row(view, shown, line, &placed, buffer);
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, app.pane() == Pane::List);
+        }
+        // Where a text beside the list has the keys, that is searched.
+        if app.pane() == Pane::List {
+            view.highlight(line, buffer);
+        }
+        if let Some((sign, style)) = shown.and_then(|shown| list.mark(view, &shown)) {
+            // Between the sign of the selection and the first column there is always room.
+            let x = (line.x + MARK_WIDTH).min(line.right().saturating_sub(1));
+            buffer.set_stringn(x, line.y, sign, 1, style);
+        }
+    }
+    let used = u16::try_from(rows.len()).unwrap_or(body.height).min(body.height);
+    let below = Rect { y: body.y + used, height: body.height - used, ..body };
+    list.draw_below(view, below, &placed, buffer);
+}
+
+fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Placed<L::Column>], buffer: &mut Buffer) {
+    let theme = view.theme;
+    if let Some(heading) = list.heading() {
+        let heading = view.fit(heading, usize::from(area.width).saturating_sub(3), Keep::Start);
+        return write_line(Span::styled(format!("  {heading}"), theme.title), Rect { height: 1, ..area }, buffer);
+    }
+    let sorting = list.order(view.app);
+    titles(buffer, area, placed, |column| {
+        let sorts = sorting.zip(list.order_by(column)).and_then(|(sorting, order)| sorting.place_of(order));
+        match sorts {
+            None => Title { style: theme.title, sign: None },
+            Some((at, reversed)) => {
+                let sign = theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)];
+                let sign = if at == 0 {
+                    sign.to_owned()
+                } else {
+                    theme.signs.then_by[usize::from(reversed != L::Order::POINTS_DOWN)].to_owned()
+                };
+                let style = if at == 0 { theme.strong } else { theme.title };
+                Title { style, sign: Some((sign, style)) }
+            }
+        }
+    });
+}
+
+pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let title = list.title(view);
+    let mut left = vec![(title.name, theme.strong)];
+    left.extend(title.before_filter);
+    let shown = shown.saturating_sub(title.uncounted);
+    if !app.filter().is_empty() {
+        let text = view.fit(app.filter().text(), 24, Keep::Start);
+        left.push((format!("filter: {text} ({shown} of {})", title.all), theme.wait));
+    } else if app.is_narrowed() && app.pane() == Pane::List {
+        left.push((format!("search: {}", view.fit(app.highlighted().text(), 24, Keep::Start)), theme.wait));
+    }
+    left.extend(title.after_filter);
+    if let Some(sorting) = list.order(app) {
+        let named = |Directed { by, reversed }: Directed<L::Order>| {
+            format!("{} {}", by.id(), theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)])
+        };
+        let then = sorting.then.map(|then| format!(", {}", named(then))).unwrap_or_default();
+        left.push((format!("sort: {}{then}", named(sorting.first)), theme.dim));
+    }
+    let focused = app.screen().panes().count() > 1 && app.pane() == Pane::List;
+    Panel { left, right: title.right, bottom: title.bottom, focused, bottom_right: None }
+}
+
+/// Where the selection is in a list that does not fit, and where the rest of it lies.
+fn position<Id>(view: View<'_>, cursor: &Cursor<Id>, rows: usize, area: Rect) -> Option<(String, Style)> {
+    let height = usize::from(area.height.saturating_sub(FRAME));
+    let [up, down] = view.theme.signs.more;
+    let above = if cursor.top() > 0 { up } else { "" };
+    let below = if cursor.top() + height < rows { down } else { "" };
+    let text = format!("{} of {} {above}{below}", count(cursor.rank() + 1), count(rows));
+    (rows > height).then_some((text, view.theme.dim))
+}
+
+/// Draws what is wrong in the last lines of an area, and returns what is left of it.
+fn draw_trouble(view: View<'_>, trouble: &str, area: Rect, buffer: &mut Buffer) -> Rect {
+    let theme = view.theme;
+    let lines = wrap_words(trouble, usize::from(area.width).saturating_sub(4), theme.signs.charset);
+    let most = usize::from(area.height).saturating_sub(4);
+    let height = u16::try_from(lines.len().min(most)).unwrap_or(0);
+    let rest = Rect { height: area.height - height, ..area };
+    let all = lines.len();
+    for (at, (mut text, y)) in lines.into_iter().zip(rest.bottom()..area.bottom()).enumerate() {
+        if y + 1 == area.bottom() && at + 1 < all {
+            text = view.goes_on(&text, usize::from(area.width).saturating_sub(4));
+        }
+        let sign = if at == 0 { theme.signs.bad } else { " " };
+        write_line(Span::styled(format!(" {sign} {text}"), theme.bad), Rect { y, height: 1, ..area }, buffer);
+    }
+    rest
+}
+
+/// The rows of a list that show: their ranks, and the line of each.
+fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
+    let end = rows.min(top + usize::from(area.height));
+    let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
+    (top..end).zip(lines)
+}
+
+impl View<'_> {
+    /// What an empty list says while a filter hides its rows; `what` cannot be found.
+    pub fn nothing_contains(self, what: &str) -> Vec<String> {
+        let text = self.fit(self.app.filter().text(), 30, Keep::Start);
+        let mut lines = vec![format!("{what} contains \"{text}\".")];
+        if text.contains(['|', '*', '^', '$', '[', '(']) && !text.contains('/') {
+            lines.push("A pattern stands between slashes, as in /a|b/.".to_owned());
+        }
+        lines.push("Esc clears the filter.".to_owned());
+        lines
+    }
+
+    /// A text for a lower border, which cuts it further where there is less room.
+    pub fn bottom(self, text: &str, style: Style, keep: Keep) -> Bottom {
+        Bottom { keep, ..Bottom::new(self.fit(text, MAX_BOTTOM, keep), style) }
+    }
+
+    /// Whether a list stays with its last row.
+    pub fn following(self, follows: bool) -> (String, Style) {
+        (if follows { "following" } else { "G: follow" }.to_owned(), self.theme.dim)
+    }
+}

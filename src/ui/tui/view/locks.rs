@@ -1,0 +1,227 @@
+//! ```text
+//! ┌ Locks ── 37 locks, 412 contenders ── sort: waiting ▼ ──────────────────────┐
+//! │  LOCK            RECIPE         HOLDER         HELD   WAIT  OLDEST  ACQ/s …│
+//! │▸ /locks/billing  Curator mutex  0x1…0001b   ≤14m02s    128  13m58s      0  │
+//! └ ! 2 places cannot be read ─────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::style::Style;
+
+use super::View;
+use super::finding::in_a_word;
+use super::list::{ListTitle, ListView};
+use super::who::{client_style, who};
+use crate::tui::app::{LockColumn, LockRow, Locks, VanishedLock};
+use crate::tui::columns::Placed;
+use crate::tui::widget::panel::Bottom;
+use crate::tui::widget::table::Cell;
+use lockscope_base::recipe::LockKind;
+use lockscope_model::diagnose::Severity;
+use lockscope_model::queue::{HoldBounds, LockQueue};
+use lockscope_model::text::human::{bounded, count, count_within, duration, no_less, plural, rate};
+use lockscope_model::text::{Keep, fit_bytes, width as columns_of};
+
+/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the
+/// holder. Where fewer do, only that it is assumed is said: the name of somebody who may not hold
+/// at all would say more than is known.
+const ASSUMED: &str = " (assumed)";
+const MIN_ASSUMED_HOLDER: usize = 12;
+
+/// Before the last holder of a lock that is gone, where so many columns stay for that.
+const LAST: &str = ", last ";
+const MIN_LAST: usize = 8;
+
+impl ListView for Locks {
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let (theme, table) = (view.theme, view.app.world().table());
+        let contenders = plural(table.contender_count(), "contender", "contenders");
+        let (critical, warning) = view.app.world().troubled();
+        let fine = table.lock_count().saturating_sub(critical + warning);
+        let mut after_filter = Vec::new();
+        if critical > 0 {
+            after_filter.push((format!("{} {} critical", theme.signs.bad, count(critical)), view.data(theme.bad)));
+        }
+        if warning > 0 {
+            let warnings = plural(warning, "warning", "warnings");
+            after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
+        }
+        if after_filter.is_empty() {
+            let locks = plural(table.lock_count(), "lock", "locks");
+            after_filter.push((format!("{locks}, {contenders}"), theme.text));
+        } else {
+            after_filter.push((format!("{} fine", count(fine)), theme.text));
+            after_filter.push((contenders, theme.dim));
+        }
+        let bottom = table.unreadable().iter().next().map(|(path, why)| {
+            let count = plural(table.unreadable().len(), "place", "places");
+            let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
+            Bottom { end: " (u: all)", ..view.bottom(&text, theme.wait, Keep::Start) }
+        });
+        let uncounted = view.app.world().vanished().shown();
+        if uncounted > 0 {
+            after_filter.push((format!("{} gone", count(uncounted)), theme.dim));
+        }
+        let (name, all) = ("Locks".to_owned(), table.lock_count());
+        ListTitle { name, all, uncounted, after_filter, bottom, ..ListTitle::default() }
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        if !view.app.filter().is_empty() {
+            return view.nothing_contains("No lock");
+        }
+        if view.app.knows_nothing() {
+            return vec!["No lock is known yet.".to_owned()];
+        }
+        if view.app.replay().is_some() {
+            return vec!["There was no lock at that time.".to_owned()];
+        }
+        vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
+    }
+
+    fn cell(&self, view: View<'_>, row: &LockRow<'_>, column: Placed<LockColumn>) -> Cell {
+        match row {
+            LockRow::Lock(lock) => cell(view, lock, column),
+            LockRow::Vanished(gone) => vanished(view, gone, column),
+        }
+    }
+
+    /// The worst finding's sign: it stays in sight whatever columns give way.
+    fn mark(&self, view: View<'_>, row: &LockRow<'_>) -> Option<(&'static str, Style)> {
+        let LockRow::Lock(lock) = row else { return None };
+        let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
+        let style = view.data(view.theme.severity(worst));
+        (worst >= Severity::Warning).then_some((view.theme.signs.severity(worst), style))
+    }
+}
+
+fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
+    let (theme, now, server_now) = (view.theme, view.app.now(), view.app.server_now());
+    let signs = &theme.signs;
+    let width = usize::from(column.width);
+    let plain = view.data(theme.text);
+    if let Some(sampled) = sampled(view, lock, column) {
+        return sampled;
+    }
+    let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
+    match column.key {
+        // Before everything was read once, nobody can say who holds and who waits.
+        LockColumn::Holder | LockColumn::Held | LockColumn::Holding | LockColumn::Waiting | LockColumn::Oldest
+            if view.app.knows_nothing() =>
+        {
+            Cell::new(signs.unknown, theme.unsure)
+        }
+        // Who waits for a single node is not in the tree.
+        LockColumn::Waiting if lock.kind() == LockKind::SingleNode => {
+            match view.app.world().table_at(now).waiters(lock) {
+                Some(watchers) if watchers.whole => {
+                    let sessions = watchers.sessions.len();
+                    Cell::new(count_within(sessions, width), faint(sessions, theme.dim, view.data(theme.wait)))
+                }
+                _ => Cell::new(signs.unknown, theme.dim),
+            }
+        }
+        LockColumn::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
+        LockColumn::Lock => {
+            let name = lock.lock_name().to_string();
+            Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))
+        }
+        LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
+        LockColumn::Holder => match lock.first_holder() {
+            None if lock.is_empty() => Cell::new(view.fit(&free(view, lock), width, Keep::Start), theme.dim),
+            None => Cell::new("-", theme.dim),
+            Some(holder) => {
+                let client = view.app.world().table().identity_of(holder);
+                let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
+                if !lock.is_assumed() {
+                    return Cell::new(who(view, &client, width), style);
+                }
+                match width.checked_sub(ASSUMED.len()).filter(|room| *room >= MIN_ASSUMED_HOLDER) {
+                    Some(room) => Cell::new(format!("{}{ASSUMED}", who(view, &client, room)), style),
+                    None => Cell::new(format!("{} assumed", signs.holds), view.data(theme.wait)),
+                }
+            }
+        },
+        LockColumn::Data => {
+            let data = lock.first_holder().map(|holder| fit_bytes(holder.data.bytes(), width, signs.charset));
+            Cell::new(data.unwrap_or_default(), plain)
+        }
+        LockColumn::Held => match held(view, lock) {
+            None => Cell::new("-", theme.dim),
+            Some(held) => Cell::new(held, plain),
+        },
+        LockColumn::Holding => Cell::new(count(lock.holding()), faint(lock.holding(), theme.dim, plain)),
+        LockColumn::Waiting => {
+            Cell::new(count_within(lock.waiting(), width), faint(lock.waiting(), theme.dim, view.data(theme.wait)))
+        }
+        LockColumn::Oldest => match lock.first_waiter() {
+            None => Cell::new("-", theme.dim),
+            Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
+        },
+        LockColumn::Acquisitions => figure(lock.rates(now).acquisitions),
+        LockColumn::Herd => figure(lock.rates(now).herd),
+        LockColumn::Chain => figure(lock.rates(now).chain),
+        LockColumn::Finding => finding(view, lock, width),
+    }
+}
+
+/// That nobody holds a lock, and for how long, as far as that is known.
+fn free(view: View<'_>, lock: &LockQueue) -> String {
+    match view.app.world().free_since(lock) {
+        Some((since, true)) => {
+            format!("free {}", no_less(view.app.now().since(since), view.theme.signs.charset))
+        }
+        Some((since, false)) => format!("free {}", duration(view.app.now().since(since))),
+        None => "free".to_owned(),
+    }
+}
+
+/// A lock that is gone: since when, and who held it last.
+fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> Cell {
+    let (theme, width) = (view.theme, usize::from(column.width));
+    let text = match column.key {
+        LockColumn::Lock => view.fit(&gone.name.to_string(), width, Keep::End),
+        LockColumn::Holder => {
+            let since = format!("gone {}", duration(view.app.now().since(gone.at)));
+            let last = view.app.world().histories().last_hold(gone.name.id);
+            let room = width.saturating_sub(columns_of(&since) + LAST.len());
+            match last.filter(|_| room >= MIN_LAST) {
+                Some(last) => format!("{since}{LAST}{}", who(view, &last.client, room)),
+                None => view.fit(&since, width, Keep::Start),
+            }
+        }
+        _ => String::new(),
+    };
+    Cell::new(text, theme.dim)
+}
+
+/// What is sampled while there are too many events, with a mark: how many contend, and how many leave in a second.
+fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Option<Cell> {
+    let counts = view.app.world().table().sampled(lock)?;
+    let room = usize::from(column.width).saturating_sub(1);
+    let text = match column.key {
+        LockColumn::Waiting => count_within(usize::try_from(counts.children).unwrap_or(usize::MAX), room),
+        LockColumn::Acquisitions => rate(counts.per_second?.deleted),
+        _ => return None,
+    };
+    Some(Cell::new(format!("~{text}"), view.theme.unsure))
+}
+
+/// How long the first holder has held it, as far as that can be proven; `None` when nobody holds it.
+pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
+    let (holder, table) = (lock.first_holder()?, view.app.world().table());
+    let HoldBounds { at_least, at_most } = table.hold_bounds(holder, view.app.now())?;
+    Some(bounded(at_least, at_most, view.theme.signs.charset))
+}
+
+/// The worst that is wrong with a lock, in a word.
+fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
+    let (theme, world) = (view.theme, view.app.world());
+    let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
+    let text = in_a_word(view, lock, worst, width);
+    Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
+}
+
+/// What is zero may be overlooked.
+fn faint(number: usize, dim: Style, otherwise: Style) -> Style {
+    if number == 0 { dim } else { otherwise }
+}

@@ -1,0 +1,200 @@
+//! Draws the state of the [`App`]: one file a screen. Knows what is shown, and never changes it.
+//!
+//! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
+
+mod audit;
+mod caption;
+mod clients;
+mod comparison;
+mod contend;
+mod finding;
+mod fleet_figures;
+mod footer;
+mod header;
+mod history;
+mod list;
+mod locks;
+mod page;
+mod past_bar;
+mod picture;
+mod queue;
+mod session_places;
+mod sessions;
+mod timeline;
+mod waits;
+mod watch_events;
+mod who;
+
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::app::{
+    App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue, Screen,
+    SessionPlaces, Sessions, TimelineList, Waits,
+};
+use super::page::Columns;
+use super::theme::Theme;
+use super::widget::write::write_line;
+use lockscope_model::text::{Keep, cut, fit, wrap_words};
+
+/// What every part of a screen is drawn from.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    app: &'a App,
+    theme: &'a Theme,
+}
+
+/// Draws everything.
+pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
+    let area = frame.area();
+    let view = View { app, theme };
+    frame.buffer_mut().set_style(area, theme.text);
+    let Some(layout) = app.layout() else {
+        too_small(area, frame.buffer_mut(), app, theme);
+        return;
+    };
+    let buffer = frame.buffer_mut();
+    // The terminal may have changed its size since the app heard of it: never draw beyond what is there.
+    let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
+    header::draw(view, place(layout.header), buffer);
+    header::draw_tabs(view, place(layout.tabs), buffer);
+    page::draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
+    let (main, side) = (place(layout.main), place(layout.side));
+    let pages = app.pages();
+    match app.screen() {
+        Screen::Locks => {
+            list::draw(&Locks, view, main, buffer);
+            if pages.is_empty() {
+                watch_events::draw(view, side, buffer);
+            }
+        }
+        Screen::Queue if app.shows_queue_picture() => picture::draw_queue(view, main, buffer),
+        Screen::Queue => list::draw(&Queue, view, main, buffer),
+        Screen::Contend => {
+            let fleets = place(layout.fleets);
+            if app.shows_picture() {
+                picture::draw_fleets(view, main, buffer);
+            } else if app.fleets().fleet(FleetSide::Left).is_some() {
+                contend::draw(view, fleets, buffer);
+                page::draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
+                list::draw(&Clients, view, main, buffer);
+            } else {
+                clients::draw_nothing(view, fleets.union(main), buffer);
+            }
+        }
+        Screen::Session => list::draw(&SessionPlaces, view, main, buffer),
+        Screen::Sessions => list::draw(&Sessions, view, main, buffer),
+        Screen::Waits => list::draw(&Waits, view, main, buffer),
+        Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
+        Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
+        Screen::History => list::draw(&History, view, main, buffer),
+        Screen::Comparison => comparison::draw(view, main, buffer),
+        Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable => {}
+    }
+    for shown in pages.into_iter().chain(app.popup()) {
+        page::draw(view, &shown, place(shown.area), buffer);
+    }
+    let below = place(layout.caption);
+    let bar = Rect { height: if app.replay().is_some() { PAST_BAR_HEIGHT.min(below.height) } else { 0 }, ..below };
+    if let Some(replay) = app.replay() {
+        past_bar::draw(view, replay, bar, buffer);
+    }
+    caption::draw(view, Rect { y: bar.bottom(), height: below.height - bar.height, ..below }, buffer);
+    if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
+    let needs = format!(
+        "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
+        MIN_TERMINAL.0, MIN_TERMINAL.1, area.width, area.height
+    );
+    let sentence = app.quit_question().unwrap_or(needs);
+    Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
+}
+
+impl View<'_> {
+    /// A style of the data: nothing but dim when what is shown is not true any more.
+    fn data(self, style: Style) -> Style {
+        if self.app.shows_truth() { style } else { self.theme.dim }
+    }
+
+    fn fit(self, text: &str, columns: usize, keep: Keep) -> String {
+        fit(text, columns, keep, self.theme.signs.charset)
+    }
+
+    /// The last line that shows of a text that goes on: with a mark at its end.
+    fn goes_on(self, line: &str, columns: usize) -> String {
+        let charset = self.theme.signs.charset;
+        cut(&format!("{line} {}", charset.ellipsis()), columns, Keep::Start, charset)
+    }
+
+    /// Marks in a line where it matches what is looked for.
+    fn highlight(self, line: Rect, buffer: &mut Buffer) {
+        let filter = self.app.highlighted();
+        let line = line.intersection(buffer.area);
+        if filter.is_empty() || line.is_empty() {
+            return;
+        }
+        let mut text = String::new();
+        let mut starts = Vec::new();
+        for x in line.left()..line.right() {
+            starts.push((text.len(), x));
+            text.push_str(buffer[(x, line.y)].symbol());
+        }
+        for place in filter.places(&text, usize::from(line.width)) {
+            // What reaches over the gap between two columns is no match of either.
+            if text[place.clone()].contains("  ") {
+                continue;
+            }
+            for (_, x) in starts.iter().filter(|(start, _)| place.contains(start)) {
+                buffer[(*x, line.y)].set_style(self.theme.found);
+            }
+        }
+    }
+
+    /// The selected row: tinted, and marked by a sign. What has a colour keeps it; without colours the row is reversed.
+    fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
+        let line = line.intersection(buffer.area);
+        if focused {
+            let selected = self.theme.selected;
+            for x in line.left()..line.right() {
+                let cell = &mut buffer[(x, line.y)];
+                let own = cell.fg;
+                let keeps =
+                    selected.bg.is_some() && ![Color::Reset, self.theme.text.fg.unwrap_or_default()].contains(&own);
+                let faint = cell.modifier.contains(Modifier::DIM);
+                cell.set_style(Style::reset().patch(selected));
+                if keeps && !faint {
+                    cell.set_style(Style::new().fg(own).add_modifier(Modifier::BOLD));
+                }
+            }
+        }
+        let style = if focused { self.theme.selected } else { self.theme.strong };
+        buffer.set_stringn(line.x, line.y, self.theme.signs.cursor, usize::from(line.width), style);
+    }
+
+    /// A few words in the middle of an area that has nothing else to show.
+    fn placeholder(self, lines: &[String], area: Rect, buffer: &mut Buffer) {
+        let columns = usize::from(area.width).saturating_sub(2).max(1);
+        let wrapped = lines.iter().flat_map(|line| match line.as_str() {
+            "" => vec![String::new()],
+            text => wrap_words(text, columns, self.theme.signs.charset),
+        });
+        let lines: Vec<_> = wrapped.map(|text| Line::styled(text, self.theme.dim)).collect();
+        let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
+        let top = area.y + (area.height - height) / 2;
+        for (line, y) in lines.into_iter().zip(top..area.bottom()) {
+            let x = area.x + (area.width / 2).saturating_sub(u16::try_from(line.width() / 2).unwrap_or(0));
+            write_line(line, Rect { x, y, width: area.right().saturating_sub(x), height: 1 }, buffer);
+        }
+    }
+}

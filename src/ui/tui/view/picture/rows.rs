@@ -1,0 +1,223 @@
+//! A queue as a picture: its rows, the lines to what they watch, and the events that travel along them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::super::View;
+use super::words;
+use crate::tui::picture::{
+    Direction, Flight, FlightPlace, Grid, GridRow, LineCell, LineState, PictureRow, QueuePicture, RequestFlight, RowId,
+    RowState,
+};
+use crate::tui::widget::write::write_line;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::text::human::count;
+use lockscope_model::text::{Charset, Keep, width};
+
+/// What is drawn.
+pub struct DrawnQueue<'a> {
+    pub picture: &'a QueuePicture,
+    /// The events that travel, and the requests of those who were woken.
+    pub flying: &'a [Flight],
+    pub requests: &'a [RequestFlight],
+    pub now: Timestamp,
+    pub selected: Option<RowId>,
+    /// Lines from row to row.
+    pub spacing: u16,
+}
+
+/// Draws a queue. The first column is for the sign of the selected row.
+pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buffer) {
+    if area.width < 12 || area.height == 0 {
+        return;
+    }
+    let inner = Rect { x: area.x + 1, width: area.width - 1, ..area };
+    let grid = Grid::of(shown.picture, (inner.width, inner.height), shown.spacing);
+    draw_lines(view, &grid, inner, buffer);
+    for row in &grid.rows {
+        draw_row(view, shown, &grid, row, inner, buffer);
+        if Some(row.id) == shown.selected {
+            let cursor = Rect { x: area.x, y: area.y + row.y, width: 1, height: 1 }.intersection(area);
+            buffer.set_stringn(cursor.x, cursor.y, view.theme.signs.cursor, 1, view.theme.strong);
+        }
+    }
+    let charset = view.theme.signs.charset;
+    for place in grid.request_places(shown.picture, shown.requests, shown.now) {
+        draw_flight(&place, (request_arrow(place.direction, charset), view.theme.accent), inner, buffer);
+    }
+    for place in grid.flight_places(shown.picture, shown.flying, shown.now) {
+        draw_flight(&place, (arrow(place.direction, charset), view.theme.mark), inner, buffer);
+    }
+}
+
+fn draw_flight(place: &FlightPlace, (symbol, style): (&str, Style), area: Rect, buffer: &mut Buffer) {
+    let cell = (area.x + place.x, area.y + place.y);
+    if area.contains(cell.into()) {
+        buffer[cell].set_symbol(symbol).set_style(style);
+    }
+}
+
+fn draw_lines(view: View<'_>, grid: &Grid<'_>, area: Rect, buffer: &mut Buffer) {
+    for ((x, y), cell) in &grid.lines {
+        let place = (area.x + x, area.y + y);
+        if area.contains(place.into()) {
+            let style = if cell.state == Some(LineState::Standing) { view.theme.text } else { view.theme.dim };
+            buffer[place].set_symbol(line_symbol(*cell, view.theme.signs.charset)).set_style(style);
+        }
+    }
+}
+
+fn draw_row(
+    view: View<'_>,
+    shown: &DrawnQueue<'_>,
+    grid: &Grid<'_>,
+    row: &GridRow<'_>,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let theme = view.theme;
+    let place = Rect { x: area.x + row.x, y: area.y + row.y, width: area.width.saturating_sub(row.x), height: 1 };
+    let place = place.intersection(area);
+    let room = usize::from(place.width);
+    let Some(shown_row) = row.row else {
+        let text = many(shown, grid, row.id);
+        write_line(Span::styled(view.fit(&text, room, Keep::Start), theme.dim), place, buffer);
+        return;
+    };
+    let (sign, style) = words::sign(view, shown_row);
+    let strong = if matches!(shown_row.state, RowState::Gone(_)) { theme.dim } else { theme.strong };
+    let mut texts = vec![(format!("{sign} "), style)];
+    texts.extend(words::letter(view, shown_row).map(|(letter, style)| (format!("{letter} "), style)));
+    let used: usize = texts.iter().map(|(text, _)| width(text)).sum();
+    let name = view.fit(&shown_row.name, room.saturating_sub(used + 1), Keep::End);
+    let gap = usize::from(grid.words.saturating_sub(row.x)).saturating_sub(used + width(&name)).max(1);
+    let gap = if shown_row.state == RowState::Parent { 2 } else { gap };
+    let mut room = room.saturating_sub(used + width(&name) + gap);
+    texts.extend([(name, strong), (" ".repeat(gap), theme.text)]);
+    for (at, (text, style)) in said(view, grid, row, shown_row).into_iter().enumerate() {
+        let needs = width(&text) + if at == 0 { 0 } else { 2 };
+        if needs > room && at > 0 {
+            break;
+        }
+        let text = view.fit(&text, room, Keep::Start);
+        texts.push((if at == 0 { text } else { format!(", {text}") }, style));
+        room = room.saturating_sub(needs);
+    }
+    let spans: Vec<Span<'_>> = texts.into_iter().map(|(text, style)| Span::styled(text, style)).collect();
+    write_line(spans, place, buffer);
+}
+
+/// What is said of a row. What it watches is said where no line shows it.
+fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, shown_row: &PictureRow) -> Vec<(String, Style)> {
+    let mut said = words::words(view, shown_row);
+    for line in shown_row.lines.iter().filter(|line| line.state == LineState::Standing) {
+        let name = match line.to {
+            RowId::Client(number) => number.to_string(),
+            _ => continue,
+        };
+        if !grid.has_line(row, line.to) {
+            said.push((format!("watches {name}"), view.theme.dim));
+        }
+    }
+    said
+}
+
+/// What is said of those who have no row of their own.
+fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
+    if id == RowId::More {
+        let has_row = |flight: &&Flight| {
+            let number = u64::from(flight.to.0);
+            grid.rows.iter().any(|row| row.id == RowId::Client(number) || row.id == RowId::Gone(number))
+        };
+        let woken = shown.flying.iter().filter(|flight| !has_row(flight)).count();
+        let woken = if woken > 0 { format!(", {} woken now", count(woken)) } else { String::new() };
+        return format!("{} not shown{woken}", count(grid.hidden));
+    }
+    let names = shown.picture.outside.join(", ");
+    format!("not in the queue: {names}")
+}
+
+fn arrow(direction: Direction, charset: Charset) -> &'static str {
+    match (direction, charset) {
+        (Direction::Up, Charset::Ascii) => "^",
+        (Direction::Right, Charset::Ascii) => ">",
+        (Direction::Down, Charset::Ascii) => "v",
+        (Direction::Left, Charset::Ascii) => "<",
+        (Direction::Up, _) => "▲",
+        (Direction::Right, _) => "▶",
+        (Direction::Down, _) => "▼",
+        (Direction::Left, _) => "◀",
+    }
+}
+
+/// What the arrows mean, in many words and in few.
+pub fn legends(charset: Charset) -> [&'static str; 3] {
+    match charset {
+        Charset::Ascii => ["> watch event  ? request of a woken client", "> event  ? request", "? request"],
+        Charset::Unicode => ["▶ watch event  ▷ request of a woken client", "▶ event  ▷ request", "▷ request"],
+    }
+}
+
+/// A request: hollow, where an event is full.
+fn request_arrow(direction: Direction, charset: Charset) -> &'static str {
+    match (direction, charset) {
+        (_, Charset::Ascii) => "?",
+        (Direction::Up, _) => "△",
+        (Direction::Right, _) => "▷",
+        (Direction::Down, _) => "▽",
+        (Direction::Left, _) => "◁",
+    }
+}
+
+/// The symbol of a cell that lines pass; of lines that nobody knows, dotted ones.
+fn line_symbol(cell: LineCell, charset: Charset) -> &'static str {
+    let unknown = cell.state == Some(LineState::Unknown);
+    let (horizontal, vertical) = (cell.left || cell.right, cell.up || cell.down);
+    if charset == Charset::Ascii {
+        return match (horizontal, vertical) {
+            (true, false) => {
+                if unknown {
+                    "."
+                } else {
+                    "-"
+                }
+            }
+            (false, _) => {
+                if unknown {
+                    ":"
+                } else {
+                    "|"
+                }
+            }
+            (true, true) if cell.down => "|",
+            (true, true) => "`",
+        };
+    }
+    match (cell.up, cell.right, cell.down, cell.left) {
+        (false, _, false, _) => {
+            if unknown {
+                "┄"
+            } else {
+                "─"
+            }
+        }
+        (_, false, _, false) => {
+            if unknown {
+                "┆"
+            } else {
+                "│"
+            }
+        }
+        (true, true, false, false) => "╰",
+        (true, true, true, false) => "├",
+        (true, true, false, true) => "┴",
+        (true, true, true, true) => "┼",
+        (false, true, true, false) => "╭",
+        (false, true, true, true) => "┬",
+        (true, false, true, true) => "┤",
+        (true, false, false, true) => "╯",
+        (false, false, true, true) => "╮",
+    }
+}

@@ -1,0 +1,391 @@
+//! Every screen as it looks in small and in large terminals, and what must hold at any size.
+
+mod below_locks;
+mod comparison;
+mod contend;
+mod delete;
+mod findings;
+mod frames;
+mod header;
+mod picture;
+mod replay;
+mod servers;
+mod tour;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+
+use super::draw;
+use crate::tui::app::{App, Event, Settings};
+use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
+use crate::tui::theme::{Theme, ThemeName};
+use crate::tui::widget::write::record;
+use lockscope_base::znode::{Timestamp, ZnodeStat};
+use lockscope_model::queue::{Change, ConnectionState};
+use lockscope_model::text::width;
+
+const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
+/// Wide and low: no picture is kept of it.
+const LOW: (u16, u16) = (100, 20);
+/// Those in which no sentence has to be scrolled.
+const LARGER_SIZES: [(u16, u16); 3] = [(80, 24), (120, 35), (160, 45)];
+
+fn drawn(app: &App, size: (u16, u16), theme: &Theme) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    terminal.draw(|frame| draw(frame, app, theme)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn picture(app: &App, size: (u16, u16)) -> String {
+    let theme = Theme::new(ThemeName::Terminal, app.settings().ascii);
+    let buffer = drawn(app, size, &theme);
+    let line = |y| {
+        // A wide character takes the cell behind it too.
+        let mut behind = 0;
+        let shown = (0..size.0).map(|x| buffer[(x, y)].symbol()).filter(|symbol| {
+            let hidden = behind > 0;
+            behind = if hidden { behind - 1 } else { width(symbol).saturating_sub(1) };
+            !hidden
+        });
+        shown.collect::<String>().trim_end().to_owned()
+    };
+    (0..size.1).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Compares a scene with its pictures at every size, each of which is without faults.
+fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
+    for size in SIZES.into_iter().chain([LOW]) {
+        let app = scene(size);
+        record::take();
+        let buffer = drawn(&app, size, &Theme::new(ThemeName::Terminal, app.settings().ascii));
+        let faults = frames::faults(&app, &buffer, &record::take());
+        assert!(faults.is_empty(), "{name} at {size:?}: {faults:#?}\n{}", picture(&app, size));
+        if size != LOW {
+            insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&app, size));
+        }
+    }
+}
+
+#[test]
+fn a_history_looks() {
+    show("history", |size| {
+        let mut app = live(size);
+        for second_number in 1..=70 {
+            app.update(Event::Tick, second(second_number));
+        }
+        app.update(at(second(71), vec![gone("/locks/billing", 4713, 0x1d)]), second(71));
+        app.update(at(second(72), vec![gone("/locks/billing", 4711, 0x1b)]), second(72));
+        app.update(Event::Tick, second(75));
+        app.update(at(second(75), vec![gone("/locks/billing", 4712, 0x1c)]), second(75));
+        app.update(Event::Tick, second(78));
+        after(app, "/billing\n\ni")
+    });
+    show("history-finding", |size| {
+        let mut app = live(size);
+        for second_number in 1..=70 {
+            app.update(Event::Tick, second(second_number));
+        }
+        after(app, "\nik")
+    });
+    show("history-filtered", |size| after(live(size), "i/nobody\n"));
+}
+
+fn after(mut app: App, keys: &str) -> App {
+    press(&mut app, keys);
+    app
+}
+
+fn second(number: u64) -> Timestamp {
+    NOW.plus(Duration::from_secs(number))
+}
+
+/// The lock `/locks/billing` changes hands twice a second for half a minute.
+fn busy(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    for turn in 0..60_i64 {
+        let now = NOW.plus(Duration::from_millis(turn.unsigned_abs() * 500));
+        let number = i32::try_from(turn).unwrap();
+        let mut changes = vec![gone("/locks/billing", 4711 + number, 0x1b + turn)];
+        if turn % 3 == 0 {
+            changes.push(curator("/locks/billing", 4840 + number, 900 + turn, -turn / 2));
+        }
+        app.update(at(now, changes), now);
+    }
+    app.update(Event::Tick, second(30));
+    app
+}
+
+fn link(change: ConnectionState) -> Event {
+    at(second(4), vec![Change::Connection(change)])
+}
+
+/// What the observer says of a member that lags, where there is no other one.
+const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
+                    kept until it has caught up; name other members in --connect to go on with one of them";
+
+/// More events than can be taken in, and two samples of two locks.
+fn overloaded(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    let reason = "events come faster than they can be taken in: queues are shown as they were until everything is read again, \
+                  and counts with ~ are samples; --root limits what is watched";
+    app.update(link(ConnectionState::Overloaded { reason: reason.to_owned() }), second(4));
+    for (now, created) in [(5, 5_000), (6, 6_224)] {
+        let samples = [("/locks/billing", created), ("/locks/orders", 4_999)].map(|(lock, created)| {
+            let Change::Listed { path, stat } = listed(lock, created) else { panic!("it is a listing") };
+            Change::Sampled { path, stat: ZnodeStat { cversion: 2 * created - 130, num_children: 130, ..stat } }
+        });
+        app.update(at(second(now), samples.to_vec()), second(now));
+    }
+    app
+}
+
+#[test]
+fn locks_look() {
+    show("locks", live);
+    show("locks-busy", busy);
+    show("locks-filtered", |size| after(live(size), "/wor"));
+    show("locks-none-matches", |size| after(live(size), "/nothing like it\n"));
+    show("locks-none", |size| {
+        let mut app = app(size);
+        app.update(at(NOW, vec![connected(), Change::Syncing, Change::Synced]), NOW);
+        app
+    });
+}
+
+#[test]
+fn the_queue_looks() {
+    show("queue", |size| after(live(size), "\njj"));
+    show("queue-read-write", |size| after(live(size), ":lock /apps/catalogue/index-rebuild\njj"));
+    show("queue-single-node", |size| after(live(size), ":lock /controller\n\t"));
+    show("queue-gone", |size| {
+        let mut app = after(live(size), ":lock /locks/billing\n");
+        let gone: Vec<_> = (0..129).map(|at| gone("/locks/billing", 4711 + at, 0x1b + i64::from(at))).collect();
+        app.update(at(NOW, gone), NOW);
+        app.update(at(NOW, vec![Change::Deleted { path: path("/locks/billing"), zxid: None }]), NOW);
+        app
+    });
+}
+
+#[test]
+fn the_timeline_looks() {
+    show("timeline", |size| after(busy(size), "6"));
+}
+
+#[test]
+fn help_looks() {
+    show("help", |size| after(live(size), "?"));
+    show("help-end", |size| after(live(size), "?G"));
+    show("unreadable", |size| after(live(size), "u"));
+}
+
+#[test]
+fn no_sentence_of_help_is_cut_at_eighty_columns() {
+    let mut app = after(live((80, 24)), "?");
+    for _ in 0..app.pages()[0].page.lines.len() {
+        let all = picture(&app, (80, 24));
+        assert!(!all.lines().any(|line| line.starts_with('│') && line.contains('…')), "{all}");
+        press(&mut app, "j");
+    }
+}
+
+#[test]
+fn trouble_with_the_connection_looks() {
+    show("connecting", app);
+    show("no-connection", |size| {
+        let mut app = app(size);
+        let reason = Some("connection refused by zk1:2181; are the servers running?".to_owned());
+        app.update(link(ConnectionState::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
+        app
+    });
+    show("lagging", |size| {
+        let mut app = live(size);
+        app.update(at(second(3), vec![Change::Heard { at: second(2) }]), second(3));
+        let (member, reason) = ("zk2.example.org:2181".to_owned(), LAGS.to_owned());
+        app.update(link(ConnectionState::Lagging { member, reason }), second(4));
+        app
+    });
+    show("too-many-events", overloaded);
+    show("too-many-events-queue", |size| after(overloaded(size), ":lock /locks/billing\n"));
+    show("refused", |size| {
+        let mut app = app(size);
+        let reason = "The server refused the credentials: check the file given with --auth-file.".to_owned();
+        app.update(link(ConnectionState::Refused { reason }), second(4));
+        app.update(Event::ObserverEnded, second(4));
+        app
+    });
+    show("reading", |size| {
+        let mut app = app(size);
+        let mut changes = testing::ensemble();
+        changes.pop();
+        app.update(at(NOW, changes), NOW);
+        app
+    });
+    show("lost", |size| {
+        let mut app = after(live(size), "\n");
+        app.update(at(second(4), vec![Change::Heard { at: second(4) }]), second(4));
+        app.update(link(ConnectionState::Lost { reason: "connection reset by peer".to_owned() }), second(4));
+        app.update(Event::Tick, second(9));
+        app
+    });
+}
+
+#[test]
+fn a_pause_and_what_is_typed_look() {
+    show("paused", |size| {
+        let mut app = after(busy(size), "p");
+        app.update(at(second(40), vec![gone("/locks/orders", 1, 1)]), second(40));
+        app
+    });
+    show("command-line", |size| after(live(size), ":sort wai"));
+    show("notice", |size| after(live(size), ":lock /nowhere\n"));
+    show("exported", |size| {
+        let mut app = after(live(size), "e");
+        let path = "/home/ann/lockscope-locks-2024-05-01T144107.json".into();
+        app.update(Event::ExportDone(Ok(path)), NOW);
+        app
+    });
+    show("filter-line", |size| after(live(size), "\n/10.0.4.3"));
+}
+
+#[test]
+fn ascii_looks() {
+    let ascii = |size| {
+        let settings = Settings { connect: "zk1".to_owned(), utc: true, ascii: true, ..Settings::default() };
+        let mut app = App::new(settings, size, NOW);
+        app.update(at(NOW, testing::ensemble()), NOW);
+        app
+    };
+    show("ascii-queue", |size| after(ascii(size), "\n"));
+    for keys in ["", "\n", "6", "?G", "/x", "u"] {
+        assert!(picture(&after(ascii((160, 45)), keys), (160, 45)).is_ascii(), "{keys:?}");
+    }
+}
+
+/// Names and data that would take over the terminal, or push the columns out of their places.
+fn hostile(size: (u16, u16)) -> App {
+    let mut app = app(size);
+    let mut changes = vec![connected(), Change::Syncing];
+    for (at, parent) in [
+        "/\u{1b}[2J\u{1b}[31mred",
+        "/rtl\u{202e}gnp",
+        "/锁/分布式锁/订单",
+        "/e\u{301}\u{301}\u{301}\u{301}\u{301}",
+        "/a\u{9b}31m",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let number = i32::try_from(at).unwrap();
+        changes.push(listed(parent, 3));
+        let node = format!("{parent}/_c_{:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{:010}", 1, number);
+        changes.push(seen(&node, 5, testing::ago(5), b"\x1b]0;owned\x07\xff\xfe\r\n"));
+        let node = format!("{parent}/_c_{:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{:010}", 2, number + 1);
+        changes.push(seen(&node, 6, testing::ago(4), "锁的主人".as_bytes()));
+    }
+    changes.push(Change::Unreadable { path: path("/s\u{1b}[5m"), why: "no\nway".to_owned() });
+    changes.push(Change::Synced);
+    app.update(at(NOW, changes), NOW);
+    app
+}
+
+#[test]
+fn text_that_is_no_harmless_text_looks() {
+    show("hostile-locks", hostile);
+    show("hostile-queue", |size| after(hostile(size), ":sort lock\n\n"));
+}
+
+#[test]
+fn nothing_of_a_znode_reaches_the_terminal_as_a_control_character() {
+    for size in SIZES {
+        for keys in ["", "\n", "\n\t", "6", "u", "/\u{1b}", ":lock /\u{1b}[2J\u{1b}[31mred\n"] {
+            let shown = picture(&after(hostile(size), keys), size);
+            let acts = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
+            assert!(!shown.contains(acts), "{keys:?}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn what_is_too_small_looks() {
+    for size in [(59, 18), (60, 15), (20, 6)] {
+        insta::assert_snapshot!(format!("too-small-{}x{}", size.0, size.1), picture(&live(size), size));
+    }
+}
+
+#[test]
+fn a_small_terminal_is_told_what_is_needed() {
+    let shown = picture(&live((59, 15)), (59, 15)).replace('\n', " ");
+    assert!(shown.contains("60 columns and 16 lines"), "{shown}");
+    assert!(shown.contains("q quits"), "{shown}");
+}
+
+#[test]
+fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
+    for name in ThemeName::ALL {
+        let app = live((80, 24));
+        let buffer = drawn(&app, (80, 24), &Theme::new(name, false));
+        let row = app.layout().unwrap().rows().0;
+        let (selected, other) = (&buffer[(5, row)], &buffer[(5, row + 1)]);
+        if name == ThemeName::Mono {
+            assert!(selected.modifier.contains(Modifier::REVERSED) && !other.modifier.contains(Modifier::REVERSED));
+        } else {
+            assert_ne!(selected.bg, other.bg, "{name:?}");
+        }
+        assert_eq!(buffer[(1, row)].symbol(), "▸", "and by a sign");
+    }
+}
+
+#[test]
+fn how_bad_it_is_shows_in_the_selected_row_too() {
+    for name in [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
+        let app = testing::servers::trouble((80, 24));
+        let theme = Theme::new(name, false);
+        let buffer = drawn(&app, (80, 24), &theme);
+        let row = app.layout().unwrap().rows().0;
+        assert_eq!((buffer[(2, row)].symbol(), buffer[(2, row)].fg), ("✖", theme.bad.fg.unwrap()), "{name:?}");
+    }
+}
+
+#[test]
+fn without_colours_there_is_none_anywhere() {
+    for keys in ["", "\n", "6", "?", "p"] {
+        let buffer = drawn(&after(busy((80, 24)), keys), (80, 24), &Theme::new(ThemeName::Mono, false));
+        assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{keys:?}");
+    }
+}
+
+#[test]
+fn data_that_is_not_true_any_more_stays_dim_and_says_as_of_when() {
+    let mut app = after(live((80, 24)), "\n");
+    app.update(link(ConnectionState::Lost { reason: "gone".to_owned() }), second(4));
+    let buffer = drawn(&app, (80, 24), &Theme::new(ThemeName::Terminal, false));
+    let row = app.layout().unwrap().rows().0 + 1;
+    let shown: String = (0..80).map(|x| buffer[(x, row)].symbol()).collect();
+    let state = u16::try_from(shown.chars().take_while(|letter| *letter != '○').count()).unwrap();
+    assert!(buffer[(state, row)].modifier.contains(Modifier::DIM), "{shown}");
+    assert!(picture(&app, (80, 24)).contains("as of 14:41:"), "{shown}");
+    let data = u16::try_from(shown.chars().take_while(|letter| *letter != '4').count()).unwrap();
+    assert!(buffer[(data, row)].modifier.contains(Modifier::DIM), "{shown}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn no_size_and_no_keys_bring_it_down(
+        size in (0u16..200, 0u16..60),
+        told in (0u16..200, 0u16..60),
+        keys in prop::collection::vec(prop::sample::select("126?u\n\t\u{1b}jkGghl/:sSptye ab".chars().collect::<Vec<_>>()), 0..20),
+    ) {
+        let mut app = hostile(told);
+        press(&mut app, &String::from_iter(keys));
+        picture(&app, size);
+        app.update(Event::Resize(size.0, size.1), NOW);
+        picture(&app, size);
+    }
+}

@@ -1,0 +1,37 @@
+//! Herds and chains of growing size, as they look.
+
+use super::{after, show};
+use crate::tui::app::{App, Event, Tour};
+use crate::tui::testing::fleets::{outcome, run_tour, writing};
+use crate::tui::testing::{NOW, path};
+use lockscope_lab::demo::Script;
+
+/// The tour at its comparison, of which so many fleets have run.
+fn compared(size: (u16, u16), fleets: usize) -> App {
+    let script = Script::built_in();
+    let scene = 1 + script.scenes.iter().position(|scene| scene.comparison.is_some()).expect("the tour compares");
+    let app = run_tour(writing(size), Tour::new(script, path("/demo"), true, false));
+    let mut app = after(app, &format!(":scene {scene}\n"));
+    let scenarios: Vec<_> = app.comparison().fleets().map(|fleet| fleet.scenario.clone()).collect();
+    for scenario in scenarios.iter().take(fleets) {
+        let is_herd = scenario.algorithm.name() == "herd";
+        let mut outcome = outcome(scenario, Some(0));
+        outcome.acquisitions_per_second = if is_herd { 2_400.0 / f64::from(scenario.clients) } else { 1_204.4 };
+        outcome.watch_events.per_acquisition = if is_herd { 2.0 * f64::from(scenario.clients - 1) } else { 1.0 };
+        app.update(Event::FleetCompared(Ok(Box::new(outcome))), NOW);
+    }
+    app
+}
+
+#[test]
+fn comparison_looks() {
+    show("comparison-begins", |size| compared(size, 0));
+    show("comparison-runs", |size| compared(size, 5));
+    show("comparison", |size| compared(size, 10));
+    show("comparison-failed", |size| {
+        let mut app = compared(size, 3);
+        app.update(Event::FleetCompared(Err("the clients cannot connect: connection refused".to_owned())), NOW);
+        app
+    });
+    show("comparison-of-nothing", |size| after(writing(size), ":comparison\n"));
+}

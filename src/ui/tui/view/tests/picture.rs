@@ -1,0 +1,278 @@
+//! Who wakes whom, as it looks.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{SIZES, after, picture, show};
+use crate::tui::app::{App, Event, FleetSide, Settings};
+use crate::tui::testing::fleets::{client, status, tell, totals, with, writing};
+use crate::tui::testing::servers::trouble;
+use crate::tui::testing::stepped::SteppedFleet;
+use crate::tui::testing::{live, press, settings};
+use lockscope_base::znode::{ZnodePath, Zxid};
+use lockscope_lab::contend::{
+    ClientId, ClientState, ClientStatus, FleetStatus, LinkState, NextStep, RequestKind, Scenario, TraceEntry,
+    TraceStep, WatchPlace,
+};
+use lockscope_lock::{Access, Algorithm};
+
+/// Two fleets in slow motion, with one step each two seconds.
+struct Pair {
+    app: App,
+    fleets: [SteppedFleet; 2],
+}
+
+impl Pair {
+    fn of(mut app: App, many: u32, algorithms: [Algorithm; 2]) -> Self {
+        press(&mut app, &format!("5c{many} 20ms\n"));
+        let scenario = |algorithm: Algorithm| {
+            let path = ZnodePath::new("/lockscope").unwrap().child(algorithm.name());
+            Scenario { session_timeout: Duration::from_secs(6), ..Scenario::new(algorithm, path, many) }
+        };
+        let fleets = algorithms.map(|algorithm| SteppedFleet::new(scenario(algorithm), many));
+        press(&mut app, "w,,,,,");
+        let mut pair = Self { app, fleets };
+        pair.tell();
+        pair
+    }
+
+    fn new(size: (u16, u16), many: u32) -> Self {
+        Self::of(writing(size), many, [Algorithm::Herd, Algorithm::Chain])
+    }
+
+    fn tell(&mut self) {
+        for (side, fleet) in FleetSide::BOTH.into_iter().zip(&mut self.fleets) {
+            let status = fleet.status();
+            let now = self.app.clock();
+            self.app.update(Event::Fleet { side, status: Arc::new(status) }, now);
+        }
+    }
+
+    fn step(&mut self) {
+        self.fleets.iter_mut().for_each(SteppedFleet::step);
+        self.tell();
+    }
+
+    fn pass(&mut self, millis: u64) {
+        let end = self.app.clock().plus(Duration::from_millis(millis));
+        while let Some(due) = self.app.next_due().filter(|due| *due < end) {
+            self.app.update(Event::Due, due);
+        }
+        self.app.update(Event::Due, end);
+    }
+
+    /// So many steps are over.
+    fn steps(mut self, steps: usize) -> Self {
+        for _ in 0..steps {
+            self.step();
+            self.pass(2_000);
+        }
+        self
+    }
+}
+
+fn in_flight(size: (u16, u16)) -> App {
+    let mut pair = Pair::new(size, 8).steps(4);
+    pair.step();
+    pair.pass(600);
+    pair.app
+}
+
+fn settled(size: (u16, u16)) -> App {
+    let mut pair = Pair::new(size, 8).steps(2);
+    pair.step();
+    pair.pass(1_900);
+    pair.app
+}
+
+fn faults(size: (u16, u16)) -> App {
+    let mut pair = Pair::new(size, 8).steps(2);
+    for fleet in &mut pair.fleets {
+        let holder = fleet.holders()[0];
+        let frozen = fleet.clients.get_mut(&holder).unwrap();
+        (frozen.frozen, frozen.node, frozen.watches) = (true, None, Vec::new());
+        let crashed = fleet.clients.get_mut(&4).unwrap();
+        (crashed.state, crashed.since) = (ClientState::Crashed, Duration::from_secs(3));
+        fleet.clients.get_mut(&5).unwrap().link = LinkState::Cut;
+        let next = fleet.clients.get_mut(&(holder + 1)).unwrap();
+        (next.state, next.token, next.watches) = (ClientState::Holding, Some(Zxid(44)), Vec::new());
+        fleet.write(holder + 1, Zxid(44));
+        fleet.write(holder, Zxid(41));
+    }
+    pair.tell();
+    pair.pass(100);
+    pair.app
+}
+
+#[test]
+fn the_picture_looks() {
+    show("picture-in-flight", in_flight);
+    show("picture-settled", settled);
+    show("picture-listings", |size| {
+        let mut pair = Pair::new(size, 8).steps(4);
+        pair.step();
+        pair.pass(1_250);
+        pair.app
+    });
+    show("picture-new-request", |size| {
+        let mut pair = Pair::new(size, 8).steps(3);
+        pair.step();
+        pair.pass(500);
+        pair.app
+    });
+    show("picture-faults", faults);
+    show("picture-large", |size| after(in_flight(size), "L"));
+    show("picture-stopped", |size| after(settled(size), " "));
+}
+
+#[test]
+fn the_picture_of_a_long_queue_looks() {
+    show("picture-long", |size| {
+        let mut pair = Pair::new(size, 100).steps(2);
+        pair.step();
+        pair.pass(500);
+        pair.app
+    });
+}
+
+#[test]
+fn the_picture_of_other_recipes_looks() {
+    let app = |size, algorithms| {
+        let mut pair = Pair::of(writing(size), 8, algorithms).steps(2);
+        pair.step();
+        pair.pass(600);
+        pair.app
+    };
+    show("picture-shared", |size| {
+        app(size, [Algorithm::SharedHerd(Access::Write), Algorithm::SharedChain(Access::Write)])
+    });
+    show("picture-ahead", |size| app(size, [Algorithm::Chain, Algorithm::ChainAhead]));
+    show("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
+}
+
+/// A semaphore with three leases: one was just given back, whoever is next for it lists, and the one behind it sleeps on.
+fn semaphore(size: (u16, u16)) -> App {
+    let mut app = Pair::of(writing(size), 7, [Algorithm::Herd, Algorithm::Chain]).app;
+    let node = |text: &str| ZnodePath::new(text).unwrap();
+    let (lease, place) = (|number: u32| node(&format!("/s/leases/lease-{number:010}")), node("/s/leases"));
+    let queued = |number: u32| node(&format!("/s/locks/lock-{number:010}"));
+    let stands = |id, state, node, watches: Option<WatchPlace>| ClientStatus {
+        node: Some(node),
+        watches: watches.into_iter().collect(),
+        ..client(id, state)
+    };
+    let waits = ClientState::Waiting;
+    let mut clients = vec![
+        stands(1, ClientState::Holding, lease(11), None),
+        stands(2, ClientState::Holding, lease(12), None),
+        stands(3, ClientState::Holding, lease(13), None),
+        stands(4, waits, lease(14), Some(WatchPlace::Children(place.clone()))),
+        stands(5, waits, queued(25), Some(WatchPlace::Node(queued(24)))),
+        stands(6, waits, queued(26), Some(WatchPlace::Node(queued(25)))),
+        client(7, ClientState::Ready),
+    ];
+    let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(3).unwrap()), node("/s"), 7);
+    let told = |app: &mut App, clients: &[ClientStatus], steps: Vec<(u32, TraceStep)>| {
+        let entry = |(id, step)| TraceEntry { at: Duration::from_secs(5), client: ClientId(id), step };
+        let made = status(&scenario, 5_000, clients.to_vec(), totals(9, 1));
+        let trace = steps.into_iter().map(entry).collect();
+        let status = FleetStatus { stepped: true, trace, next_step: Some((ClientId(2), NextStep::Release)), ..made };
+        for side in FleetSide::BOTH {
+            tell(app, side, status.clone());
+        }
+    };
+    told(&mut app, &clients, Vec::new());
+    let steps = vec![
+        (1, TraceStep::Releases),
+        (1, TraceStep::Sent(RequestKind::Delete)),
+        (1, TraceStep::Deleted(lease(11))),
+        (4, TraceStep::Woken(WatchPlace::Children(place))),
+        (4, TraceStep::Sent(RequestKind::List)),
+    ];
+    (clients[0].state, clients[0].node) = (ClientState::Ready, None);
+    clients[3].watches.clear();
+    told(&mut app, &clients, steps);
+    let end = app.clock().plus(Duration::from_millis(1_200));
+    while let Some(due) = app.next_due().filter(|due| *due < end) {
+        app.update(Event::Due, due);
+    }
+    app.update(Event::Due, end);
+    app
+}
+
+#[test]
+fn the_picture_of_a_semaphore_looks() {
+    show("picture-semaphore", semaphore);
+}
+
+#[test]
+fn the_picture_of_a_queue_of_others_looks() {
+    show("queue-picture", |size| after(trouble(size), ":lock /locks/billing\nw"));
+    show("queue-picture-unknown", |size| after(live(size), ":lock /locks/orders\nw"));
+    show("queue-picture-read-write", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\nwj"));
+    show("queue-picture-single-node", |size| after(trouble(size), ":lock /controller\nw"));
+}
+
+#[test]
+fn the_picture_at_full_speed_looks() {
+    show("picture-full-speed", |size| {
+        let mut pair = Pair::new(size, 20);
+        press(&mut pair.app, ".....");
+        for _ in 0..20 {
+            for (side, fleet) in FleetSide::BOTH.into_iter().zip(&mut pair.fleets) {
+                fleet.step();
+                let status = FleetStatus { stepped: false, trace: Arc::default(), next_step: None, ..fleet.status() };
+                let now = pair.app.clock();
+                pair.app.update(Event::Fleet { side, status: Arc::new(status) }, now);
+            }
+            pair.pass(100);
+        }
+        pair.app
+    });
+}
+
+#[test]
+fn the_picture_in_ascii_is_ascii() {
+    let ascii = |size| with(Settings { write: true, ascii: true, ..settings() }, size);
+    let app = |size| {
+        let mut pair = Pair::of(ascii(size), 8, [Algorithm::Herd, Algorithm::Chain]).steps(2);
+        pair.step();
+        pair.pass(400);
+        pair.app
+    };
+    show("picture-ascii", app);
+    for size in SIZES {
+        assert!(picture(&app(size), size).is_ascii());
+        assert!(picture(&after(app(size), "L"), size).is_ascii());
+    }
+}
+
+#[test]
+fn each_event_that_travels_is_an_arrow_on_the_screen_and_there_is_no_other() {
+    for size in SIZES {
+        let mut seen = (0, 0);
+        let mut pair = Pair::new(size, 20);
+        for _ in 0..6 {
+            pair.step();
+            for _ in 0..40 {
+                pair.pass(50);
+                let replays = || pair.app.fleets().each().map(|(_, fleet)| fleet.replay());
+                let events = replays().map(|replay| replay.flying().len()).sum::<usize>();
+                let requests = replays().map(|replay| replay.requests().len()).sum::<usize>();
+                let shown = picture(&pair.app, size);
+                // The last border says what they mean.
+                let letters = shown.lines().take(usize::from(size.1) - 2).flat_map(str::chars);
+                let letters: Vec<char> = letters.collect();
+                let count = |arrows: &str| letters.iter().filter(|letter| arrows.contains(**letter)).count();
+                // Several may be in one place, on their common way; and events are drawn over requests.
+                let (arrows, asks) = (count("▲▶▼◀"), count("△▷▽◁"));
+                assert!(arrows <= events && (arrows > 0) == (events > 0), "{arrows} of {events}: {shown}");
+                assert!(asks <= requests && (requests == 0 || events > 0 || asks > 0), "{asks} of {requests}: {shown}");
+                seen.0 += arrows;
+                seen.1 += asks;
+            }
+        }
+        assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
+    }
+}

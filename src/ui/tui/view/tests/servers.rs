@@ -1,0 +1,184 @@
+//! What the servers tell, and what is wrong, as it looks.
+
+use ratatui::style::{Color, Modifier};
+
+use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show};
+use crate::tui::app::{App, Event, Settings};
+use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
+use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
+use crate::tui::theme::{Theme, ThemeName};
+use lockscope_model::queue::Change;
+use lockscope_model::server_view::{Provenance, ServerView, SyncSettings};
+
+fn partly(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    app.update(at(second(1), vec![motley(second(1), &clients())]), second(1));
+    app
+}
+
+fn alone(size: (u16, u16)) -> App {
+    let settings = Settings { asks_servers: false, ..app(size).settings().clone() };
+    let mut app = App::new(settings, size, NOW);
+    app.update(at(NOW, ensemble()), NOW);
+    app
+}
+
+#[test]
+fn what_is_wrong_looks() {
+    show("trouble-locks", trouble);
+    show("trouble-queue", |size| after(trouble(size), ":lock /locks/billing\n"));
+    show("trouble-queue-details", |size| after(trouble(size), ":lock /locks/orders\njj\t"));
+    show("trouble-queue-why", |size| after(trouble(size), ":lock /locks/orders\njj\t\t"));
+    show("trouble-expiring", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\n"));
+    show("trouble-single-node", |size| after(trouble(size), ":lock /controller\n"));
+    show("trouble-timeline", |size| after(trouble(size), "6"));
+}
+
+/// A holder whose connection was listed, and is gone since four seconds.
+fn cut_off(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    let holder = 0x1b;
+    let mut known = clients();
+    app.update(at(second(1), vec![told(second(1), &known)]), second(1));
+    known.connected.retain(|owner| *owner != holder);
+    known.expiring.push((holder, 20));
+    for number in 2..=5 {
+        app.update(at(second(number), vec![told(second(number), &known)]), second(number));
+        app.update(Event::Tick, second(number));
+    }
+    for number in 6..=9 {
+        app.update(Event::Tick, second(number));
+    }
+    app
+}
+
+#[test]
+fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
+    show("cut-off-holder", cut_off);
+    show("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
+    let size = (160, 45);
+    let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
+    assert!(picture(&locks, size).contains("expiring 16s ███░"), "16 of 30 s: {}", picture(&locks, size));
+    assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
+}
+
+/// The servers' settings ask for session timeouts of 51.25 s, and those of the clients have 30 s.
+fn lagging(size: (u16, u16)) -> App {
+    let mut app = trouble(size);
+    let mut view = ServerView::clone(app.world().table().view());
+    for member in &mut view.members {
+        member.sync_settings = Some(SyncSettings { tick_ms: 2000, sync_limit: 20 });
+    }
+    let now = app.now();
+    app.update(at(now, vec![Change::Surveyed { view: view.into() }]), now);
+    app
+}
+
+#[test]
+fn a_session_that_a_server_may_keep_past_its_end_says_so_while_it_contends() {
+    show("session-short", |size| after(lagging(size), "3:sort session\n\n"));
+    let idle = after(lagging((120, 40)), ":session 0xdead\n");
+    assert!(!picture(&idle, (120, 40)).contains("past its end"));
+}
+
+#[test]
+fn sessions_and_waits_look() {
+    show("sessions", |size| after(trouble(size), "3"));
+    show("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
+    show("sessions-not-told", |size| after(alone(size), "3"));
+    show("session", |size| after(trouble(size), "3:sort session\n\n"));
+    show("session-events", |size| after(trouble(size), "3:sort session\n\n\t\t"));
+    show("session-gone", |size| after(trouble(size), ":session 0xdead\n"));
+    show("session-of-holder", |size| after(live(size), "o"));
+    show("waits", |size| after(trouble(size), "4"));
+    show("waits-none", |size| after(app(size), "4"));
+}
+
+#[test]
+fn what_each_server_tells_looks() {
+    show("servers", |size| after(trouble(size), "v"));
+    show("servers-partly", |size| after(partly(size), "v"));
+    show("servers-off", |size| after(alone(size), "v"));
+    show("locks-partly", partly);
+}
+
+#[test]
+fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
+    for size in LARGER_SIZES {
+        let mut app = live(size);
+        let Change::Surveyed { view } = told(second(1), &Clients::default()) else { panic!("it is a view") };
+        let mut view = ServerView::clone(&view);
+        view.members[0].provenance = Provenance::PlainBesideTls;
+        app.update(at(second(1), vec![Change::Surveyed { view: view.into() }]), second(1));
+        for (keys, says) in
+            [("v", "in plain text"), ("v", "proves nothing"), (":lock /locks/billing\n\t", "plain text proves nothing")]
+        {
+            press(&mut app, keys);
+            let shown = picture(&app, size).replace('│', " ");
+            let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.contains(says), "{keys:?} at {size:?}: {shown}");
+            press(&mut app, "1");
+        }
+    }
+}
+
+#[test]
+fn all_of_it_can_be_shown_in_ascii_and_without_colours() {
+    for size in SIZES {
+        let settings = Settings { ascii: true, ..app(size).settings().clone() };
+        for keys in ["", "\n", "\n\t", "3", "4", "v", "6"] {
+            let mut plain = App::new(settings.clone(), size, NOW);
+            plain.update(at(NOW, ensemble()), NOW);
+            plain.update(at(second(1), vec![motley(second(1), &clients())]), second(1));
+            press(&mut plain, keys);
+            assert!(picture(&plain, size).is_ascii(), "{keys:?}");
+            let buffer = drawn(&after(trouble(size), keys), size, &Theme::new(ThemeName::Mono, false));
+            let grey = ratatui::style::Color::Reset;
+            assert!(buffer.content.iter().all(|cell| cell.fg == grey && cell.bg == grey), "{keys:?}");
+        }
+    }
+}
+
+#[test]
+fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
+    let app = after(trouble((160, 45)), "4");
+    let theme = Theme::new(ThemeName::Terminal, false);
+    let buffer = drawn(&app, (160, 45), &theme);
+    let row = |y: u16| (0..160).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    let find = |text: &str| {
+        let line = (0..45).find(|y| row(*y).contains(text)).unwrap_or_else(|| panic!("{text}"));
+        let column = row(line).split(text).next().unwrap().chars().count();
+        buffer[(u16::try_from(column).unwrap(), line)].clone()
+    };
+    assert_eq!(find("/locks/billing  129 wait").fg, Color::Reset, "a lock is plain text");
+    assert_eq!(Some(find("✖ deadlock").fg), theme.bad.fg, "its finding is as bad as it is");
+    assert!(find("● worker-7").modifier.contains(Modifier::BOLD), "who blocks is strong");
+    assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);
+}
+
+/// A node's page with that data.
+fn node_page(size: (u16, u16), data: &[u8]) -> App {
+    let mut app = after(live(size), ":node /locks/a\u{202e}b\n");
+    let read = Ok(Box::new(Some(node_reading(data))));
+    app.update(Event::NodeRead { path: path("/locks/a\u{202e}b"), read }, NOW);
+    app
+}
+
+#[test]
+fn a_node_as_it_is_looks() {
+    show("node", |size| node_page(size, br#"{"host":"worker-1","pids":[7,8],"lock":{}}"#));
+    show("node-binary", |size| node_page(size, b"\x1b]0;owned\x07\xff\xfe\r\n\x00\x01 and more than one line"));
+    show("node-not-read", |size| after(live(size), "\nd"));
+}
+
+#[test]
+fn nothing_of_a_node_is_obeyed_by_the_terminal() {
+    for size in SIZES {
+        for data in [&b"\x1b[2J\x9b31m\xff"[..], "{\"a\u{202e}\u{9b}\":\"\u{2066}\"}".as_bytes()] {
+            let shown = picture(&node_page(size, data), size);
+            let acts =
+                |letter: char| letter != '\n' && (letter.is_control() || ('\u{202a}'..'\u{2070}').contains(&letter));
+            assert!(!shown.contains(acts), "{shown}");
+        }
+    }
+}
