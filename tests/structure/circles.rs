@@ -45,7 +45,8 @@ fn is_below(file: &str, parent: &str) -> bool {
     parent == "lib.rs" || file.strip_prefix(folder).is_some_and(|below| below.starts_with('/') && file != parent)
 }
 
-fn circles_of(imports: &Imports) -> BTreeSet<Circle> {
+/// The circles of one reading.
+pub fn circles_of(imports: &Imports) -> BTreeSet<Circle> {
     let all_reached: BTreeMap<&str, BTreeSet<&str>> =
         imports.importers().map(|file| (file, reach(imports, file))).collect();
     let leads = |from: &str, to: &str| all_reached.get(from).is_some_and(|files| files.contains(to));

@@ -39,7 +39,8 @@ impl Imports {
         imports
     }
 
-    fn add(&mut self, from: &str, to: &str, name: String) {
+    /// Notes that a file uses something of another one.
+    pub fn add(&mut self, from: &str, to: &str, name: String) {
         if from != to {
             self.0.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
         }

@@ -4,6 +4,7 @@ mod circles;
 mod imports;
 mod layers;
 mod links;
+mod methods;
 mod source;
 
 use std::collections::BTreeSet;
@@ -11,9 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use circles::circles;
+use circles::{Circle, circles};
 use imports::{Imports, Reading};
 use layers::{CLOCKS, IMPURE_CRATES, Layer, PURE_PARTS, TUI, TUI_RUNTIME, belongs};
+use methods::Methods;
 use source::{Module, Names, Source};
 
 /// Lines of a file of `src` at most.
@@ -142,6 +144,22 @@ fn no_files_import_each_other_in_a_circle() {
         let found: Vec<String> = circles(&Imports::of(&SOURCE, reading)).iter().map(ToString::to_string).collect();
         assert!(found.is_empty(), "{reading:?}: {}", found.join("\n"));
     }
+}
+
+/// The screen's state still is one such circle: no file may join it.
+const IN_A_CIRCLE: (&str, usize) = ("tui::App", 29);
+
+#[test]
+fn no_files_call_each_other_in_a_circle_through_the_methods_of_one_type() {
+    let mut methods = Methods::default();
+    let is_of_tests = |name: &str| name.contains("/tests") || name.contains("/testing");
+    for (name, text) in source::files(&src()).iter().filter(|(name, _)| !is_of_tests(name)) {
+        methods.read(name, &syn::parse_file(text).expect("Rust"));
+    }
+    let is_known = |(of, circle): &(String, Circle)| (of.as_str(), circle.files.len()) == IN_A_CIRCLE;
+    let found = methods.circles().into_iter().filter(|found| !is_known(found));
+    let found: Vec<String> = found.map(|(of, circle)| format!("{of}: {circle}")).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]

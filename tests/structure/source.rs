@@ -56,19 +56,7 @@ pub struct Source {
 impl Source {
     /// Reads every file of every crate below `root`, the folder of the crates, but for their examples.
     pub fn read(root: &Path) -> Self {
-        let mut files = Vec::new();
-        let mut open = vec![root.to_path_buf()];
-        while let Some(path) = open.pop() {
-            if path.is_dir() {
-                if path.ends_with("examples") {
-                    continue;
-                }
-                open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(root).expect("a path below the root").to_string_lossy().into_owned();
-                files.push((file_in_tree(&name), fs::read_to_string(&path).expect("a readable source file")));
-            }
-        }
+        let files = files(root);
         Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 
@@ -86,6 +74,24 @@ impl Source {
         source.modules.retain(|at, _| !(1..=at.len()).any(|length| tests.contains(&at[..length])));
         source
     }
+}
+
+/// The files of every crate below `root`, the folder of the crates, but for their examples: their names in the tree, and their text.
+pub fn files(root: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            if path.ends_with("examples") {
+                continue;
+            }
+            open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).expect("a path below the root").to_string_lossy().into_owned();
+            files.push((file_in_tree(&name), fs::read_to_string(&path).expect("a readable source file")));
+        }
+    }
+    files
 }
 
 /// The name of a file in the tree: `model/queue/apply.rs` is `queue/apply.rs`, and `lock/lib.rs` is `lock/mod.rs`.
@@ -208,7 +214,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+/// Whether an item is compiled for tests alone.
+pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
         _ => false,

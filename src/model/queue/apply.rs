@@ -1,8 +1,6 @@
 //! One change at a time: a node was seen, a node is gone.
 
-use std::cmp::Reverse;
-
-use super::parent::{Listing, Parent};
+use super::parent::Listing;
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use lockscope_base::recipe::{Classifier, LockKind};
@@ -62,11 +60,6 @@ impl LockTable {
         }
         self.name_clients(&mut out);
         out
-    }
-
-    /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
-    pub fn is_reporting(&self) -> bool {
-        !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
     }
 
     fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {
@@ -184,13 +177,6 @@ impl LockTable {
         }
     }
 
-    pub(super) fn mark_parent(&mut self, path: &ZnodePath) {
-        let epoch = self.epoch;
-        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
-            parent.epoch = epoch;
-        }
-    }
-
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.note_child_deleted(path);
         self.unreadable.remove(path);
@@ -210,23 +196,5 @@ impl LockTable {
             self.drop_parent(path, now, out);
         }
         self.forget_hint(path, now, out);
-    }
-
-    /// A parent is gone: so are its children, whether that was reported or not.
-    pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(Parent { children, .. }) = self.parents.get(path) else { return };
-        let mut left: Vec<_> = children.iter(&self.locks).map(|(name, at)| (path.child(name), at)).collect();
-        // From the end of each queue, so that nobody seems to acquire whose node is gone as well.
-        left.sort_by_cached_key(|(child, (id, slot))| {
-            let position = self.locks.get(id).and_then(|lock| lock.position_of_slot(*slot as usize));
-            (*id, Reverse(position), child.clone())
-        });
-        for (child, (id, slot)) in left {
-            self.remove(&child, id, slot, now, out);
-        }
-        self.parents.remove(path);
-        for id in self.ids_at(path) {
-            self.drop_lock_if_gone(id, now, out);
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::order::{OrderKey, RankedKeys, run};
-use super::{Contender, LockQueue, WatchEvents};
+use super::{Contender, ContenderRow, ContenderState, LockQueue, WatchEvents};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
 
 impl LockQueue {
@@ -164,5 +164,60 @@ impl LockQueue {
             })
         };
         (1..self.order().len()).take_while(|position| own(*position)).count()
+    }
+
+    /// The row at a position. Logarithmic.
+    pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
+        let contender = self.contender_at(position)?;
+        let state = match position < self.holding() {
+            true => ContenderState::Holds,
+            false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
+            false => ContenderState::Waits,
+        };
+        let mode = match contender.mode {
+            RequestMode::Exclusive if self.kind() == LockKind::ReadWrite => RequestMode::Write,
+            mode => mode,
+        };
+        Some(ContenderRow { position, contender, mode, state })
+    }
+
+    /// The rows of a window. Work follows the window, not the queue.
+    pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = ContenderRow<'_>> {
+        let end = window.end.min(self.len());
+        (window.start.min(end)..end).filter_map(|position| self.row(position))
+    }
+
+    /// The names of the nodes that the contender at this position stands behind directly: at most `most` of them.
+    /// Only who waits for a semaphore's lease stands behind more than one.
+    pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
+        if position < self.holding() || position >= self.len() {
+            return Vec::new();
+        }
+        let leases = 0..self.holding().min(most);
+        let awaited = match self.kind() {
+            LockKind::Semaphore if position < self.leases() => leases,
+            LockKind::Semaphore if position == self.leases() && !self.is_pending() => {
+                let full = self.maximum().is_some_and(|maximum| self.holding() >= maximum as usize);
+                if full { leases } else { 0..0 }
+            }
+            LockKind::ReadWrite => match self.awaited_by_request(position) {
+                Some(awaited) => awaited..awaited + 1,
+                None => 0..0,
+            },
+            _ => position.saturating_sub(1)..position,
+        };
+        let awaited = awaited.take(most).filter_map(|position| self.contender_at(position));
+        awaited.map(|contender| &*contender.node).collect()
+    }
+
+    /// Watch events that the next release costs; `None` where the waiters are not in the tree (single node).
+    ///
+    /// Where several hold, the release that counts is the last one before the next waiter's turn.
+    pub fn watch_cost(&self) -> Option<WatchEvents> {
+        match (self.kind(), self.holding().checked_sub(1)) {
+            (LockKind::SingleNode, _) => None,
+            (_, None) => Some(WatchEvents::default()),
+            (_, Some(last_holder)) => Some(self.cost_of_removal(last_holder)),
+        }
     }
 }

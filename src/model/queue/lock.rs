@@ -1,6 +1,5 @@
 //! One lock: its contenders in order, and what is read from it.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use slab::Slab;
@@ -17,6 +16,9 @@ use super::rate::Activity;
 use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
+
+/// Above all transactions' numbers, with room for as many more.
+const NOT_READ: i64 = i64::MAX / 2;
 
 /// The requests for reading of a lock that has none.
 static NO_KEYS: RankedKeys = RankedKeys::Few(Vec::new());
@@ -213,50 +215,6 @@ impl LockQueue {
         self.contenders.get(self.order.get(position)?.slot as usize)
     }
 
-    /// The row at a position. Logarithmic.
-    pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
-        let contender = self.contender_at(position)?;
-        let state = match position < self.holding() {
-            true => ContenderState::Holds,
-            false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
-            false => ContenderState::Waits,
-        };
-        let mode = match contender.mode {
-            RequestMode::Exclusive if self.kind() == LockKind::ReadWrite => RequestMode::Write,
-            mode => mode,
-        };
-        Some(ContenderRow { position, contender, mode, state })
-    }
-
-    /// The rows of a window. Work follows the window, not the queue.
-    pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = ContenderRow<'_>> {
-        let end = window.end.min(self.len());
-        (window.start.min(end)..end).filter_map(|position| self.row(position))
-    }
-
-    /// The names of the nodes that the contender at this position stands behind directly: at most `most` of them.
-    /// Only who waits for a semaphore's lease stands behind more than one.
-    pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
-        if position < self.holding() || position >= self.len() {
-            return Vec::new();
-        }
-        let leases = 0..self.holding().min(most);
-        let awaited = match self.kind() {
-            LockKind::Semaphore if position < self.leases() => leases,
-            LockKind::Semaphore if position == self.leases() && !self.is_pending() => {
-                let full = self.maximum().is_some_and(|maximum| self.holding() >= maximum as usize);
-                if full { leases } else { 0..0 }
-            }
-            LockKind::ReadWrite => match self.awaited_by_request(position) {
-                Some(awaited) => awaited..awaited + 1,
-                None => 0..0,
-            },
-            _ => position.saturating_sub(1)..position,
-        };
-        let awaited = awaited.take(most).filter_map(|position| self.contender_at(position));
-        awaited.map(|contender| &*contender.node).collect()
-    }
-
     /// Full path of one of its contenders.
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
         match (self.family, contender.role) {
@@ -275,17 +233,6 @@ impl LockQueue {
                 parent.child(&format!("{}-__lock__", self.path.name()))
             }
             _ => self.path.clone(),
-        }
-    }
-
-    /// Watch events that the next release costs; `None` where the waiters are not in the tree (single node).
-    ///
-    /// Where several hold, the release that counts is the last one before the next waiter's turn.
-    pub fn watch_cost(&self) -> Option<WatchEvents> {
-        match (self.kind(), self.holding().checked_sub(1)) {
-            (LockKind::SingleNode, _) => None,
-            (_, None) => Some(WatchEvents::default()),
-            (_, Some(last_holder)) => Some(self.cost_of_removal(last_holder)),
         }
     }
 
@@ -374,6 +321,17 @@ impl LockQueue {
 
     pub(super) fn is_reader(&self, key: OrderKey) -> bool {
         self.contenders[key.slot as usize].mode == RequestMode::Read
+    }
+
+    pub(super) fn key(&self, slot: usize) -> OrderKey {
+        let contender = &self.contenders[slot];
+        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
+        let class =
+            if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
+        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
+        // Who is not read yet came after all who are, and in the order of the numbers that were given instead.
+        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
+        OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
 }
 

@@ -3,28 +3,14 @@
 use slab::Slab;
 
 use super::hold::Hold;
-use super::order::{OrderKey, RankedKeys};
+use super::order::RankedKeys;
 use super::{Contender, LockQueue};
-use lockscope_base::recipe::{LockKind, RequestMode, Role};
-
-/// Above all transactions' numbers, with room for as many more.
-const NOT_READ: i64 = i64::MAX / 2;
+use lockscope_base::recipe::{RequestMode, Role};
 
 /// Which part of its contenders a lock keeps room for, at most.
 const SPARE_FRACTION: usize = 8;
 
 impl LockQueue {
-    pub(super) fn key(&self, slot: usize) -> OrderKey {
-        let contender = &self.contenders[slot];
-        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
-        let class =
-            if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
-        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        // Who is not read yet came after all who are, and in the order of the numbers that were given instead.
-        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
-        OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
-    }
-
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.order_changes();

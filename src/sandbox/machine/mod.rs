@@ -218,16 +218,6 @@ impl Machine {
         let first = self.sessions.next_expiry().into_iter().chain(handshake).min();
         first.map_or(self.next_sweep, |first| first.min(self.next_sweep))
     }
-
-    /// Bytes of memory that nodes and watches take, about.
-    pub(super) fn memory(&self) -> usize {
-        self.tree.memory() + self.watches.memory()
-    }
-
-    /// Whether so many bytes more would be too many.
-    fn is_full(&self, more: usize) -> bool {
-        self.memory() + more > self.options.max_memory
-    }
 }
 
 /// A duration as the wire and the clock have it.

@@ -82,4 +82,32 @@ impl Machine {
             ready.push(id);
         }
     }
+
+    /// Counts anew what a connection takes; when all together take too much, those that take most are closed.
+    pub(super) fn reckon(&mut self, id: usize) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let is = connection.bytes();
+        self.buffered = self.buffered + is - std::mem::replace(&mut connection.counted, is);
+        while self.buffered > self.options.max_buffered && self.end_largest() {}
+    }
+
+    /// Closes the connection that takes most, and drops what waits for it; `false` when nothing is gained by that. What it is
+    /// being sent goes when its socket is closed.
+    fn end_largest(&mut self) -> bool {
+        let waiting = self.connections.iter().filter(|(_, connection)| connection.end.is_none());
+        let Some(id) = waiting.max_by_key(|(_, connection)| connection.counted).map(|(id, _)| id) else { return false };
+        self.end(id, CloseReason::Crowded);
+        self.drop_output(id);
+        true
+    }
+
+    /// Forgets what waits for a connection that is being closed.
+    pub(super) fn drop_output(&mut self, id: usize) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.out = Vec::new();
+        // Counted no more: its task is about to drop all that it has.
+        self.buffered -= std::mem::take(&mut connection.counted);
+        (connection.sending, connection.received) = (0, 0);
+        connection.who.clear();
+    }
 }

@@ -9,7 +9,7 @@ use super::super::plan::NeededGuard;
 use super::super::{Action, PlannedNode, RecreationGuard};
 use super::raise::{Raised, is_answer};
 use super::sent::{Sent, UnansweredDeletion};
-use super::{Ending, Examine, Reexamined, reexamine};
+use super::{Ending, Examine};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Zxid;
 
@@ -18,9 +18,6 @@ const MAX_TRIES: usize = 10;
 
 /// How long it waits after a failed try: at first, and at most.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
-
-/// How long what was found out about a node stays good: then it is examined again before anything is sent.
-const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 /// What a step leads to.
 pub(super) enum Attempt {
@@ -49,8 +46,9 @@ pub(super) struct NodeDeleter<'a, E> {
     pub(super) client: &'a Client,
     pub(super) node: &'a PlannedNode,
     pub(super) action: Action,
-    examine: &'a mut E,
-    examined: Instant,
+    pub(super) examine: &'a mut E,
+    /// When that was.
+    pub(super) examined: Instant,
     pub(super) sent: Sent,
 }
 
@@ -155,16 +153,6 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             Ok(read) => Ok(Ok(read)),
             Err(Error::NoAuth) => Ok(Err(Attempt::NotPermitted)),
             Err(Error::NoNode) => Ok(Err(Attempt::Again)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A node, with its data where those may be read; `None` when it is gone.
-    pub(super) async fn look(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
-        match self.client.get_data(path).await {
-            Ok((data, stat)) => Ok(Some((Some(data), stat))),
-            Err(Error::NoNode) => Ok(None),
-            Err(Error::NoAuth) => Ok(self.client.check_stat(path).await?.map(|stat| (None, stat))),
             Err(error) => Err(error),
         }
     }
@@ -274,37 +262,6 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Looks again at what was confirmed, when that was some time ago.
-    pub(super) async fn examine_again(&mut self) -> Option<Ending> {
-        if self.examined.elapsed() < MAX_EXAMINATION_AGE {
-            return None;
-        }
-        let found = reexamine(self.examine, self.action, self.node).await;
-        self.examined = Instant::now();
-        match found {
-            Reexamined::Same => None,
-            // With what was sent before, it may be said to be done only by what had an answer.
-            Reexamined::Ended(ending) => Some(ending),
-        }
-    }
-
-    /// Nothing that changes anything is handed over without a connection: the client library would keep it and send it later.
-    pub(super) fn ready(&self) -> Result<(), Error> {
-        if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
-    }
-
-    pub(super) fn path(&self) -> &'a str {
-        self.node.path.as_str()
-    }
-
-    fn parent(&self) -> &'a str {
-        self.node.path.parent_str().unwrap_or("/")
-    }
-
-    pub(super) fn is_ours(&self, stat: &Stat) -> bool {
-        Zxid(stat.czxid) == self.node.czxid
     }
 
     /// After an error of the connection: waits for the next one, and for the server behind it to know all that was done before.

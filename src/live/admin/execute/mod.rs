@@ -22,6 +22,7 @@
 mod deleter;
 mod ending;
 mod raise;
+mod reach;
 mod revoke;
 mod sent;
 mod version;

@@ -27,6 +27,8 @@
 //! node that is listed, costs a request for each change of a parent, and does not notice new data.
 
 mod created;
+mod events;
+mod noted;
 mod pending_reads;
 mod read_order;
 mod walk;
@@ -42,8 +44,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
-use lockscope_base::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, Role};
-use lockscope_base::znode::{Node, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
+use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 use lockscope_model::queue::Change;
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -213,155 +215,8 @@ impl Follower {
         std::mem::take(&mut self.changes)
     }
 
-    /// Takes an event, with the zxid where the server gives it.
-    pub(super) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
-        self.pending.disturb(path);
-        match event {
-            NodeEvent::Created => self.created(path),
-            NodeEvent::Deleted => self.deleted(path, zxid),
-            NodeEvent::DataChanged if self.data_matter(path) => self.pending.refresh(NodeRead::Node(path.clone())),
-            NodeEvent::DataChanged => {}
-            NodeEvent::ChildrenChanged => self.pending.refresh(NodeRead::List(path.clone())),
-        }
-        self.finish_walk();
-    }
-
-    fn created(&mut self, path: &ZnodePath) {
-        self.pending.outdate(path);
-        self.note_hint(path, None);
-        let place = self.classifier.classify(path);
-        if let Some(place) = &place {
-            self.contender_created(path, place);
-        }
-        if place.is_some() || self.holds_maximum(path) {
-            self.pending.want(NodeRead::Node(path.clone()));
-        }
-        if self.is_root(path) {
-            // It was missing, and that was reported: the listing says that it is there.
-            self.pending.want(NodeRead::List(path.clone()));
-        }
-    }
-
-    fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
-        self.gone(path, zxid);
-        if self.watching == WatchStyle::Recursive {
-            return;
-        }
-        if self.is_root(path) {
-            // Whoever lists a root that is missing watches for its creation.
-            self.pending.want(NodeRead::List(path.clone()));
-        } else if let Some(parent) = path.parent().filter(|parent| self.children.contains_key(parent)) {
-            // Its parent may have been listed since, with another node of that name.
-            self.pending.want(NodeRead::List(parent));
-        }
-    }
-
-    /// Forgets a node, and reports that it is gone.
-    fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
-        self.pending.void(path);
-        if self.walking {
-            self.created.remove(path);
-        } else {
-            let created = self.created.take_until(path);
-            self.changes.extend(created.into_iter().map(|path| Change::Appeared { path }));
-        }
-        self.classifier.forget(path);
-        self.parents.remove(path);
-        for child in self.children.remove(path).into_iter().flatten() {
-            self.gone(&path.child(&child), None);
-        }
-        if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
-            siblings.remove(path.name());
-        }
-        self.changes.push(Change::Deleted { path: path.clone(), zxid });
-        self.list_leases(path);
-        if self.is_root(path) {
-            self.missing_root(path);
-        }
-    }
-
-    /// A contender was created. Its name tells its place in the queue, but in a semaphore's.
-    fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
-        self.note_lease(path, place);
-        if place.recipe.kind() == LockKind::Semaphore {
-            self.urgent = true;
-        } else if self.watching == WatchStyle::Recursive {
-            self.created.insert(path);
-        }
-    }
-
-    /// A contender was read. Those that were created before it stand before it.
-    fn created_is_read(&mut self, path: &ZnodePath) {
-        if self.walking {
-            return self.created.remove(path);
-        }
-        let before = self.created.take_until(path).into_iter().filter(|created| created != path);
-        self.changes.extend(before.map(|path| Change::Appeared { path }));
-    }
-
-    /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
-    fn note_lease(&mut self, path: &ZnodePath, place: &Classification) {
-        if place.role == Role::Lease {
-            self.changes.push(Change::Appeared { path: path.clone() });
-        }
-    }
-
-    /// With one-shot watches a lease may be noticed later than the departure of its owner from the queue, which came after it.
-    fn list_leases(&mut self, gone: &ZnodePath) {
-        let place = self.classifier.classify(gone).filter(|place| place.role == Role::Queue);
-        let Some(place) = place.filter(|_| self.watching == WatchStyle::OneShot && !self.walking) else { return };
-        match place.recipe {
-            Recipe::CuratorSemaphore => self.pending.refresh(NodeRead::List(place.lock.child("leases"))),
-            Recipe::KazooSemaphore => self.pending.refresh(NodeRead::List(place.lock)),
-            _ => {}
-        }
-    }
-
     fn missing_root(&mut self, root: &ZnodePath) {
         self.changes.push(Change::Unreadable { path: root.clone(), why: NO_SUCH_NODE.to_owned() });
-    }
-
-    /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except those
-    /// of its siblings in `listing` that are looked at after this anyway.
-    fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
-        if !Classifier::is_hint(path) {
-            return;
-        }
-        let news = self.classifier.note(path);
-        self.changes.push(Change::Appeared { path: path.clone() });
-        if !news {
-            return;
-        }
-        for parent in Classifier::regrouped_by(path) {
-            let comes_later = listing.is_some_and(|listing| listing.contains(&parent));
-            // The hint itself is either walked after this, or new and without children that no event will announce.
-            if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
-                continue;
-            }
-            if self.holds_maximum(&parent) {
-                self.pending.refresh(NodeRead::Node(parent.clone()));
-            }
-            self.regroup(&parent);
-        }
-    }
-
-    /// Looks again at the children of a parent. What is under way may be older than children whose creation caused no event.
-    fn regroup(&mut self, parent: &ZnodePath) {
-        match self.watching {
-            WatchStyle::Recursive => self.pending.refresh(NodeRead::List(parent.clone())),
-            WatchStyle::OneShot => {
-                let children: Vec<ZnodePath> =
-                    self.children.get(parent).into_iter().flatten().map(|name| parent.child(name)).collect();
-                for child in children.into_iter().filter(|child| self.classifier.classify(child).is_some()) {
-                    self.pending.refresh(NodeRead::Node(child));
-                }
-            }
-        }
-    }
-
-    /// Whether the data of a node are worth a read.
-    fn data_matter(&self, path: &ZnodePath) -> bool {
-        self.classifier.classify(path).is_some() || self.holds_maximum(path)
     }
 
     /// Whether the node is a semaphore of kazoo's, which keeps its maximum in its data: its children that are called by an id
@@ -376,6 +231,17 @@ impl Follower {
 
     fn is_root(&self, path: &ZnodePath) -> bool {
         self.roots.contains(path)
+    }
+
+    /// Ends the walk when its last read was answered.
+    pub(super) fn finish_walk(&mut self) {
+        if self.walking && self.pending.walk_is_done() {
+            self.walking = false;
+            let walk = self.walk;
+            self.parents.retain(|_, found| *found == walk);
+            self.pending.release_spare_memory();
+            self.changes.push(Change::Synced);
+        }
     }
 }
 

@@ -53,17 +53,6 @@ impl Follower {
         self.finish_walk();
     }
 
-    /// Ends the walk when its last read was answered.
-    pub(super) fn finish_walk(&mut self) {
-        if self.walking && self.pending.walk_is_done() {
-            self.walking = false;
-            let walk = self.walk;
-            self.parents.retain(|_, found| *found == walk);
-            self.pending.release_spare_memory();
-            self.changes.push(Change::Synced);
-        }
-    }
-
     fn unreadable(&mut self, path: &ZnodePath, why: String) {
         self.created.remove(path);
         self.changes.push(Change::Unreadable { path: path.clone(), why });

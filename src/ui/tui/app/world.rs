@@ -1,6 +1,7 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
 mod findings;
+mod told;
 mod vanished;
 
 use std::sync::Arc;
@@ -19,7 +20,6 @@ use super::waits::WaitRows;
 use crate::tui::lock_history::{LockHistories, Stay};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use lockscope_live::admin::Ending;
 use lockscope_live::observe::Observed;
 use lockscope_model::diagnose::{Diagnosis, TableAt, Thresholds};
 use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
@@ -298,20 +298,6 @@ impl World {
             self.matches.follow(&Changed::Everything, &self.table, now);
         }
         self.locks.fade(&self.table, &self.diagnosis, now);
-    }
-
-    pub fn push(&mut self, entry: TimelineEntry) {
-        match &entry {
-            TimelineEntry::Finding { at, finding, raised } => self.histories.take_finding(finding, *raised, *at),
-            TimelineEntry::Deletion { at, lock: Some(lock), node, client, ending }
-                if matches!(**ending, Ending::Deleted { .. }) =>
-            {
-                self.histories.take_deletion(lock.id, node, client.session, *at);
-            }
-            _ => {}
-        }
-        self.timeline.push(entry);
-        self.timeline_matches.pushed(&self.timeline, &self.table);
     }
 
     pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {

@@ -1,0 +1,40 @@
+//! What an event leads to.
+
+use super::{Follower, NodeEvent, NodeRead};
+use lockscope_base::znode::{ZnodePath, Zxid};
+
+impl Follower {
+    /// Takes an event, with the zxid where the server gives it.
+    pub(in crate::observe) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
+        self.pending.disturb(path);
+        match event {
+            NodeEvent::Created => self.created(path),
+            NodeEvent::Deleted => self.deleted(path, zxid),
+            NodeEvent::DataChanged if self.data_matter(path) => self.pending.refresh(NodeRead::Node(path.clone())),
+            NodeEvent::DataChanged => {}
+            NodeEvent::ChildrenChanged => self.pending.refresh(NodeRead::List(path.clone())),
+        }
+        self.finish_walk();
+    }
+
+    fn created(&mut self, path: &ZnodePath) {
+        self.pending.outdate(path);
+        self.note_hint(path, None);
+        let place = self.classifier.classify(path);
+        if let Some(place) = &place {
+            self.contender_created(path, place);
+        }
+        if place.is_some() || self.holds_maximum(path) {
+            self.pending.want(NodeRead::Node(path.clone()));
+        }
+        if self.is_root(path) {
+            // It was missing, and that was reported: the listing says that it is there.
+            self.pending.want(NodeRead::List(path.clone()));
+        }
+    }
+
+    /// Whether the data of a node are worth a read.
+    fn data_matter(&self, path: &ZnodePath) -> bool {
+        self.classifier.classify(path).is_some() || self.holds_maximum(path)
+    }
+}
