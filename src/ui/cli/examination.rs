@@ -7,7 +7,8 @@ use std::vec;
 use tokio::time::Instant;
 
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Finding, FindingChanges};
+use lockscope_model::diagnose::Finding;
+use lockscope_past::record::Looked;
 
 /// How often the locks are examined for findings.
 const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
@@ -55,9 +56,11 @@ pub(super) struct UnreportedFindings {
 }
 
 impl UnreportedFindings {
-    /// What an examination at that time changed.
-    pub(super) fn new(changes: FindingChanges, at: Timestamp) -> Self {
-        Self { cleared: changes.cleared.into_iter(), raised: changes.raised.into_iter(), at }
+    /// What a look changed. What was forgotten after a cut is cleared: it is raised again if it still stands.
+    pub(super) fn new(looked: Looked) -> Self {
+        let Looked { at, forgotten: mut cleared, changes } = looked;
+        cleared.extend(changes.cleared);
+        Self { cleared: cleared.into_iter(), raised: changes.raised.into_iter(), at }
     }
 }
 

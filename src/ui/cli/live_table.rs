@@ -23,6 +23,7 @@ use lockscope_model::diagnose::{Diagnosis, rest_between_looks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
 use lockscope_model::report::{Ensemble, Initial};
 use lockscope_model::server_view::ServerView;
+use lockscope_past::record::LiveState;
 
 /// Events of what is there at the start, and findings, that are made at once; those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
@@ -39,7 +40,7 @@ const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
 /// A table, the observer that feeds it, and what else is known of the ensemble.
 pub(super) struct LiveTable {
     observer: Observer,
-    table: LockTable,
+    live: LiveState,
     connect: String,
     /// When everything below the roots had been read, the last time.
     synced: Option<Timestamp>,
@@ -66,7 +67,6 @@ pub(super) struct LiveTable {
     answered: Instant,
     /// Asks the servers about themselves, again and again.
     surveyor: Option<Surveyor>,
-    diagnosis: Diagnosis,
     examination: ExaminationPace,
     /// What the last examination changed and is not reported yet.
     unreported: UnreportedFindings,
@@ -92,7 +92,10 @@ impl LiveTable {
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let options = settings.observe_options()?;
         Ok(Self {
-            table: LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
+            live: LiveState::new(
+                LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
+                settings.thresholds,
+            ),
             observer: start(options),
             connect: settings.connect.clone(),
             synced: None,
@@ -108,7 +111,6 @@ impl LiveTable {
             timeout: settings.timeout,
             answered: Instant::now(),
             surveyor: None,
-            diagnosis: Diagnosis::new(settings.thresholds),
             examination: ExaminationPace::default(),
             unreported: UnreportedFindings::default(),
             recording: None,
@@ -174,7 +176,7 @@ impl LiveTable {
         while let Some(at) = self.synced.filter(|_| events.len() < MAX_EVENTS_AT_ONCE)
             && let Some(found) = self.found.next()
         {
-            let initial = self.table.lock(found).map(|lock| Initial::of_lock(lock, at, &self.table));
+            let initial = self.live.table().lock(found).map(|lock| Initial::of_lock(lock, at, self.live.table()));
             events.extend(initial.into_iter().flatten().map(TableEvent::Initial));
         }
         let findings = self.unreported.by_ref().take(MAX_EVENTS_AT_ONCE.saturating_sub(events.len()));
@@ -190,7 +192,7 @@ impl LiveTable {
         }
         // The deadline outlives this call: a recorder cancels the call each second, to write.
         let end = *self.view_awaited_until.get_or_insert_with(|| Instant::now() + MAX_WAIT_FOR_VIEW);
-        while !self.table.view().every_member_answered()
+        while !self.live.table().view().every_member_answered()
             && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
         {
             self.observer.compare_members(&view);
@@ -231,22 +233,21 @@ impl LiveTable {
 
     /// Looks for findings; those that are new, and those that are gone, are reported next.
     fn examine(&mut self) {
-        let (at, changes) = if let Some(recording) = &mut self.recording {
-            recording.examine(&self.table, &mut self.diagnosis)
-        } else {
-            let at = now();
-            (at, self.diagnosis.examine(&self.table, at))
-        };
-        self.unreported = UnreportedFindings::new(changes, at);
-        self.examination.examined(Instant::now(), rest_between_looks(&self.table));
+        let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
+        if let Some(looked) = self.live.look(now(), recorder) {
+            self.unreported = UnreportedFindings::new(looked);
+        }
+        self.examination.examined(Instant::now(), rest_between_looks(self.live.table()));
     }
 
     /// Has the table take in a change; answers when that was, and what it means.
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
-        match &mut self.recording {
-            Some(recording) => recording.apply(change, at, &mut self.table, &self.diagnosis),
-            None => (at, self.table.apply(change, at)),
+        let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
+        let (at, happenings) = self.live.apply(change, at, recorder);
+        if let Some(counters) = self.recording.as_deref_mut().and_then(|recording| recording.counters.as_mut()) {
+            counters.took_in(&happenings, self.live.table());
         }
+        (at, happenings)
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
@@ -271,7 +272,7 @@ impl LiveTable {
                 self.synced = Some(at);
             }
             if is_initial {
-                let found: Vec<LockId> = self.table.locks().map(LockQueue::id).collect();
+                let found: Vec<LockId> = self.live.table().locks().map(LockQueue::id).collect();
                 self.found = found.into_iter();
                 events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)));
                 // What follows comes after the report of what was there.
@@ -286,9 +287,9 @@ impl LiveTable {
 
     /// What was counted below this parent, where that is news.
     fn samples_of(&self, parent: &ZnodePath) -> Vec<TableEvent> {
-        let locks = self.table.locks_queueing_at(parent);
-        let locks = locks.into_iter().filter_map(|id| self.table.lock(id));
-        let counted = locks.filter_map(|lock| Some((lock.lock_name(), self.table.sampled(lock)?)));
+        let locks = self.live.table().locks_queueing_at(parent);
+        let locks = locks.into_iter().filter_map(|id| self.live.table().lock(id));
+        let counted = locks.filter_map(|lock| Some((lock.lock_name(), self.live.table().sampled(lock)?)));
         let news = counted.filter(|(_, counts)| counts.per_second.is_none_or(|rates| !rates.are_zero()));
         news.map(|(lock, counts)| TableEvent::Sampled(lock, counts)).collect()
     }
@@ -334,7 +335,7 @@ impl LiveTable {
 
     /// What is known of the locks.
     pub(super) fn table(&self) -> &LockTable {
-        &self.table
+        self.live.table()
     }
 
     /// Why nothing is known of the locks now.
@@ -344,7 +345,7 @@ impl LiveTable {
 
     /// What the ensemble is, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.table.session()).with_view(self.table.view())
+        Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 
     /// Ends the session, in at most two seconds. Answers the table, what is wrong with it now, and the time.
@@ -355,14 +356,15 @@ impl LiveTable {
         }
         let at = now();
         self.observer.stop().await;
-        (self.table, self.diagnosis, at)
+        let (table, diagnosis) = self.live.into_parts();
+        (table, diagnosis, at)
     }
 
     /// That the ensemble did not answer, and why.
     pub(super) fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
-        let reason = match (&self.trouble, self.table.session()) {
+        let reason = match (&self.trouble, self.live.table().session()) {
             (Some(trouble), _) => trouble.clone(),
             (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
             (None, None) => format!("{connect} gave no session"),
@@ -381,7 +383,7 @@ impl LiveTable {
 
     /// What follows the reason where nobody named the servers that gave no session.
     fn hint(&self) -> &'static str {
-        if self.table.session().is_none() { self.how_to_name_servers } else { "" }
+        if self.live.table().session().is_none() { self.how_to_name_servers } else { "" }
     }
 }
 

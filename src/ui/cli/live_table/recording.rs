@@ -3,13 +3,11 @@
 use super::super::resolved::ResolvedOptions;
 use super::LiveTable;
 use lockscope_base::time::now;
-use lockscope_base::znode::Timestamp;
 use lockscope_live::exporter::Question;
-use lockscope_model::diagnose::{Diagnosis, FindingChanges};
 use lockscope_model::metrics::{EventCounters, ProcessFigures, health};
-use lockscope_model::queue::{Change, Happening, LockTable};
-use lockscope_past::record::Recorder;
+use lockscope_model::queue::LockTable;
 use lockscope_past::record::tables::RecordedDeletion;
+use lockscope_past::record::{BatchRecorder, Recorder};
 
 /// What becomes of what a table takes in: it is written down, or counted, or both.
 pub(in crate::cli) struct Recording {
@@ -20,32 +18,9 @@ pub(in crate::cli) struct Recording {
 }
 
 impl Recording {
-    /// Has the table take in a change; answers when that was, and what it means.
-    pub(super) fn apply(
-        &mut self,
-        change: Change,
-        at: Timestamp,
-        table: &mut LockTable,
-        diagnosis: &Diagnosis,
-    ) -> (Timestamp, Vec<Happening>) {
-        let (at, happenings) = match &mut self.recorder {
-            Some(recorder) => recorder.batches().apply(change, at, table, diagnosis),
-            None => (at, table.apply(change, at)),
-        };
-        if let Some(counters) = &mut self.counters {
-            counters.took_in(&happenings, table);
-        }
-        (at, happenings)
-    }
-
-    /// Looks for findings; answers when that was, and what has changed.
-    pub(super) fn examine(&mut self, table: &LockTable, diagnosis: &mut Diagnosis) -> (Timestamp, FindingChanges) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.batches().examine(now(), table, diagnosis)
-        } else {
-            let at = now();
-            (at, diagnosis.examine(table, at))
-        }
+    /// What takes down what the table takes in.
+    pub(super) fn batches(&mut self) -> Option<&mut BatchRecorder> {
+        self.recorder.as_mut().map(Recorder::batches)
     }
 }
 
@@ -59,7 +34,7 @@ impl LiveTable {
     /// disk does.
     pub(in crate::cli) fn flush_recording(&mut self) -> Option<&str> {
         let recorder = self.recording.as_mut()?.recorder.as_mut()?;
-        recorder.flush(now(), &self.table);
+        recorder.flush(now(), self.live.table());
         recorder.trouble()
     }
 
@@ -74,7 +49,7 @@ impl LiveTable {
     pub(in crate::cli) fn answer(&mut self, question: Question, ensemble: &str) {
         // Who asked may have gone by now.
         match question {
-            Question::Health(asker) => _ = asker.send(health(&self.table)),
+            Question::Health(asker) => _ = asker.send(health(self.live.table())),
             Question::Metrics(asker) => {
                 let Some(Recording { recorder, counters: Some(counters) }) = self.recording.as_deref_mut() else {
                     return;
@@ -84,7 +59,7 @@ impl LiveTable {
                     is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
                     resident_bytes: resident_bytes(),
                 };
-                let scrape = counters.scrape(ensemble, (&self.table, &self.diagnosis), process, now());
+                let scrape = counters.scrape(ensemble, (self.live.table(), self.live.diagnosis()), process, now());
                 _ = asker.send(scrape);
             }
         }

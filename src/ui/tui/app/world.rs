@@ -24,7 +24,7 @@ use lockscope_live::observe::Observed;
 use lockscope_model::diagnose::{Diagnosis, TableAt, Thresholds};
 use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
 use lockscope_model::server_view::WatchEventRates;
-use lockscope_past::record::{BatchRecorder, Entry, RecordedState, TimedEntry};
+use lockscope_past::record::{BatchRecorder, Entry, LiveState, Played, RecordedState, TimedEntry};
 
 /// Happenings that the timeline keeps.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
@@ -37,10 +37,9 @@ const MAX_FOUND_TOLD: usize = 1_000;
 /// A clone of it is what a paused screen shows: all of it as of one time.
 #[derive(Clone, Debug)]
 pub struct World {
-    table: LockTable,
+    live: LiveState,
     timeline: Timeline<TimelineEntry>,
     histories: LockHistories,
-    diagnosis: Diagnosis,
     watch_event_rates: WatchEventRates,
     locks: SortedLocks,
     vanished: VanishedLocks,
@@ -52,7 +51,6 @@ pub struct World {
     waits: WaitRows,
     /// How many locks have a critical finding as their worst, and how many a warning.
     troubled: (usize, usize),
-    was_cut_off: bool,
     /// When findings were looked for the last time.
     examined_at: Timestamp,
     /// Whether one of them is about a contender that has gone since.
@@ -66,10 +64,9 @@ pub struct World {
 impl World {
     pub fn new(named: &[ZnodePath], own: &[OwnRecipe], thresholds: Thresholds) -> Self {
         Self {
-            table: LockTable::new(named.iter().cloned()).with_recipes(own),
+            live: LiveState::new(LockTable::new(named.iter().cloned()).with_recipes(own), thresholds),
             timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
             histories: LockHistories::default(),
-            diagnosis: Diagnosis::new(thresholds),
             watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
             vanished: VanishedLocks::default(),
@@ -80,7 +77,6 @@ impl World {
             session_detail: SessionDetail::default(),
             waits: WaitRows::default(),
             troubled: (0, 0),
-            was_cut_off: false,
             examined_at: Timestamp::default(),
             accuses_gone: false,
             now: Timestamp::default(),
@@ -90,14 +86,13 @@ impl World {
 
     /// What was known at a moment of a recording. Its findings come with the recording.
     pub fn replayed(state: RecordedState) -> Self {
-        let RecordedState { table, diagnosis } = state;
-        let thresholds = *diagnosis.thresholds();
-        let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], &[], thresholds) };
-        let view = Arc::clone(world.table.view());
+        let thresholds = *state.diagnosis.thresholds();
+        let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(&[], &[], thresholds) };
+        let view = Arc::clone(world.live.table().view());
         world.watch_event_rates.take(&view);
         world.lately.surveyed(&view, view.at);
-        if world.table.is_live() {
-            world.lately.begin(world.table.last_true().unwrap_or_default());
+        if world.live.table().is_live() {
+            world.lately.begin(world.live.table().last_true().unwrap_or_default());
         }
         world.troubled = world.count_troubled();
         world
@@ -107,18 +102,17 @@ impl World {
     pub fn replay(&mut self, entries: Vec<TimedEntry>) {
         let mut changes = Vec::new();
         for (at, entry) in entries {
-            match entry {
-                Entry::Change(change) => changes.push(Observed { at, change: change.into_owned() }),
-                Entry::Examined => {
-                    self.apply(std::mem::take(&mut changes), None);
-                    let found = self.diagnosis.examine(&self.table, at);
-                    self.take_findings(found, at);
-                }
-                Entry::FindingsForgotten => {
-                    self.apply(std::mem::take(&mut changes), None);
-                    let forgotten = self.diagnosis.start_over();
-                    let moved: Vec<LockId> = forgotten.iter().map(|finding| finding.lock.id).collect();
-                    self.locks.place_anew(&moved, &self.table, &self.diagnosis, at);
+            if let Entry::Change(change) = entry {
+                changes.push(Observed { at, change: change.into_owned() });
+                continue;
+            }
+            self.apply(std::mem::take(&mut changes), None);
+            let is_look = entry == Entry::Examined;
+            if let Played::Findings(changes) = self.live.known_mut().play(at, entry) {
+                if is_look {
+                    self.take_findings(changes, at);
+                } else {
+                    self.place_anew(&changes.cleared, at);
                 }
             }
         }
@@ -128,18 +122,18 @@ impl World {
     /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
     pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
         let (sorting, filter) = (other.locks.sorting(), other.locks.filter().clone());
-        self.locks.sort(sorting, &self.table, &self.diagnosis, now);
+        self.locks.sort(sorting, self.live.table(), self.live.diagnosis(), now);
         self.filter_locks(&filter, now);
         self.sessions = other.sessions.clone();
         self.session_detail = other.session_detail.clone();
         self.waits = other.waits.clone();
         self.now = now;
-        self.matches.build(other.queue_filter().clone(), None, &self.table, now);
+        self.matches.build(other.queue_filter().clone(), None, self.live.table(), now);
         self.filter_timeline(other.timeline_filter().clone());
     }
 
     pub fn table(&self) -> &LockTable {
-        &self.table
+        self.live.table()
     }
 
     pub fn timeline(&self) -> &Timeline<TimelineEntry> {
@@ -162,7 +156,7 @@ impl World {
     }
 
     pub fn diagnosis(&self) -> &Diagnosis {
-        &self.diagnosis
+        self.live.diagnosis()
     }
 
     /// The watch events that the servers say they sent.
@@ -172,7 +166,7 @@ impl World {
 
     /// The table and what the servers reported, as of a time.
     pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
-        TableAt::new(&self.table, now)
+        TableAt::new(self.live.table(), now)
     }
 
     pub fn locks(&self) -> &SortedLocks {
@@ -180,7 +174,7 @@ impl World {
     }
 
     pub fn queue_rows(&self) -> QueueRows<'_> {
-        QueueRows::new(&self.table, &self.matches)
+        QueueRows::new(self.live.table(), &self.matches)
     }
 
     pub fn timeline_rows(&self) -> TimelineRows<'_> {
@@ -197,7 +191,7 @@ impl World {
 
     /// The lock whose queue is open, as long as it is there.
     pub fn open_lock(&self) -> Option<&LockQueue> {
-        self.matches.lock().and_then(|id| self.table.lock(id))
+        self.matches.lock().and_then(|id| self.live.table().lock(id))
     }
 
     /// Takes in changes, and has them taken down, where that is wanted.
@@ -214,12 +208,8 @@ impl World {
             synced |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
-            let is_first = unseen && !self.table.is_reporting();
-            let happenings = match &mut recorder {
-                Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis).1,
-                None => self.table.apply(change, at),
-            };
-            for happening in happenings {
+            let is_first = unseen && !self.live.table().is_reporting();
+            for happening in self.live.apply(change, at, recorder.as_deref_mut()).1 {
                 self.histories.take(&happening, &before, unseen);
                 self.note_vanished(&happening);
                 let stay = happening.contender.as_ref().and_then(|contender| before.get(contender));
@@ -230,15 +220,15 @@ impl World {
                 self.lately.begin(at);
                 self.tell_found_locks(at);
             }
-            self.matches.follow(&moved, &self.table, at);
+            self.matches.follow(&moved, self.live.table(), at);
         }
         if let Some(now) = newest {
             self.now = self.now.max(now);
             self.forget_vanished();
-            let touched = self.table.take_touched();
-            self.locks.touch(&touched, &self.table, &self.diagnosis, now);
+            let touched = self.live.table_mut().take_touched();
+            self.locks.touch(&touched, self.live.table(), self.live.diagnosis(), now);
             if surveyed {
-                self.locks.surveyed(&self.table, &self.diagnosis, now);
+                self.locks.surveyed(self.live.table(), self.live.diagnosis(), now);
                 self.filter_timeline(self.timeline_filter().clone());
             }
             if !self.replays {
@@ -249,8 +239,8 @@ impl World {
 
     /// Which locks were there when everything was read the first time, unless they are so many that nobody reads that.
     fn tell_found_locks(&mut self, at: Timestamp) {
-        if self.table.lock_count() <= MAX_FOUND_TOLD {
-            let found: Vec<Happening> = self.table.locks().map(|lock| Happening::lock_found(lock, at)).collect();
+        if self.live.table().lock_count() <= MAX_FOUND_TOLD {
+            let found: Vec<Happening> = self.live.table().locks().map(|lock| Happening::lock_found(lock, at)).collect();
             for happening in found {
                 self.push(TimelineEntry::Happening(happening));
             }
@@ -260,25 +250,25 @@ impl World {
     /// Who may be gone after a change, as they stand now. After a cut that may be every holder.
     fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
         let mut leaving = FxHashMap::default();
-        if !self.table.is_reporting() {
+        if !self.live.table().is_reporting() {
             // Nobody can go while everything is read the first time.
             return leaving;
         }
         match change {
             Change::Deleted { path, .. } | Change::Seen { path, .. } => {
-                let place = self.table.position(path);
-                let row = place.and_then(|(lock, position)| self.table.lock(lock)?.row(position));
+                let place = self.live.table().position(path);
+                let row = place.and_then(|(lock, position)| self.live.table().lock(lock)?.row(position));
                 let is_same = |czxid| matches!(change, Change::Seen { node, .. } if node.stat.czxid == czxid);
                 if let Some(row) = row.filter(|row| !is_same(row.contender.czxid)) {
-                    leaving.insert(row.contender.id(), Stay::of(row.contender, &self.table, at));
+                    leaving.insert(row.contender.id(), Stay::of(row.contender, self.live.table(), at));
                 }
             }
             Change::Synced => {
-                let last_true = self.table.last_true().unwrap_or(at);
-                let holders = self.table.locks().flat_map(|lock| lock.rows(0..lock.holding()));
+                let last_true = self.live.table().last_true().unwrap_or(at);
+                let holders = self.live.table().locks().flat_map(|lock| lock.rows(0..lock.holding()));
                 leaving.extend(holders.map(|row| {
-                    let seen = self.table.hold_bounds(row.contender, last_true);
-                    let mut stay = Stay::of(row.contender, &self.table, at);
+                    let seen = self.live.table().hold_bounds(row.contender, last_true);
+                    let mut stay = Stay::of(row.contender, self.live.table(), at);
                     // Until the cut at the least.
                     if let Some((held, seen)) = stay.held.as_mut().zip(seen) {
                         held.at_least = seen.at_least;
@@ -295,24 +285,24 @@ impl World {
         self.now = now;
         self.forget_vanished();
         if self.matches.filter().may_be_of_figures() {
-            self.matches.follow(&Changed::Everything, &self.table, now);
+            self.matches.follow(&Changed::Everything, self.live.table(), now);
         }
-        self.locks.fade(&self.table, &self.diagnosis, now);
+        self.locks.fade(self.live.table(), self.live.diagnosis(), now);
     }
 
     pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {
-        with(&mut self.locks, &self.table, &self.diagnosis);
+        with(&mut self.locks, self.live.table(), self.live.diagnosis());
     }
 
     pub fn open(&mut self, lock: Option<LockId>) {
         let filter = self.matches.filter().clone();
-        self.matches.build(filter, lock, &self.table, self.now);
+        self.matches.build(filter, lock, self.live.table(), self.now);
     }
 
     /// Opens the lock anew when it vanished and one of its name came back.
     pub fn reopen(&mut self, name: &LockName) {
         if self.open_lock().is_none()
-            && let Some(id) = self.table.find(&name.path, name.name.as_deref())
+            && let Some(id) = self.live.table().find(&name.path, name.name.as_deref())
         {
             self.open(Some(id));
         }
@@ -320,7 +310,7 @@ impl World {
 
     pub fn filter_queue(&mut self, filter: Filter) {
         let lock = self.matches.lock();
-        self.matches.build(filter, lock, &self.table, self.now);
+        self.matches.build(filter, lock, self.live.table(), self.now);
     }
 
     /// The sessions that hold or wait, as they were last listed.
@@ -335,7 +325,7 @@ impl World {
 
     /// Looks at a session for its page. Work follows the number of contenders.
     pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
-        self.session_detail.look(session, TableAt::new(&self.table, now), &self.timeline);
+        self.session_detail.look(session, TableAt::new(self.live.table(), now), &self.timeline);
     }
 
     /// Who waits for whom, as it was last drawn.
@@ -351,15 +341,15 @@ impl World {
 
     /// Lists the sessions anew. Work follows the number of contenders.
     pub fn list_sessions(&mut self, now: Timestamp) {
-        self.sessions.list(TableAt::new(&self.table, now));
+        self.sessions.list(TableAt::new(self.live.table(), now));
     }
 
     /// Draws anew who waits for whom. Work follows the number of contenders.
     pub fn draw_waits(&mut self, now: Timestamp) {
-        self.waits.draw(TableAt::new(&self.table, now));
+        self.waits.draw(TableAt::new(self.live.table(), now));
     }
 
     pub fn filter_timeline(&mut self, filter: Filter) {
-        self.timeline_matches.build(filter, &self.timeline, &self.table);
+        self.timeline_matches.build(filter, &self.timeline, self.live.table());
     }
 }

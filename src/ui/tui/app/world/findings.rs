@@ -1,14 +1,15 @@
 //! Looks what is wrong with the locks of a world.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
 use super::{TimelineEntry, World};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{FindingChanges, Severity, rest_between_looks};
+use lockscope_model::diagnose::{Finding, FindingChanges, Severity, rest_between_looks};
 use lockscope_model::queue::LockId;
-use lockscope_past::record::BatchRecorder;
+use lockscope_past::record::{BatchRecorder, Looked};
 
 /// The rest between looks at hand-overs, for each lock and each contender: some ten times as long
 /// as a look takes.
@@ -18,7 +19,7 @@ impl World {
     /// Looks what is wrong with the locks, unless there are so many that it is too early for that.
     pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
         let is_back = now < self.examined_at;
-        if is_back || now.since(self.examined_at) >= rest_between_looks(&self.table) {
+        if is_back || now.since(self.examined_at) >= rest_between_looks(self.live.table()) {
             self.examine(now, recorder);
         }
     }
@@ -33,9 +34,9 @@ impl World {
         now: Timestamp,
         recorder: Option<&mut BatchRecorder>,
     ) {
-        let rest = rest_between_looks(&self.table);
+        let rest = rest_between_looks(self.live.table());
         self.accuses_gone |= touched.iter().any(|lock| self.accuses_somebody_gone(*lock));
-        if !self.table.is_live() || (synced && rest.is_zero()) {
+        if !self.live.table().is_live() || (synced && rest.is_zero()) {
             self.examine(now, recorder);
         } else if synced {
             self.examine_in_a_second(now, rest);
@@ -47,14 +48,15 @@ impl World {
     /// Whether a finding of a lock is about a contender that is gone: it would stand beside the
     /// next holder until the next look.
     fn accuses_somebody_gone(&self, lock: LockId) -> bool {
-        let about_contenders = self.diagnosis.of(lock).filter(|finding| finding.client.is_some());
-        about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.table.stands(lock, node))
+        let about_contenders = self.live.diagnosis().of(lock).filter(|finding| finding.client.is_some());
+        about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.live.table().stands(lock, node))
     }
 
     /// Bounds the share of this machine's time that looks take while locks change hands all the
     /// time.
     fn has_rested_after_hand_over(&self, now: Timestamp) -> bool {
-        let nodes = u32::try_from(self.table.lock_count() + self.table.contender_count()).unwrap_or(u32::MAX);
+        let nodes =
+            u32::try_from(self.live.table().lock_count() + self.live.table().contender_count()).unwrap_or(u32::MAX);
         now.since(self.examined_at) >= REST_AFTER_HAND_OVER.saturating_mul(nodes)
     }
 
@@ -64,42 +66,33 @@ impl World {
         self.examined_at = Timestamp(now.0.saturating_sub(rest_ms));
     }
 
-    /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
-    /// contenders.
-    fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
+    /// Looks what is wrong with the locks. Work follows the number of contenders.
+    fn examine(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
         // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
         let now = now.max(self.examined_at);
         (self.examined_at, self.accuses_gone) = (now, false);
-        if !self.table.is_live() {
-            self.was_cut_off = true;
-            return;
+        if let Some(Looked { forgotten, changes, .. }) = self.live.look(now, recorder) {
+            self.place_anew(&forgotten, now);
+            self.take_findings(changes, now);
         }
-        let mut moved: Vec<LockId> = Vec::new();
-        if std::mem::take(&mut self.was_cut_off) {
-            let forgotten = match &mut recorder {
-                Some(recorder) => recorder.forget_findings(now, &self.table, &mut self.diagnosis),
-                None => self.diagnosis.start_over(),
-            };
-            moved.extend(forgotten.iter().map(|finding| finding.lock.id));
-        }
-        let found = match &mut recorder {
-            Some(recorder) => recorder.examine(now, &self.table, &mut self.diagnosis).1,
-            None => self.diagnosis.examine(&self.table, now),
-        };
-        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
-        self.take_findings(found, now);
+    }
+
+    /// The locks of these findings have others now, or none.
+    pub(super) fn place_anew(&mut self, findings: &[Arc<Finding>], now: Timestamp) {
+        let moved: Vec<LockId> = findings.iter().map(|finding| finding.lock.id).collect();
+        self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
     }
 
     /// Takes in what a look for findings changed.
     pub(super) fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
         let FindingChanges { raised, cleared } = found;
-        self.lately.look(&self.table, now);
+        self.lately.look(self.live.table(), now);
         for finding in &raised {
             self.lately.take_finding(finding, now);
         }
-        let standing = self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding));
+        let standing = self.live.diagnosis().findings().chain(cleared.iter().map(|finding| &**finding));
         let moved: Vec<LockId> = standing.map(|finding| finding.lock.id).collect();
-        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
+        self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
         self.troubled = self.count_troubled();
         let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding, raised };
         for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
@@ -108,8 +101,9 @@ impl World {
     }
 
     pub(super) fn count_troubled(&self) -> (usize, usize) {
-        let locks: FxHashSet<LockId> = self.diagnosis.findings().map(|finding| finding.lock.id).collect();
-        let worst = locks.into_iter().filter_map(|lock| self.diagnosis.worst(lock)).map(|finding| finding.severity);
+        let locks: FxHashSet<LockId> = self.live.diagnosis().findings().map(|finding| finding.lock.id).collect();
+        let worst =
+            locks.into_iter().filter_map(|lock| self.live.diagnosis().worst(lock)).map(|finding| finding.severity);
         worst.fold((0, 0), |(critical, warning), severity| match severity {
             Severity::Critical => (critical + 1, warning),
             Severity::Warning => (critical, warning + 1),

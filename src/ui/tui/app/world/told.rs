@@ -15,6 +15,6 @@ impl World {
             _ => {}
         }
         self.timeline.push(entry);
-        self.timeline_matches.pushed(&self.timeline, &self.table);
+        self.timeline_matches.pushed(&self.timeline, self.live.table());
     }
 }

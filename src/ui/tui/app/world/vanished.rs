@@ -40,7 +40,7 @@ impl World {
 
     /// Filters the locks anew, those that vanished too. Work follows the number of locks.
     pub fn filter_locks(&mut self, filter: &Filter, now: Timestamp) {
-        self.locks.set_filter(filter.clone(), &self.table, &self.diagnosis, now);
+        self.locks.set_filter(filter.clone(), self.live.table(), self.live.diagnosis(), now);
         self.vanished.set_filter(filter.clone());
     }
 }

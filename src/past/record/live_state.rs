@@ -1,0 +1,159 @@
+//! What a console and the commands without one know of the locks: one state that takes in changes, looks for findings, and has
+//! both recorded where that is wanted.
+
+use std::sync::Arc;
+
+use super::{BatchRecorder, RecordedState};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
+use lockscope_model::queue::{Change, Happening, LockTable};
+
+/// The locks and what is wrong with them, live or replayed.
+///
+/// Cut off from the servers nothing is looked for, and what was found stays. The first look after a cut begins anew: nobody knows
+/// how long something has been wrong that was not seen.
+#[derive(Clone, Debug)]
+pub struct LiveState {
+    known: RecordedState,
+    /// Whether a look was due while the locks were not seen.
+    was_cut_off: bool,
+}
+
+/// What one look for findings changed.
+#[derive(Clone, Debug, Default)]
+pub struct Looked {
+    /// When that was.
+    pub at: Timestamp,
+    /// What had been found before a cut and was forgotten.
+    pub forgotten: Vec<Arc<Finding>>,
+    /// What is found now and was not, and what is not found any more.
+    pub changes: FindingChanges,
+}
+
+impl LiveState {
+    /// A state in which nothing was looked for yet.
+    pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
+        Self::of(RecordedState::new(table, thresholds))
+    }
+
+    /// The state of a moment of a recording.
+    pub fn of(known: RecordedState) -> Self {
+        Self { known, was_cut_off: false }
+    }
+
+    /// The locks.
+    pub fn table(&self) -> &LockTable {
+        &self.known.table
+    }
+
+    /// The locks, to take from them what they note for their reader.
+    pub fn table_mut(&mut self) -> &mut LockTable {
+        &mut self.known.table
+    }
+
+    /// Why locks are stuck.
+    pub fn diagnosis(&self) -> &Diagnosis {
+        &self.known.diagnosis
+    }
+
+    /// The locks and why they are stuck, when nothing is followed any more.
+    pub fn into_parts(self) -> (LockTable, Diagnosis) {
+        (self.known.table, self.known.diagnosis)
+    }
+
+    /// What is known, to play an entry of a recording.
+    pub fn known_mut(&mut self) -> &mut RecordedState {
+        &mut self.known
+    }
+
+    /// Takes in a change. Answers when that was, which is not before what was recorded last, and what it means.
+    pub fn apply(
+        &mut self,
+        change: Change,
+        now: Timestamp,
+        recorder: Option<&mut BatchRecorder>,
+    ) -> (Timestamp, Vec<Happening>) {
+        let RecordedState { table, diagnosis } = &mut self.known;
+        match recorder {
+            Some(recorder) => recorder.apply(change, now, table, diagnosis),
+            None => (now, table.apply(change, now)),
+        }
+    }
+
+    /// Looks what is wrong with the locks; `None` while they are not seen. Work follows the number of contenders.
+    pub fn look(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
+        let RecordedState { table, diagnosis } = &mut self.known;
+        if !table.is_live() {
+            self.was_cut_off = true;
+            return None;
+        }
+        let mut forgotten = Vec::new();
+        if std::mem::take(&mut self.was_cut_off) {
+            forgotten = match &mut recorder {
+                Some(recorder) => recorder.forget_findings(now, table, diagnosis),
+                None => diagnosis.start_over(),
+            };
+        }
+        let (at, changes) = match recorder {
+            Some(recorder) => recorder.examine(now, table, diagnosis),
+            None => (now, diagnosis.examine(table, now)),
+        };
+        Some(Looked { at, forgotten, changes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::TableFixture;
+    use crate::record::Recorder;
+    use crate::record::tests::fixture::{ALL, CONNECT};
+    use lockscope_base::znode::SessionId;
+    use lockscope_model::queue::ConnectionState;
+
+    fn codes(found: &[Arc<Finding>]) -> Vec<&'static str> {
+        found.iter().map(|finding| finding.code.id()).collect()
+    }
+
+    /// What the looks before, in and after a cut say of a node that nobody will ever release.
+    fn looks_around_a_cut(mut recorder: Option<&mut BatchRecorder>) -> Vec<String> {
+        let mut fixture = TableFixture::new();
+        let node = "/c/_c_00000000-0000-4000-8000-000000000001-lock-0000000000";
+        fixture.create_plain(node, None);
+        let (everything, now) = (fixture.walk(), fixture.now);
+        let mut live = LiveState::new(fixture.table, Thresholds::default());
+        let mut said = Vec::new();
+        let mut look = |live: &mut LiveState, recorder: Option<&mut BatchRecorder>| {
+            said.push(match live.look(now, recorder) {
+                Some(looked) => {
+                    format!("forgot {:?}, raised {:?}", codes(&looked.forgotten), codes(&looked.changes.raised))
+                }
+                None => format!("unseen, {} stand", live.diagnosis().findings().len()),
+            });
+        };
+        look(&mut live, recorder.as_deref_mut());
+        let lost = ConnectionState::Lost { reason: "the connection was cut".to_owned() };
+        live.apply(Change::Connection(lost), now, recorder.as_deref_mut());
+        look(&mut live, recorder.as_deref_mut());
+        let back = ConnectionState::Connected { session: SessionId(1), recursive: true };
+        for change in [Change::Connection(back), Change::Syncing].into_iter().chain(everything).chain([Change::Synced])
+        {
+            live.apply(change, now, recorder.as_deref_mut());
+        }
+        look(&mut live, recorder);
+        said
+    }
+
+    #[test]
+    fn findings_stay_during_a_cut_and_are_looked_for_anew_after_it_whether_they_are_recorded_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::start(&folder.path().join("locks.db"), CONNECT, ALL).unwrap();
+        let expected = [
+            r#"forgot [], raised ["persistent-contender"]"#,
+            "unseen, 1 stand",
+            r#"forgot ["persistent-contender"], raised ["persistent-contender"]"#,
+        ];
+        assert_eq!(looks_around_a_cut(None), expected);
+        assert_eq!(looks_around_a_cut(Some(recorder.batches())), expected);
+    }
+}
