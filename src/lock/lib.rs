@@ -4,9 +4,10 @@
 //! [`Lock::acquire_within`] give a [`Guard`]. [`Multi`] takes several locks as one; [`Reentrant`] lets one owner enter again.
 //! All algorithms are used in the same way, so that one can be chosen at run time by its [name](Algorithm::named).
 //!
-//! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system that Tokio supports. They use a
-//! [`Client`](zookeeper_client::Client) of the application's own, with its session and its credentials. A lock can queue together
-//! with locks of Curator, kazoo, go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. Servers before ZooKeeper 3.5 have no
+//! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
+//! that Tokio supports. They use a [`Client`](zookeeper_client::Client) of the application's own,
+//! with its session and its credentials. A lock can queue together with locks of Curator, kazoo,
+//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. Servers before ZooKeeper 3.5 have no
 //! container nodes: there the [parents](Parents) that a lock creates stay.
 //!
 //! ```no_run

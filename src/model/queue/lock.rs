@@ -329,7 +329,7 @@ impl LockQueue {
         let class =
             if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
         let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        // Who is not read yet came after all who are, and in the order of the numbers that were given instead.
+        // A contender that is not read yet came after all that are; what stands in for its czxid counts down.
         let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
         OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }

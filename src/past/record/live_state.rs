@@ -1,17 +1,17 @@
-//! What a console and the commands without one know of the locks: one state that takes in changes, looks for findings, and has
-//! both recorded where that is wanted.
+//! The locks and what is wrong with them, as the console and the commands without a screen know
+//! them: takes in changes, looks for findings, and has both recorded where that is wanted.
 
 use std::sync::Arc;
 
-use super::{BatchRecorder, RecordedState};
+use super::{BatchRecorder, Entry, Played, RecordedState};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
-use lockscope_model::queue::{Change, Happening, LockTable};
+use lockscope_model::queue::{Change, Happening, LockId, LockTable};
 
 /// The locks and what is wrong with them, live or replayed.
 ///
-/// Cut off from the servers nothing is looked for, and what was found stays. The first look after a cut begins anew: nobody knows
-/// how long something has been wrong that was not seen.
+/// While the connection is cut nothing is looked for, and what was found stays. The first look
+/// after a cut begins anew: nobody knows how long something has been wrong that was not seen.
 #[derive(Clone, Debug)]
 pub struct LiveState {
     known: RecordedState,
@@ -46,9 +46,9 @@ impl LiveState {
         &self.known.table
     }
 
-    /// The locks, to take from them what they note for their reader.
-    pub fn table_mut(&mut self) -> &mut LockTable {
-        &mut self.known.table
+    /// The locks that changed since this was last asked.
+    pub fn take_touched(&mut self) -> Vec<LockId> {
+        self.known.table.take_touched()
     }
 
     /// Why locks are stuck.
@@ -61,9 +61,9 @@ impl LiveState {
         (self.known.table, self.known.diagnosis)
     }
 
-    /// What is known, to play an entry of a recording.
-    pub fn known_mut(&mut self) -> &mut RecordedState {
-        &mut self.known
+    /// Takes in one entry of a recording.
+    pub fn play(&mut self, at: Timestamp, entry: Entry<'_>) -> Played {
+        self.known.play(at, entry)
     }
 
     /// Takes in a change. Answers when that was, which is not before what was recorded last, and what it means.

@@ -108,7 +108,7 @@ impl World {
             }
             self.apply(std::mem::take(&mut changes), None);
             let is_look = entry == Entry::Examined;
-            if let Played::Findings(changes) = self.live.known_mut().play(at, entry) {
+            if let Played::Findings(changes) = self.live.play(at, entry) {
                 if is_look {
                     self.take_findings(changes, at);
                 } else {
@@ -225,7 +225,7 @@ impl World {
         if let Some(now) = newest {
             self.now = self.now.max(now);
             self.forget_vanished();
-            let touched = self.live.table_mut().take_touched();
+            let touched = self.live.take_touched();
             self.locks.touch(&touched, self.live.table(), self.live.diagnosis(), now);
             if surveyed {
                 self.locks.surveyed(self.live.table(), self.live.diagnosis(), now);
