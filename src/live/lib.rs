@@ -9,7 +9,6 @@
 
 pub mod admin;
 pub mod deadline;
-pub mod examine;
 pub mod exporter;
 pub mod observe;
 pub mod zk;

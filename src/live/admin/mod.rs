@@ -15,6 +15,7 @@
 //! Architecture invariant: before a request that changes anything is sent, the intent is in the audit log and synced.
 
 pub mod audit;
+pub mod examine;
 mod execute;
 mod facts;
 pub mod guard;

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use super::app::{AuditReading, Event};
 use lockscope_live::admin::audit::{self, HistoryLimits};
+use lockscope_live::admin::examine::Examiner;
 use lockscope_live::admin::{self, Audit, Confirmed, DeletePlan, NodeOutcome, Permission, Who};
-use lockscope_live::examine::Examiner;
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_live::zk::{self, ConnectOptions};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_live::admin::examine::{Examiner, survey};
 use lockscope_live::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
-use lockscope_live::examine::{Examiner, survey};
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_live::zk::{ConnectOptions, stat_of};

@@ -19,10 +19,10 @@ use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_base::znode::{ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
+use lockscope_live::admin::examine::Examiner;
 use lockscope_live::admin::{
     self, Action, Audit, Confirmation, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
 };
-use lockscope_live::examine::Examiner;
 use lockscope_live::zk;
 use lockscope_model::diagnose::Unaware;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::time::Instant;
 
-use crate::admin::{DeletePlan, Examine, NoPlan, PlannedNode};
+use super::{DeletePlan, Examine, NoPlan, PlannedNode};
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::zk::survey::{SurveyOptions, survey_once};
 use lockscope_base::recipe::Classifier;
