@@ -2,6 +2,7 @@
 
 mod below_locks;
 mod comparison;
+mod connection;
 mod contend;
 mod delete;
 mod findings;
@@ -10,6 +11,7 @@ mod header;
 mod picture;
 mod replay;
 mod servers;
+mod snapshots;
 mod tour;
 
 use std::time::Duration;
@@ -25,11 +27,14 @@ use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::widget::write::record;
-use lockscope_base::znode::{Timestamp, ZnodeStat};
+use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::text::width;
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
+/// The one of which most pictures are.
+const MIDDLE: (u16, u16) = (80, 24);
+const TOO_SMALL: [(u16, u16); 3] = [(59, 18), (60, 15), (20, 6)];
 /// Wide and low: no picture is kept of it.
 const LOW: (u16, u16) = (100, 20);
 /// Those in which no sentence has to be scrolled.
@@ -57,15 +62,25 @@ fn picture(app: &App, size: (u16, u16)) -> String {
     (0..size.1).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares a scene with its pictures at every size, each of which is without faults.
+/// Compares a screen, a page or a popup with its pictures at every size.
 fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
+    show_at(&SIZES, name, scene);
+}
+
+/// Compares a variant of what `show` has at every size: one picture says what is different.
+fn show_once(name: &str, scene: impl Fn((u16, u16)) -> App) {
+    show_at(&[MIDDLE], name, scene);
+}
+
+/// Compares a scene with its pictures at these sizes; it is without faults at every size.
+fn show_at(kept: &[(u16, u16)], name: &str, scene: impl Fn((u16, u16)) -> App) {
     for size in SIZES.into_iter().chain([LOW]) {
         let app = scene(size);
         record::take();
         let buffer = drawn(&app, size, &Theme::new(ThemeName::Terminal, app.settings().ascii));
         let faults = frames::faults(&app, &buffer, &record::take());
         assert!(faults.is_empty(), "{name} at {size:?}: {faults:#?}\n{}", picture(&app, size));
-        if size != LOW {
+        if kept.contains(&size) {
             insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&app, size));
         }
     }
@@ -85,14 +100,14 @@ fn a_history_looks() {
         app.update(Event::Tick, second(78));
         after(app, "/billing\n\ni")
     });
-    show("history-finding", |size| {
+    show_once("history-finding", |size| {
         let mut app = live(size);
         for second_number in 1..=70 {
             app.update(Event::Tick, second(second_number));
         }
         after(app, "\nik")
     });
-    show("history-filtered", |size| after(live(size), "i/nobody\n"));
+    show_once("history-filtered", |size| after(live(size), "i/nobody\n"));
 }
 
 fn after(mut app: App, keys: &str) -> App {
@@ -124,33 +139,13 @@ fn link(change: ConnectionState) -> Event {
     at(second(4), vec![Change::Connection(change)])
 }
 
-/// What the observer says of a member that lags, where there is no other one.
-const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
-                    kept until it has caught up; name other members in --connect to go on with one of them";
-
-/// More events than can be taken in, and two samples of two locks.
-fn overloaded(size: (u16, u16)) -> App {
-    let mut app = live(size);
-    let reason = "events come faster than they can be taken in: queues are shown as they were until everything is read again, \
-                  and counts with ~ are samples; --root limits what is watched";
-    app.update(link(ConnectionState::Overloaded { reason: reason.to_owned() }), second(4));
-    for (now, created) in [(5, 5_000), (6, 6_224)] {
-        let samples = [("/locks/billing", created), ("/locks/orders", 4_999)].map(|(lock, created)| {
-            let Change::Listed { path, stat } = listed(lock, created) else { panic!("it is a listing") };
-            Change::Sampled { path, stat: ZnodeStat { cversion: 2 * created - 130, num_children: 130, ..stat } }
-        });
-        app.update(at(second(now), samples.to_vec()), second(now));
-    }
-    app
-}
-
 #[test]
 fn locks_look() {
     show("locks", live);
-    show("locks-busy", busy);
-    show("locks-filtered", |size| after(live(size), "/wor"));
-    show("locks-none-matches", |size| after(live(size), "/nothing like it\n"));
-    show("locks-none", |size| {
+    show_once("locks-busy", busy);
+    show_once("locks-filtered", |size| after(live(size), "/wor"));
+    show_once("locks-none-matches", |size| after(live(size), "/nothing like it\n"));
+    show_once("locks-none", |size| {
         let mut app = app(size);
         app.update(at(NOW, vec![connected(), Change::Syncing, Change::Synced]), NOW);
         app
@@ -161,8 +156,8 @@ fn locks_look() {
 fn the_queue_looks() {
     show("queue", |size| after(live(size), "\njj"));
     show("queue-read-write", |size| after(live(size), ":lock /apps/catalogue/index-rebuild\njj"));
-    show("queue-single-node", |size| after(live(size), ":lock /controller\n\t"));
-    show("queue-gone", |size| {
+    show_once("queue-single-node", |size| after(live(size), ":lock /controller\n\t"));
+    show_once("queue-gone", |size| {
         let mut app = after(live(size), ":lock /locks/billing\n");
         let gone: Vec<_> = (0..129).map(|at| gone("/locks/billing", 4711 + at, 0x1b + i64::from(at))).collect();
         app.update(at(NOW, gone), NOW);
@@ -179,7 +174,7 @@ fn the_timeline_looks() {
 #[test]
 fn help_looks() {
     show("help", |size| after(live(size), "?"));
-    show("help-end", |size| after(live(size), "?G"));
+    show_once("help-end", |size| after(live(size), "?G"));
     show("unreadable", |size| after(live(size), "u"));
 }
 
@@ -194,62 +189,21 @@ fn no_sentence_of_help_is_cut_at_eighty_columns() {
 }
 
 #[test]
-fn trouble_with_the_connection_looks() {
-    show("connecting", app);
-    show("no-connection", |size| {
-        let mut app = app(size);
-        let reason = Some("connection refused by zk1:2181; are the servers running?".to_owned());
-        app.update(link(ConnectionState::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
-        app
-    });
-    show("lagging", |size| {
-        let mut app = live(size);
-        app.update(at(second(3), vec![Change::Heard { at: second(2) }]), second(3));
-        let (member, reason) = ("zk2.example.org:2181".to_owned(), LAGS.to_owned());
-        app.update(link(ConnectionState::Lagging { member, reason }), second(4));
-        app
-    });
-    show("too-many-events", overloaded);
-    show("too-many-events-queue", |size| after(overloaded(size), ":lock /locks/billing\n"));
-    show("refused", |size| {
-        let mut app = app(size);
-        let reason = "The server refused the credentials: check the file given with --auth-file.".to_owned();
-        app.update(link(ConnectionState::Refused { reason }), second(4));
-        app.update(Event::ObserverEnded, second(4));
-        app
-    });
-    show("reading", |size| {
-        let mut app = app(size);
-        let mut changes = testing::ensemble();
-        changes.pop();
-        app.update(at(NOW, changes), NOW);
-        app
-    });
-    show("lost", |size| {
-        let mut app = after(live(size), "\n");
-        app.update(at(second(4), vec![Change::Heard { at: second(4) }]), second(4));
-        app.update(link(ConnectionState::Lost { reason: "connection reset by peer".to_owned() }), second(4));
-        app.update(Event::Tick, second(9));
-        app
-    });
-}
-
-#[test]
 fn a_pause_and_what_is_typed_look() {
-    show("paused", |size| {
+    show_once("paused", |size| {
         let mut app = after(busy(size), "p");
         app.update(at(second(40), vec![gone("/locks/orders", 1, 1)]), second(40));
         app
     });
     show("command-line", |size| after(live(size), ":sort wai"));
-    show("notice", |size| after(live(size), ":lock /nowhere\n"));
-    show("exported", |size| {
+    show_once("notice", |size| after(live(size), ":lock /nowhere\n"));
+    show_once("exported", |size| {
         let mut app = after(live(size), "e");
         let path = "/home/ann/lockscope-locks-2024-05-01T144107.json".into();
         app.update(Event::ExportDone(Ok(path)), NOW);
         app
     });
-    show("filter-line", |size| after(live(size), "\n/10.0.4.3"));
+    show_once("filter-line", |size| after(live(size), "\n/10.0.4.3"));
 }
 
 #[test]
@@ -260,7 +214,7 @@ fn ascii_looks() {
         app.update(at(NOW, testing::ensemble()), NOW);
         app
     };
-    show("ascii-queue", |size| after(ascii(size), "\n"));
+    show_once("ascii-queue", |size| after(ascii(size), "\n"));
     for keys in ["", "\n", "6", "?G", "/x", "u"] {
         assert!(picture(&after(ascii((160, 45)), keys), (160, 45)).is_ascii(), "{keys:?}");
     }
@@ -296,7 +250,7 @@ fn hostile(size: (u16, u16)) -> App {
 #[test]
 fn text_that_is_no_harmless_text_looks() {
     show("hostile-locks", hostile);
-    show("hostile-queue", |size| after(hostile(size), ":sort lock\n\n"));
+    show_once("hostile-queue", |size| after(hostile(size), ":sort lock\n\n"));
 }
 
 #[test]
@@ -312,7 +266,7 @@ fn nothing_of_a_znode_reaches_the_terminal_as_a_control_character() {
 
 #[test]
 fn what_is_too_small_looks() {
-    for size in [(59, 18), (60, 15), (20, 6)] {
+    for size in TOO_SMALL {
         insta::assert_snapshot!(format!("too-small-{}x{}", size.0, size.1), picture(&live(size), size));
     }
 }

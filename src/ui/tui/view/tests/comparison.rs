@@ -1,6 +1,6 @@
 //! Herds and chains of growing size, as they look.
 
-use super::{after, show};
+use super::{after, show, show_once};
 use crate::tui::app::{App, Event, Tour};
 use crate::tui::testing::fleets::{outcome, run_tour, writing};
 use crate::tui::testing::{NOW, path};
@@ -25,13 +25,13 @@ fn compared(size: (u16, u16), fleets: usize) -> App {
 
 #[test]
 fn comparison_looks() {
-    show("comparison-begins", |size| compared(size, 0));
-    show("comparison-runs", |size| compared(size, 5));
+    show_once("comparison-begins", |size| compared(size, 0));
+    show_once("comparison-runs", |size| compared(size, 5));
     show("comparison", |size| compared(size, 10));
-    show("comparison-failed", |size| {
+    show_once("comparison-failed", |size| {
         let mut app = compared(size, 3);
         app.update(Event::FleetCompared(Err("the clients cannot connect: connection refused".to_owned())), NOW);
         app
     });
-    show("comparison-of-nothing", |size| after(writing(size), ":comparison\n"));
+    show_once("comparison-of-nothing", |size| after(writing(size), ":comparison\n"));
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 
-use super::{SIZES, after, drawn, picture, show};
+use super::{SIZES, after, drawn, picture, show, show_once};
 use crate::tui::app::{App, Event, FleetSide, Phase, Settings};
 use crate::tui::testing::fleets::{
     client, clients, outcome, outlived, run, running, started, status, tell, totals, with, writing,
@@ -65,10 +65,10 @@ fn in_queue(size: (u16, u16)) -> App {
 
 #[test]
 fn contend_looks_before_anything_runs() {
-    show("contend-read-only", |size| after(live(size), "5"));
-    show("contend-nothing", |size| after(writing(size), "5"));
+    show_once("contend-read-only", |size| after(live(size), "5"));
+    show_once("contend-nothing", |size| after(writing(size), "5"));
     show("contend-asks", |size| after(writing(size), "5c2"));
-    show("contend-asks-in-queue", |size| after(writing(size), ":lock /locks/billing\nc"));
+    show_once("contend-asks-in-queue", |size| after(writing(size), ":lock /locks/billing\nc"));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn contend_looks_while_clients_run() {
     show("contend", |size| running(size, 50));
     show("contend-motley", motley);
     show("contend-frozen-holder", frozen_holder);
-    show("contend-in-queue", in_queue);
+    show_once("contend-in-queue", in_queue);
     show("contend-quit", |size| after(running(size, 50), "q"));
-    show("contend-connecting", |size| {
+    show_once("contend-connecting", |size| {
         let mut app = writing(size);
         let scenarios = started(&press(&mut app, "5c50\n"));
         let some = (1..=31).map(|id| client(id, ClientState::Ready)).collect();
@@ -95,7 +95,7 @@ fn contend_looks_afterwards() {
 #[test]
 fn ascii_contend_looks() {
     let ascii = |size| run(with(Settings { write: true, ascii: true, ..settings() }, size), 50);
-    show("ascii-contend", ascii);
+    show_once("ascii-contend", ascii);
     assert!(picture(&after(ascii((160, 45)), "q"), (160, 45)).is_ascii());
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{SIZES, after, picture, second, show};
+use super::{SIZES, after, picture, second, show, show_once};
 use crate::tui::app::{App, AuditReading, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};
 use crate::tui::testing::{NOW, at, gone, path, press, seen};
@@ -59,11 +59,11 @@ fn audit(size: (u16, u16)) -> App {
 #[test]
 fn the_plan_of_a_deletion_looks() {
     show("delete-holder", |size| after(holder(size), "47"));
-    show("delete-holder-refused", |size| after(holder(size), "12\n"));
-    show("delete-ghost", ghost);
-    show("delete-expiring", |size| after(deleting(size), ":lock /apps/catalogue/index-rebuild\njx"));
-    show("delete-revoke", |size| after(holder(size), "r"));
-    show("delete-parent-locks", |size| {
+    show_once("delete-holder-refused", |size| after(holder(size), "12\n"));
+    show_once("delete-ghost", ghost);
+    show_once("delete-expiring", |size| after(deleting(size), ":lock /apps/catalogue/index-rebuild\njx"));
+    show_once("delete-revoke", |size| after(holder(size), "r"));
+    show_once("delete-parent-locks", |size| {
         let mut app = deleting(size);
         let used = vec![
             crate::tui::testing::listed("/locks/empty", 1),
@@ -73,9 +73,9 @@ fn the_plan_of_a_deletion_looks() {
         app.update(at(NOW, used), NOW);
         after(app, "/locks/empty\nx")
     });
-    show("delete-tagged", tagged);
+    show_once("delete-tagged", tagged);
     show("delete-several", |size| after(tagged(size), "x"));
-    show("delete-several-scrolled", |size| {
+    show_once("delete-several-scrolled", |size| {
         let mut app = after(tagged(size), "   x");
         app.update(Event::Key(crate::tui::app::Key::PageDown), NOW);
         app
@@ -90,31 +90,31 @@ fn a_plan_that_nothing_can_make_sure_of_looks() {
         app.update(Event::GuardsFound(Ok(plan.into())), NOW);
         app
     };
-    show("delete-finding-out", |size| {
+    show_once("delete-finding-out", |size| {
         let mut app = after(deleting(size), ":lock /controller\n");
         app.update(Event::Key(crate::tui::app::Key::Char('x')), NOW);
         app
     });
-    show("delete-unguarded", |size| after(found(size, RecreationGuard::Unguarded, None), "cont"));
-    show("delete-lacks", |size| {
+    show_once("delete-unguarded", |size| after(found(size, RecreationGuard::Unguarded, None), "cont"));
+    show_once("delete-lacks", |size| {
         found(size, RecreationGuard::OwnNode { data_length: 70_000 }, Some("the DELETE permission on its parent"))
     });
 }
 
 #[test]
 fn a_plan_that_is_not_true_any_more_looks() {
-    show("delete-gone", |size| {
+    show_once("delete-gone", |size| {
         let mut app = holder(size);
         app.update(at(second(1), vec![gone("/locks/billing", 4711, 0x1b)]), second(1));
         app
     });
-    show("delete-changed-hands", |size| {
+    show_once("delete-changed-hands", |size| {
         let mut app = ghost(size);
         let again = vec![Change::Deleted { path: path("/controller"), zxid: None }, seen("/controller", 9, NOW, b"")];
         app.update(at(second(1), again), second(1));
         app
     });
-    show("delete-came-back", |size| {
+    show_once("delete-came-back", |size| {
         let mut app = ghost(size);
         app.update(at(second(2), vec![told(&[60], &[], second(2))]), second(2));
         app.update(Event::Tick, second(2));
@@ -124,13 +124,13 @@ fn a_plan_that_is_not_true_any_more_looks() {
 
 #[test]
 fn what_came_of_a_deletion_looks() {
-    show("delete-under-way", |size| after(ghost(size), "y"));
-    show("delete-done", |size| ended(size, &Ending::Deleted { window: false }));
-    show("delete-timeline", |size| {
+    show_once("delete-under-way", |size| after(ghost(size), "y"));
+    show_once("delete-done", |size| ended(size, &Ending::Deleted { window: false }));
+    show_once("delete-timeline", |size| {
         let why = "the servers gave no answer in time".to_owned();
         after(ended(size, &Ending::NotKnown { action: Action::Delete, why }), "6")
     });
-    show("delete-failed", |size| {
+    show_once("delete-failed", |size| {
         let mut app = after(ghost(size), "y");
         let why = "Nothing was done: the audit log /home/ann/.local/state/lockscope/audit.jsonl cannot be written: Permission \
                    denied (os error 13); nothing is changed without it: make it writable, or name another one with --audit-log."
@@ -144,13 +144,13 @@ fn what_came_of_a_deletion_looks() {
 fn the_audit_log_looks() {
     show("audit", audit);
     show("audit-details", |size| after(audit(size), "k\n"));
-    show("audit-filtered", |size| after(audit(size), "/ghost\n"));
-    show("audit-empty", |size| {
+    show_once("audit-filtered", |size| after(audit(size), "/ghost\n"));
+    show_once("audit-empty", |size| {
         let mut app = after(deleting(size), "7");
         app.update(log(Vec::new()), NOW);
         app
     });
-    show("audit-trouble", |size| {
+    show_once("audit-trouble", |size| {
         let mut app = audit(size);
         let why = "Nothing can be deleted: the audit log /home/ann/.local/state/lockscope/audit.jsonl cannot be written: Permission \
                    denied (os error 13); nothing is changed without it: make it writable, or name another one with --audit-log.";
@@ -159,7 +159,7 @@ fn the_audit_log_looks() {
         app.update(Event::AuditRead(Box::new(told)), NOW);
         app
     });
-    show("audit-unreadable", |size| {
+    show_once("audit-unreadable", |size| {
         let mut app = after(deleting(size), "7");
         let why = "The audit log cannot be read: Permission denied (os error 13); make it readable, or name another one with \
                    --audit-log.";
@@ -171,7 +171,7 @@ fn the_audit_log_looks() {
 #[test]
 fn ascii_looks() {
     let ascii = |size| with(Settings { ascii: true, connect: "zk1".to_owned(), ..may_delete() }, size);
-    show("ascii-delete", |size| after(ascii(size), ":lock /locks/billing\n xk47"));
+    show_once("ascii-delete", |size| after(ascii(size), ":lock /locks/billing\n xk47"));
     for size in SIZES {
         for keys in [":lock /locks/billing\nx", ":lock /controller\nx", ":lock /locks/billing\nj  x", "7"] {
             let shown = picture(&after(ascii(size), keys), size);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SIZES, after, picture, show};
+use super::{SIZES, after, picture, show, show_once};
 use crate::tui::app::{App, Event, FleetSide, Settings};
 use crate::tui::testing::fleets::{client, status, tell, totals, with, writing};
 use crate::tui::testing::servers::trouble;
@@ -108,14 +108,14 @@ fn faults(size: (u16, u16)) -> App {
 #[test]
 fn the_picture_looks() {
     show("picture-in-flight", in_flight);
-    show("picture-settled", settled);
-    show("picture-listings", |size| {
+    show_once("picture-settled", settled);
+    show_once("picture-listings", |size| {
         let mut pair = Pair::new(size, 8).steps(4);
         pair.step();
         pair.pass(1_250);
         pair.app
     });
-    show("picture-new-request", |size| {
+    show_once("picture-new-request", |size| {
         let mut pair = Pair::new(size, 8).steps(3);
         pair.step();
         pair.pass(500);
@@ -123,12 +123,12 @@ fn the_picture_looks() {
     });
     show("picture-faults", faults);
     show("picture-large", |size| after(in_flight(size), "L"));
-    show("picture-stopped", |size| after(settled(size), " "));
+    show_once("picture-stopped", |size| after(settled(size), " "));
 }
 
 #[test]
 fn the_picture_of_a_long_queue_looks() {
-    show("picture-long", |size| {
+    show_once("picture-long", |size| {
         let mut pair = Pair::new(size, 100).steps(2);
         pair.step();
         pair.pass(500);
@@ -144,11 +144,11 @@ fn the_picture_of_other_recipes_looks() {
         pair.pass(600);
         pair.app
     };
-    show("picture-shared", |size| {
+    show_once("picture-shared", |size| {
         app(size, [Algorithm::SharedHerd(Access::Write), Algorithm::SharedChain(Access::Write)])
     });
-    show("picture-ahead", |size| app(size, [Algorithm::Chain, Algorithm::ChainAhead]));
-    show("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
+    show_once("picture-ahead", |size| app(size, [Algorithm::Chain, Algorithm::ChainAhead]));
+    show_once("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
 }
 
 /// A semaphore with three leases: one was just given back, whoever is next for it lists, and the one behind it sleeps on.
@@ -203,20 +203,20 @@ fn semaphore(size: (u16, u16)) -> App {
 
 #[test]
 fn the_picture_of_a_semaphore_looks() {
-    show("picture-semaphore", semaphore);
+    show_once("picture-semaphore", semaphore);
 }
 
 #[test]
 fn the_picture_of_a_queue_of_others_looks() {
     show("queue-picture", |size| after(trouble(size), ":lock /locks/billing\nw"));
-    show("queue-picture-unknown", |size| after(live(size), ":lock /locks/orders\nw"));
-    show("queue-picture-read-write", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\nwj"));
-    show("queue-picture-single-node", |size| after(trouble(size), ":lock /controller\nw"));
+    show_once("queue-picture-unknown", |size| after(live(size), ":lock /locks/orders\nw"));
+    show_once("queue-picture-read-write", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\nwj"));
+    show_once("queue-picture-single-node", |size| after(trouble(size), ":lock /controller\nw"));
 }
 
 #[test]
 fn the_picture_at_full_speed_looks() {
-    show("picture-full-speed", |size| {
+    show_once("picture-full-speed", |size| {
         let mut pair = Pair::new(size, 20);
         press(&mut pair.app, ".....");
         for _ in 0..20 {
@@ -241,7 +241,7 @@ fn the_picture_in_ascii_is_ascii() {
         pair.pass(400);
         pair.app
     };
-    show("picture-ascii", app);
+    show_once("picture-ascii", app);
     for size in SIZES {
         assert!(picture(&app(size), size).is_ascii());
         assert!(picture(&after(app(size), "L"), size).is_ascii());

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier};
 
-use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show};
+use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show, show_at, show_once};
 use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
 use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
@@ -29,9 +29,9 @@ fn what_is_wrong_looks() {
     show("trouble-queue", |size| after(trouble(size), ":lock /locks/billing\n"));
     show("trouble-queue-details", |size| after(trouble(size), ":lock /locks/orders\njj\t"));
     show("trouble-queue-why", |size| after(trouble(size), ":lock /locks/orders\njj\t\t"));
-    show("trouble-expiring", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\n"));
-    show("trouble-single-node", |size| after(trouble(size), ":lock /controller\n"));
-    show("trouble-timeline", |size| after(trouble(size), "6"));
+    show_once("trouble-expiring", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\n"));
+    show_once("trouble-single-node", |size| after(trouble(size), ":lock /controller\n"));
+    show_once("trouble-timeline", |size| after(trouble(size), "6"));
 }
 
 /// A holder whose connection was listed, and is gone since four seconds.
@@ -54,8 +54,8 @@ fn cut_off(size: (u16, u16)) -> App {
 
 #[test]
 fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
-    show("cut-off-holder", cut_off);
-    show("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
+    show_at(&[(160, 45)], "cut-off-holder", cut_off);
+    show_once("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
     let size = (160, 45);
     let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
     assert!(picture(&locks, size).contains("expiring 16s ███░"), "16 of 30 s: {}", picture(&locks, size));
@@ -76,7 +76,7 @@ fn lagging(size: (u16, u16)) -> App {
 
 #[test]
 fn a_session_that_a_server_may_keep_past_its_end_says_so_while_it_contends() {
-    show("session-short", |size| after(lagging(size), "3:sort session\n\n"));
+    show_once("session-short", |size| after(lagging(size), "3:sort session\n\n"));
     let idle = after(lagging((120, 40)), ":session 0xdead\n");
     assert!(!picture(&idle, (120, 40)).contains("past its end"));
 }
@@ -84,22 +84,22 @@ fn a_session_that_a_server_may_keep_past_its_end_says_so_while_it_contends() {
 #[test]
 fn sessions_and_waits_look() {
     show("sessions", |size| after(trouble(size), "3"));
-    show("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
-    show("sessions-not-told", |size| after(alone(size), "3"));
+    show_once("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
+    show_once("sessions-not-told", |size| after(alone(size), "3"));
     show("session", |size| after(trouble(size), "3:sort session\n\n"));
     show("session-events", |size| after(trouble(size), "3:sort session\n\n\t\t"));
-    show("session-gone", |size| after(trouble(size), ":session 0xdead\n"));
-    show("session-of-holder", |size| after(live(size), "o"));
+    show_once("session-gone", |size| after(trouble(size), ":session 0xdead\n"));
+    show_once("session-of-holder", |size| after(live(size), "o"));
     show("waits", |size| after(trouble(size), "4"));
-    show("waits-none", |size| after(app(size), "4"));
+    show_once("waits-none", |size| after(app(size), "4"));
 }
 
 #[test]
 fn what_each_server_tells_looks() {
     show("servers", |size| after(trouble(size), "v"));
     show("servers-partly", |size| after(partly(size), "v"));
-    show("servers-off", |size| after(alone(size), "v"));
-    show("locks-partly", partly);
+    show_once("servers-off", |size| after(alone(size), "v"));
+    show_once("locks-partly", partly);
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn node_page(size: (u16, u16), data: &[u8]) -> App {
 #[test]
 fn a_node_as_it_is_looks() {
     show("node", |size| node_page(size, br#"{"host":"worker-1","pids":[7,8],"lock":{}}"#));
-    show("node-binary", |size| node_page(size, b"\x1b]0;owned\x07\xff\xfe\r\n\x00\x01 and more than one line"));
-    show("node-not-read", |size| after(live(size), "\nd"));
+    show_once("node-binary", |size| node_page(size, b"\x1b]0;owned\x07\xff\xfe\r\n\x00\x01 and more than one line"));
+    show_once("node-not-read", |size| after(live(size), "\nd"));
 }
 
 #[test]

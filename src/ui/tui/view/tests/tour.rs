@@ -1,6 +1,6 @@
 //! The tour as it looks.
 
-use super::{LARGER_SIZES, after, picture, show};
+use super::{LARGER_SIZES, after, picture, show, show_once};
 use crate::tui::app::{App, Event, Settings, Tour};
 use crate::tui::testing::fleets::{run_tour, with, writing};
 use crate::tui::testing::{NOW, path, settings};
@@ -14,15 +14,17 @@ fn touring(app: App, sandbox: bool, plays: bool) -> App {
 #[test]
 fn tour_looks() {
     show("tour", |size| touring(writing(size), true, false));
-    show("tour-plays", |size| touring(writing(size), true, true));
-    show("tour-on-ensemble", |size| after(touring(writing(size), false, false), "n"));
-    show("tour-trouble", |size| {
+    show_once("tour-plays", |size| touring(writing(size), true, true));
+    show_once("tour-on-ensemble", |size| after(touring(writing(size), false, false), "n"));
+    show_once("tour-trouble", |size| {
         let mut app = after(touring(writing(size), true, false), ":scene 5\n");
         app.update(Event::SceneFailed("127.0.0.1:40123 refused the connection; is it running?".to_owned()), NOW);
         app
     });
-    show("tour-asks-to-quit", |size| after(touring(writing(size), true, false), "q"));
-    show("ascii-tour", |size| touring(with(Settings { write: true, ascii: true, ..settings() }, size), true, false));
+    show_once("tour-asks-to-quit", |size| after(touring(writing(size), true, false), "q"));
+    show_once("ascii-tour", |size| {
+        touring(with(Settings { write: true, ascii: true, ..settings() }, size), true, false)
+    });
 }
 
 #[test]
