@@ -5,10 +5,6 @@ use super::list::Find;
 use super::{App, Effect, Key, Prompt, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
 
-/// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
-const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
-const NOT_IN_THE_PAST: &str = "This is the past: F goes back to what is live, where that can be done.";
-
 impl Update {
     pub(super) fn redraw() -> Self {
         Self { redraw: true, effects: Vec::new() }
@@ -49,15 +45,14 @@ impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
-        if self.replay.is_some() && leads_to_ensemble {
-            let is_of_live = self.replay.as_ref().is_some_and(|replay| replay.is_of_live());
-            return self.refuse(if is_of_live { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING }.to_owned());
+        if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
+            return self.refuse(why.to_owned());
         }
         match command {
             Command::PlayFaster => return self.change_speed(true),
             Command::PlaySlower => return self.change_speed(false),
             Command::ReturnToLive => return self.return_to_live(),
-            Command::Pause if self.replay.is_some() => return self.play_or_stop(),
+            Command::Pause if self.shown.is_past() => return self.play_or_stop(),
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),

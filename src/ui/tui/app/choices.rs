@@ -1,6 +1,6 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{App, Effect, Filter, Paused, Prompt, PromptPurpose, Update};
+use super::{App, Effect, Filter, Prompt, PromptPurpose, Shown, Update};
 use crate::tui::page::BORDER;
 use lockscope_base::znode::{escaped, must_be_escaped};
 
@@ -59,35 +59,20 @@ impl App {
     }
 
     /// Does something to what is live and to what is shown, when these are two.
-    pub(super) fn each_world(&mut self, mut with: impl FnMut(&mut super::World)) {
-        with(&mut self.live);
-        if let Some(paused) = &mut self.paused {
-            with(&mut paused.world);
-        }
-        if let Some(world) = self.replay.as_mut().and_then(|replay| replay.world_mut()) {
-            with(world);
-        }
+    pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::World)) {
+        self.shown.each_world(&mut self.live, with);
     }
 
     /// What is shown, to make rows of it anew.
     pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
-        match (&mut self.paused, self.replay.as_mut().and_then(|replay| replay.world_mut())) {
-            (Some(paused), _) => &mut paused.world,
-            (None, Some(world)) => world,
-            (None, None) => &mut self.live,
-        }
+        self.shown.world_mut(&mut self.live)
     }
 
-    /// The screen keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause
-    /// is bounded however long it lasts, and all of that moment can be looked at.
+    /// Lets the screen stand still, or go on.
     pub(super) fn turn_pause(&mut self) {
-        if self.paused.take().is_none() {
-            self.paused = Some(Box::new(Paused {
-                at: self.now,
-                missed: 0,
-                world: self.live.clone(),
-                fleets: self.test_clients.fleets.clone(),
-            }));
+        match self.shown {
+            Shown::Paused(_) => self.shown = Shown::Live,
+            _ => self.shown.pause(self.wall, &self.live, &self.test_clients.fleets),
         }
     }
 

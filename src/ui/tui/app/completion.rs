@@ -119,7 +119,7 @@ impl App {
             screen: self.navigation.screen,
             reads_text: self.focused_list().is_none() && self.focused_page().is_some(),
             in_tour: self.tour.is_some(),
-            in_past: self.replay.is_some(),
+            in_past: self.shown.is_past(),
         }
     }
 }

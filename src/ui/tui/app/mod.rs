@@ -25,6 +25,7 @@ mod cursors;
 mod delete;
 mod event;
 mod export;
+mod facts;
 mod filter;
 mod footer_keys;
 mod input_history;
@@ -112,6 +113,8 @@ pub use world::World;
 
 use self::input_history::InputHistory;
 use self::navigation::Navigation;
+pub use self::shown::Paused;
+use self::shown::Shown;
 pub use crate::tui::key::{Key, Mouse};
 pub use crate::tui::keymap::Bindings;
 pub use crate::tui::screen::{Pane, Screen};
@@ -162,17 +165,6 @@ pub struct Settings {
     pub screens: ScreensChosen,
 }
 
-/// A screen that stands still.
-#[derive(Clone, Debug)]
-pub struct Paused {
-    /// Since when: ages are counted up to here.
-    pub at: Timestamp,
-    /// Changes that came since.
-    pub missed: u64,
-    world: World,
-    fleets: Fleets,
-}
-
 /// The fleets, and which of them has the keys.
 #[derive(Debug, Default)]
 struct TestClients {
@@ -213,17 +205,13 @@ pub struct App {
     size: (u16, u16),
     /// Where everything stands since the last event; `None` when the terminal is too small.
     layout: Option<Layout>,
-    /// The time that everything is shown as of, unless the screen is paused: now, or the moment of a recording.
-    now: Timestamp,
     /// The time at the last event, by the clock on the wall.
     wall: Timestamp,
     /// The ensemble; nothing where a file is shown.
     live: World,
     /// The past of what is live, as far as it is kept.
     recording: Option<Recording>,
-    /// The recording that is shown in place of what is live.
-    replay: Option<Box<Replay>>,
-    paused: Option<Box<Paused>>,
+    shown: Shown,
     navigation: Navigation,
     cursors: Cursors,
     history_filter: Filter,
@@ -245,11 +233,9 @@ impl App {
             settings,
             size,
             layout: None,
-            now,
             wall: now,
             recording: None,
-            replay: None,
-            paused: None,
+            shown: Shown::Live,
             navigation: Navigation::default(),
             cursors: Cursors::default(),
             history_filter: Filter::none(),
@@ -266,12 +252,21 @@ impl App {
         app
     }
 
+    /// Shows a recording in place of an ensemble, as of the moment that is given.
+    #[must_use]
+    pub fn with_replay(mut self, replay: Replay) -> Self {
+        self.settings.write = false;
+        self.observing = false;
+        self.shown = Shown::Past(Box::new(replay));
+        self.arrange();
+        self
+    }
+
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.wall = now;
-        self.now = self.replay.as_ref().map_or(now, |replay| replay.at());
         let second = matches!(event, Event::Tick);
-        let before = (self.navigation.screen, self.paused.is_some());
+        let before = (self.navigation.screen, self.shown.is_paused());
         let looked = match &event {
             Event::Tick => true,
             Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
@@ -320,14 +315,14 @@ impl App {
         };
         let mut update = self.follow_tour(update, second);
         if update.redraw {
-            if looked || before != (self.navigation.screen, self.paused.is_some()) {
+            if looked || before != (self.navigation.screen, self.shown.is_paused()) {
                 self.list_again();
             }
             self.settle();
             self.arrange();
             self.settle();
         }
-        let looks = self.navigation.screen.entry().shows_watchers && self.paused.is_none() && self.replay.is_none();
+        let looks = self.navigation.screen.entry().shows_watchers && self.shown.is_live();
         if looks != self.looks {
             self.looks = looks;
             update.effects.push(Effect::LookAtWatchers(looks));
@@ -343,14 +338,7 @@ impl App {
         }
         self.recheck_targets();
         self.name_new_holder();
-        if let Some(paused) = &mut self.paused {
-            paused.missed += count;
-            return Update::default();
-        }
-        if self.replay.is_some() {
-            return Update::default();
-        }
-        Update { redraw: true, effects: Vec::new() }
+        Update { redraw: self.shown.follow(count), effects: Vec::new() }
     }
 
     /// Fastens the selections again after something moved.

@@ -46,7 +46,7 @@ impl App {
     }
 
     pub(super) fn node_read(&mut self, path: &ZnodePath, read: NodeRead) -> Update {
-        let now = self.now;
+        let now = self.moment();
         // Of another node, which was open before.
         let Some(open) = self.navigation.node.as_mut().filter(|open| open.path == *path) else {
             return Update::default();

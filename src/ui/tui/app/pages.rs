@@ -96,7 +96,7 @@ impl App {
             return Vec::new();
         }
         let table = self.followed().table();
-        let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
+        let (clock, utc, is_default) = (self.moment(), self.settings.utc, self.settings.connect_is_default);
         let attempt = match (self.is_observing(), self.replay()) {
             (false, _) => banner::Attempt::Ended,
             (true, Some(_)) => banner::Attempt::Past,

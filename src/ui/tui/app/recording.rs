@@ -1,6 +1,6 @@
 //! What the console takes down of what it sees, so that it can go back to it.
 
-use super::{App, Effect, Recorded, Replay, Screen, Travel, Update};
+use super::{App, Effect, Recorded, Replay, Screen, Shown, Travel, Update};
 use lockscope_base::znode::Timestamp;
 use lockscope_past::record::{Batch, BatchRecorder, LostBatches};
 
@@ -96,7 +96,7 @@ impl App {
         if let Some(trouble) = news {
             self.show_failure(format!("The past is not written at the moment, and tried again: {trouble}."));
         }
-        let effect = self.replay.as_mut().and_then(|replay| replay.go_where_it_waits_to_go());
+        let effect = self.shown.replay_mut().and_then(Replay::go_where_it_waits_to_go);
         Update { redraw, effects: effect.into_iter().collect() }
     }
 
@@ -107,7 +107,7 @@ impl App {
             return self.refuse(why.to_owned());
         }
         let at = self.now();
-        self.paused = None;
+        self.shown = Shown::Live;
         self.deletions.open = None;
         let is_of_now = matches!(self.screen(), Screen::Contend | Screen::Audit | Screen::Node | Screen::Comparison);
         if is_of_now {
@@ -117,18 +117,16 @@ impl App {
         let waits = self.recording.as_ref().is_some_and(|recording| recording.is_written);
         let mut replay = Replay::of_live(at);
         let effect = replay.set_out(travel, waits);
-        self.replay = Some(Box::new(replay));
-        self.now = at;
+        self.shown = Shown::Past(Box::new(replay));
         Update { redraw: true, effects: written.into_iter().chain(effect).collect() }
     }
 
     /// Back from the past to what is live; of a file, to its end.
     pub(super) fn return_to_live(&mut self) -> Update {
-        match &mut self.replay {
+        match self.shown.replay_mut() {
             None => self.refuse("This is live already: [ goes to the event before, { a minute back.".to_owned()),
             Some(replay) if replay.is_of_live() => {
-                self.replay = None;
-                self.now = self.wall;
+                self.shown = Shown::Live;
                 Update::effect(Effect::ForgetPast)
             }
             Some(replay) => {

@@ -205,11 +205,6 @@ impl Replay {
 }
 
 impl App {
-    /// The recording that is shown; `None` where the screen shows an ensemble.
-    pub fn replay(&self) -> Option<&Replay> {
-        self.replay.as_deref()
-    }
-
     /// How many events came since the moment of the past that is shown, as the timeline of what is
     /// live has them, and whether there may be more: it keeps the last ones only, and knows none
     /// from before the console began.
@@ -220,20 +215,9 @@ impl App {
         (timeline.len() - before, before == 0 && (is_from_before || timeline.first() > 0))
     }
 
-    /// Shows a recording in place of an ensemble, as of the moment that is given.
-    #[must_use]
-    pub fn with_replay(mut self, replay: Replay) -> Self {
-        self.settings.write = false;
-        self.now = replay.at;
-        self.observing = false;
-        self.replay = Some(Box::new(replay));
-        self.arrange();
-        self
-    }
-
     pub(super) fn travel_by(&mut self, command: Command, argument: Option<&str>) -> Update {
         let lock = self.lock_to_follow();
-        let (at, end) = match &self.replay {
+        let (at, end) = match self.replay() {
             Some(replay) => (replay.at, replay.outline.until),
             None => (self.now(), self.now()),
         };
@@ -258,7 +242,7 @@ impl App {
             },
             _ => return Update::default(),
         };
-        let Some(replay) = &mut self.replay else {
+        let Some(replay) = self.shown.replay_mut() else {
             let leads_back = !matches!(command, Command::NextEvent | Command::NextMinute | Command::NextFinding);
             return if leads_back { self.rewind(travel) } else { self.return_to_live() };
         };
@@ -275,28 +259,28 @@ impl App {
 
     pub(super) fn play_or_stop(&mut self) -> Update {
         let wall = self.wall;
-        let Some(replay) = &mut self.replay else { return Update::default() };
+        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
         replay.playing = !replay.playing;
         replay.played_at = wall;
         Update::redraw()
     }
 
     pub(super) fn change_speed(&mut self, faster: bool) -> Update {
-        let Some(replay) = &mut self.replay else { return Update::default() };
+        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
         replay.speed = if faster { (replay.speed + 1).min(SPEEDS.len() - 1) } else { replay.speed.saturating_sub(1) };
         Update::redraw()
     }
 
     /// When a recording that plays goes on, by the clock on the wall.
     pub(super) fn plays_on_at(&self) -> Option<Timestamp> {
-        let replay = self.replay.as_ref().filter(|replay| replay.playing && replay.way == Way::Stands)?;
+        let replay = self.replay().filter(|replay| replay.playing && replay.way == Way::Stands)?;
         Some(replay.played_at.plus(PLAY_INTERVAL))
     }
 
     /// Plays on up to where the clock on the wall has got to.
     pub(super) fn play_on(&mut self) -> Update {
         let (due, wall) = (self.plays_on_at(), self.wall);
-        let Some(replay) = self.replay.as_mut().filter(|_| due.is_some_and(|due| due <= wall)) else {
+        let Some(replay) = self.shown.replay_mut().filter(|_| due.is_some_and(|due| due <= wall)) else {
             return Update::default();
         };
         let passed = replay.speed().of(wall.since(replay.played_at));
@@ -307,7 +291,7 @@ impl App {
 
     /// Shows the moment that one has got to.
     pub(super) fn arrive(&mut self, arrival: Arrival) -> Update {
-        let Some(replay) = &mut self.replay else { return Update::default() };
+        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
         replay.way = Way::Stands;
         if let Some(outline) = arrival.outline {
             replay.outlined = outline.until;
@@ -315,7 +299,6 @@ impl App {
         }
         if !matches!(arrival.what, Arrived::Nowhere(_)) {
             replay.at = arrival.at;
-            self.now = arrival.at;
         }
         let mut effects: Vec<Effect> =
             replay.then.pop_front().and_then(|travel| replay.travel(travel)).into_iter().collect();
@@ -334,7 +317,7 @@ impl App {
                 self.show_failure(why);
             }
         }
-        let world = self.replay.as_mut().and_then(|replay| replay.world.as_mut());
+        let world = self.shown.replay_mut().and_then(|replay| replay.world.as_mut());
         if let Some((open, world)) = self.navigation.open.as_ref().zip(world) {
             world.reopen(open);
         }
@@ -343,12 +326,12 @@ impl App {
 
     /// Shows another world in the orders and with the filters of the one that is shown.
     fn show_world(&mut self, mut world: World) {
-        world.arrange_as(self.world(), self.now);
+        world.arrange_as(self.world(), self.moment());
         if let Some(open) = &self.navigation.open {
             let lock = world.table().find(&open.path, open.name.as_deref());
             world.open(lock);
         }
-        if let Some(replay) = &mut self.replay {
+        if let Some(replay) = self.shown.replay_mut() {
             replay.world = Some(world);
         }
     }

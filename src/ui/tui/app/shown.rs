@@ -1,127 +1,125 @@
-//! What the views read.
+//! What the screen shows: the ensemble as it is, as it stood when the screen was paused, or a moment of a recording.
 
-use super::{App, Cursor, Filter, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
-use crate::tui::keymap::Bindings;
-use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::queue::{ConnectionState, LockName};
+use super::{Fleets, Replay, World};
+use lockscope_base::znode::Timestamp;
 
-impl App {
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a moment of a recording.
-    pub fn world(&self) -> &World {
-        match &self.paused {
-            Some(paused) => &paused.world,
-            None => self.followed(),
+/// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
+const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
+const NOT_IN_THE_PAST: &str = "This is the past: F goes back to what is live, where that can be done.";
+
+/// What the screen shows.
+#[derive(Debug, Default)]
+pub(super) enum Shown {
+    /// The ensemble as it is.
+    #[default]
+    Live,
+    /// The ensemble as it stood when the screen was paused.
+    Paused(Box<Paused>),
+    /// A moment of a recording: of a file, or of what the console saw itself.
+    Past(Box<Replay>),
+}
+
+/// A screen that stands still.
+#[derive(Clone, Debug)]
+pub struct Paused {
+    /// Since when: ages are counted up to here.
+    pub at: Timestamp,
+    /// Changes that came since.
+    pub missed: u64,
+    pub(super) world: World,
+    pub(super) fleets: Fleets,
+}
+
+impl Shown {
+    /// Whether it is the ensemble as it is, or was until the connection was lost.
+    pub fn is_live(&self) -> bool {
+        matches!(self, Self::Live)
+    }
+
+    pub fn is_paused(&self) -> bool {
+        matches!(self, Self::Paused(_))
+    }
+
+    pub fn is_past(&self) -> bool {
+        matches!(self, Self::Past(_))
+    }
+
+    /// The screen that stands still; `None` when it goes on.
+    pub fn paused(&self) -> Option<&Paused> {
+        if let Self::Paused(paused) = self { Some(paused) } else { None }
+    }
+
+    /// The recording that is shown; `None` where the screen shows an ensemble.
+    pub fn replay(&self) -> Option<&Replay> {
+        if let Self::Past(replay) = self { Some(replay) } else { None }
+    }
+
+    pub fn replay_mut(&mut self) -> Option<&mut Replay> {
+        if let Self::Past(replay) = self { Some(replay) } else { None }
+    }
+
+    /// What shows, where `live` is the ensemble as it is.
+    pub fn world<'a>(&'a self, live: &'a World) -> &'a World {
+        match self {
+            Self::Paused(paused) => &paused.world,
+            Self::Live | Self::Past(_) => self.followed(live),
+        }
+    }
+
+    /// What shows, to make rows of it anew.
+    pub fn world_mut<'a>(&'a mut self, live: &'a mut World) -> &'a mut World {
+        match self {
+            Self::Live => live,
+            Self::Paused(paused) => &mut paused.world,
+            Self::Past(replay) => replay.world_mut().unwrap_or(live),
         }
     }
 
     /// What goes on while the screen is paused: the ensemble, or a recording.
-    pub(super) fn followed(&self) -> &World {
-        self.replay.as_ref().and_then(|replay| replay.world()).unwrap_or(&self.live)
+    pub fn followed<'a>(&'a self, live: &'a World) -> &'a World {
+        self.replay().and_then(Replay::world).unwrap_or(live)
     }
 
-    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
-    /// shown was true the last time.
-    pub fn now(&self) -> Timestamp {
-        match &self.paused {
-            Some(paused) => paused.at,
-            None if self.is_live() => self.now,
-            None => self.last_true().unwrap_or(self.now),
+    /// Does something to what is live and to what is shown, when these are two.
+    pub fn each_world(&mut self, live: &mut World, mut with: impl FnMut(&mut World)) {
+        with(live);
+        match self {
+            Self::Live => {}
+            Self::Paused(paused) => with(&mut paused.world),
+            Self::Past(replay) => {
+                if let Some(world) = replay.world_mut() {
+                    with(world);
+                }
+            }
         }
     }
 
-    /// The same time by the servers' clock, to compare with what they wrote.
-    pub fn server_now(&self) -> Timestamp {
-        self.world().table().server_time(self.now())
+    /// The fleets that show: as they are, or as they were when the screen was paused.
+    pub fn fleets<'a>(&'a self, live: &'a Fleets) -> &'a Fleets {
+        self.paused().map_or(live, |paused| &paused.fleets)
     }
 
-    /// The time at the last event by the clock on the wall, paused or not.
-    pub fn clock(&self) -> Timestamp {
-        self.wall
+    /// The time of what goes on, paused or not: now, by the clock on the wall, or the moment of a recording.
+    pub fn moment(&self, wall: Timestamp) -> Timestamp {
+        self.replay().map_or(wall, Replay::at)
     }
 
-    /// The way to the ensemble, paused or not.
-    pub fn link(&self) -> &ConnectionState {
-        self.followed().table().connection()
+    /// Why the ensemble is neither changed nor asked; `None` where it may be. A screen that is paused still asks and changes.
+    pub fn refusal(&self) -> Option<&'static str> {
+        self.replay().map(|replay| if replay.is_of_live() { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING })
     }
 
-    /// Whether what is known is true now, paused or not.
-    pub fn is_live(&self) -> bool {
-        self.is_observing() && self.followed().table().is_live()
+    /// The ensemble has changed: whether that shows. A screen that is paused counts what it does not show.
+    pub fn follow(&mut self, changes: u64) -> bool {
+        if let Self::Paused(paused) = self {
+            paused.missed += changes;
+        }
+        self.is_live()
     }
 
-    /// Whether the observer still works on it.
-    pub fn is_observing(&self) -> bool {
-        self.observing || self.replay.is_some()
-    }
-
-    /// When what is known was true the last time, paused or not.
-    pub fn last_true(&self) -> Option<Timestamp> {
-        self.followed().table().last_true()
-    }
-
-    /// Whether what is shown was true at [`now`](Self::now): states are known and nothing is stale.
-    pub fn shows_truth(&self) -> bool {
-        if self.paused.is_some() { self.world().table().is_live() } else { self.is_live() }
-    }
-
-    /// Whether nothing is known of who holds what: it was never all read.
-    pub fn knows_nothing(&self) -> bool {
-        !self.shows_truth() && self.world().table().last_true().is_none()
-    }
-
-    pub fn paused(&self) -> Option<&Paused> {
-        self.paused.as_deref()
-    }
-
-    /// What the console was started with; `utc` as it is now.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// The names of the columns that were chosen for a screen; `None`: all of them.
-    pub(super) fn chosen_columns(&self, screen: Screen) -> Option<&[String]> {
-        self.settings.screens.of(screen)?.columns.as_deref()
-    }
-
-    /// The filter that a screen has as long as nobody chooses another.
-    pub(super) fn usual_filter(&self, screen: Screen) -> Filter {
-        let text = self.settings.screens.of(screen).and_then(|chosen| chosen.filter.as_deref());
-        text.map(Filter::new).unwrap_or_default()
-    }
-
-    /// Which keys do what.
-    pub fn bindings(&self) -> &Bindings {
-        &self.settings.bindings
-    }
-
-    pub fn screen(&self) -> Screen {
-        self.navigation.screen
-    }
-
-    /// The lock whose queue was opened last, also after it is gone.
-    pub fn opened(&self) -> Option<&LockName> {
-        self.navigation.open.as_ref()
-    }
-
-    /// The pane of Queue that has the keys.
-    pub fn pane(&self) -> Pane {
-        self.navigation.pane
-    }
-
-    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
-        &self.cursors.contenders
-    }
-
-    pub fn prompt(&self) -> Option<&Prompt> {
-        self.footer.prompt.as_ref()
-    }
-
-    pub fn notice(&self) -> Option<&Notice> {
-        self.footer.notice.as_ref()
-    }
-
-    /// Where everything stands; `None` when the terminal is too small.
-    pub fn layout(&self) -> Option<Layout> {
-        self.layout
+    /// Keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause is bounded however
+    /// long it lasts, and all of that moment can be looked at.
+    pub fn pause(&mut self, at: Timestamp, world: &World, fleets: &Fleets) {
+        *self = Self::Paused(Box::new(Paused { at, missed: 0, world: world.clone(), fleets: fleets.clone() }));
     }
 }

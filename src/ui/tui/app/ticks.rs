@@ -32,13 +32,13 @@ impl App {
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
         let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
-        if self.footer.notice.is_some() || self.paused.is_some() || self.deletions.open.is_some() || playing {
+        if self.footer.notice.is_some() || self.shown.is_paused() || self.deletions.open.is_some() || playing {
             return true;
         }
         if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
             return true;
         }
-        if let Some(replay) = &self.replay {
+        if let Some(replay) = self.replay() {
             return replay.is_of_live();
         }
         if !self.is_live() {
@@ -61,7 +61,7 @@ impl App {
 
     /// Whether the sparklines of Locks show watch events, which move on with time.
     pub(super) fn shows_recent_watch_events(&self) -> bool {
-        let seconds = self.live.table().totals().history.seconds(self.now);
+        let seconds = self.live.table().totals().history.seconds(self.moment());
         seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
     }
 }

@@ -40,7 +40,7 @@ impl<'a> ClientArgument<'a> {
 impl App {
     /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
     pub fn fleets(&self) -> &Fleets {
-        self.paused.as_ref().map_or(&self.test_clients.fleets, |paused| &paused.fleets)
+        self.shown.fleets(&self.test_clients.fleets)
     }
 
     /// What a waiter watches that is one of this console's test clients; `None` of others. No server need be asked.

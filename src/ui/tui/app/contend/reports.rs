@@ -14,7 +14,7 @@ impl App {
         }
         let mut effects: Vec<Effect> = self.correct_speed(side).into_iter().collect();
         effects.extend(self.play_due_step());
-        let shows = self.navigation.screen == Screen::Contend && self.paused.is_none();
+        let shows = self.navigation.screen == Screen::Contend && !self.shown.is_paused();
         Update { redraw: shows || self.test_clients.fleets.living() != before, effects }
     }
 

@@ -225,7 +225,7 @@ impl App {
             }
         }
         played.effects.extend(self.play_due_step());
-        played.redraw |= moved && self.shows_picture() && self.paused.is_none();
+        played.redraw |= moved && self.shows_picture() && !self.shown.is_paused();
         played
     }
 
@@ -238,7 +238,7 @@ impl App {
         // A side that was not ready says so itself when it is.
         let step = motion.next_step().filter(|_| runs);
         let step = step.map(|due| if due > self.wall { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
-        let shows = self.shows_picture() && self.paused.is_none();
+        let shows = self.shows_picture() && !self.shown.is_paused();
         let moves = fleets.each().filter(|_| shows).filter_map(|(_, fleet)| {
             let frame = fleet.replay.moves().then(|| self.wall.plus(FRAME_INTERVAL));
             [frame, fleet.replay.next()].into_iter().flatten().min()

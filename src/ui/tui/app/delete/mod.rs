@@ -228,7 +228,7 @@ impl App {
         if self.settings.audit_log.is_none() {
             return Some(NO_LOG.to_owned());
         }
-        if self.paused.is_some() {
+        if self.shown.is_paused() {
             return Some("What stands still may be old: p lets the screen go on, then x.".to_owned());
         }
         self.deletions.working.as_ref().map(|working| match working.action() {

@@ -168,7 +168,7 @@ impl ListScreen<App> for Locks {
     }
 
     fn sort(&self, app: &mut App, sorting: Sorting<LockOrder>) {
-        let now = app.now;
+        let now = app.moment();
         app.each_world(|world| {
             world.arrange(|locks, table, diagnosis| locks.sort(sorting, table, diagnosis, now));
         });

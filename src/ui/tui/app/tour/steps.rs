@@ -135,9 +135,8 @@ impl App {
 
     fn begin_step(&mut self) -> Update {
         // While the tour plays, a question may still be open that nobody has answered.
-        (self.paused, self.deletions.open, self.footer.prompt) = (None, None, None);
-        let was_rewound = self.replay.take().is_some();
-        self.now = self.wall;
+        (self.deletions.open, self.footer.prompt) = (None, None);
+        let was_rewound = std::mem::take(&mut self.shown).is_past();
         let now = self.wall;
         let Some(tour) = &mut self.tour else { return Update::default() };
         (tour.since, tour.typed) = (now, 0);
