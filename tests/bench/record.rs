@@ -186,12 +186,12 @@ fn seek(path: &Path, load: Load) {
         let moment = load.at(random.usize(..load.changes));
         let past = Past::open(path).expect("a file");
         let began = Instant::now();
-        let playback = Playback::start(past, moment).expect("it can be read").expect("recorded").expect("whole");
+        let playback = Playback::start(past, moment).expect("it can be read").expect("recorded");
         seeks.push(began.elapsed());
         let mut past = playback.into_parts().1;
         let began = Instant::now();
         let info = past.segment_at(moment).expect("it can be read").expect("recorded");
-        let segment = ReadSegment::read(&mut past, info).expect("it can be read").expect("whole");
+        let segment = ReadSegment::read(&mut past, info).expect("it can be read");
         reads.push(began.elapsed());
         for forward in [false, true, false] {
             let began = Instant::now();

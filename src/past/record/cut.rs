@@ -16,10 +16,9 @@ use super::batch_recorder::BatchRecorder;
 use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
 use super::entry::Entry;
-use super::past::WholeSegment;
-use super::store::StoreError;
+use super::segment_reader::{SegmentRead, SegmentReader};
 use super::tables::{TableExcerpt, TableRecorder};
-use super::{Damage, Past, RecordOptions, RecordedState, SegmentInfo, TimedEntry};
+use super::{Damage, Past, ReadError, RecordOptions, RecordedState, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 use lockscope_files::{FileError, NewFile};
 use lockscope_model::queue::Change;
@@ -41,8 +40,14 @@ pub struct CutOptions {
     pub with_data: bool,
 }
 
-/// A segment that could not be read, and why.
-pub type DamagedSegment = (SegmentInfo, Damage);
+/// A segment that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedSegment {
+    /// The segment.
+    pub segment: SegmentInfo,
+    /// What is wrong with it.
+    pub damage: Damage,
+}
 
 /// Why nothing was cut out. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -103,15 +108,13 @@ pub fn cut(
     let file = NewFile::beside(target, &BESIDE).map_err(of_file)?;
     let heard_of = HeardOf::read(&mut past, &segments, options, should_stop)?;
     let cutter = Cutter {
-        past,
+        reader: SegmentReader::new(past),
         options,
         file: &file,
         target,
         should_stop,
         heard_of,
         written: None,
-        last: None,
-        memory: 0,
         flushed_at: Timestamp(i64::MIN),
         damaged: Vec::new(),
     };
@@ -143,10 +146,9 @@ impl HeardOf {
             if should_stop() {
                 return Err(CutError::Interrupted);
             }
-            let entries = past.entries(segment)?.unwrap_or_default();
-            for (_, entry) in entries.iter().filter(|(at, _)| (options.from..=options.to).contains(at)) {
-                heard_of.hear(entry);
-            }
+            let entries = ReadError::skip_damage(past.entries(segment))?.unwrap_or_default();
+            let within = options.from..=options.to;
+            entries.iter().filter(|timed| within.contains(&timed.at)).for_each(|timed| heard_of.hear(&timed.entry));
         }
         Ok(heard_of)
     }
@@ -175,9 +177,6 @@ impl HeardOf {
     }
 }
 
-/// The state that a segment begins with, where it was not known, and its entries.
-type ReadPart = (Option<RecordedState>, Vec<TimedEntry>);
-
 /// What was written of the excerpt so far.
 struct Written {
     batches: BatchRecorder,
@@ -189,17 +188,13 @@ struct Written {
 }
 
 struct Cutter<'a> {
-    past: Past,
+    reader: SegmentReader,
     options: CutOptions,
     file: &'a NewFile,
     target: &'a Path,
     should_stop: &'a dyn Fn() -> bool,
     heard_of: HeardOf,
     written: Option<Written>,
-    /// The segment before, if it was read.
-    last: Option<SegmentInfo>,
-    /// What the state takes of the memory at most, in bytes.
-    memory: u64,
     flushed_at: Timestamp,
     damaged: Vec<DamagedSegment>,
 }
@@ -207,24 +202,16 @@ struct Cutter<'a> {
 impl Cutter<'_> {
     fn all(mut self, segments: &[SegmentInfo]) -> Result<Vec<DamagedSegment>, CutError> {
         for segment in segments {
-            if let Err(damage) = self.segment(segment)? {
-                self.last = None;
-                // What was deleted meanwhile, since it is too old, is not damaged.
-                if self.past.segment(segment.id)?.is_some() {
-                    self.damaged.push((*segment, damage));
-                }
-            }
+            self.segment(segment)?;
         }
         let CutOptions { from, to, .. } = self.options;
-        let gap = |(segment, damage): &DamagedSegment| {
+        let gap = |DamagedSegment { segment, damage }: &DamagedSegment| {
             (segment.from.max(from), segment.until.min(to), format!("the recording is damaged there: {damage}"))
         };
         let gaps = self.damaged.iter().map(gap).collect();
         let Some(Written { mut batches, mut writer, mut excerpt, state, until }) = self.written else {
-            return Err(self
-                .damaged
-                .first()
-                .map_or(CutError::NothingRecorded, |(_, damage)| CutError::Damaged(*damage)));
+            let damaged = self.damaged.first();
+            return Err(damaged.map_or(CutError::NothingRecorded, |damaged| CutError::Damaged(damaged.damage)));
         };
         excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
         batches.give_gaps(excerpt, gaps);
@@ -235,61 +222,43 @@ impl Cutter<'_> {
     }
 
     /// Takes over what a segment has of the time.
-    fn segment(&mut self, segment: &SegmentInfo) -> Result<Result<(), Damage>, CutError> {
-        let goes_on = self.last.is_some_and(|last| last.run == segment.run);
-        let (keyframe, entries) = match self.read(segment, goes_on)? {
-            Ok(read) => read,
-            Err(damage) => return Ok(Err(damage)),
-        };
-        let mut entries = entries.into_iter().peekable();
-        if let Some(mut state) = keyframe {
-            while let Some((at, entry)) = entries.next_if(|(at, _)| *at < self.options.from) {
-                state.play(at, entry);
+    fn segment(&mut self, segment: &SegmentInfo) -> Result<(), CutError> {
+        let CutOptions { from, to, with_data } = self.options;
+        let mut entries = match self.reader.read(segment, || ())? {
+            SegmentRead::Begins { mut state, entries } => {
+                let mut entries = entries.into_iter().peekable();
+                while let Some(TimedEntry { at, entry }) = entries.next_if(|timed| timed.at < from) {
+                    state.play(at, entry);
+                }
+                self.begin(segment, *state)?;
+                entries
             }
-            self.begin(segment, state)?;
-        }
-        self.last = Some(*segment);
-        let until = segment.until.min(self.options.to);
-        entries.take_while(|(at, _)| *at <= until).try_for_each(|entry| self.entry(entry))?;
+            SegmentRead::Follows { state, entries } => {
+                if let Some((state, written)) = state.zip(self.written.as_mut()) {
+                    // What was found is recorded, and stays as it is.
+                    written.state.table = self.heard_of.known(*state, with_data).table;
+                }
+                entries.into_iter().peekable()
+            }
+            SegmentRead::Damaged(damage) => {
+                self.damaged.push(DamagedSegment { segment: *segment, damage });
+                return Ok(());
+            }
+            SegmentRead::Deleted => return Ok(()),
+        };
+        let until = segment.until.min(to);
+        entries.by_ref().take_while(|timed| timed.at <= until).try_for_each(|entry| self.entry(entry))?;
         if let Some(written) = &mut self.written {
             written.until = until;
         }
-        Ok(Ok(()))
-    }
-
-    /// Reads a segment, with its keyframe where the state before it is not known. Where the state has been added to for long, it is read
-    /// again: it takes less than all that was ever added to it, and how much less, the keyframe shows.
-    fn read(&mut self, segment: &SegmentInfo, goes_on: bool) -> Result<Result<ReadPart, Damage>, CutError> {
-        if goes_on {
-            match self.past.measured_entries(segment, self.memory)? {
-                Ok((entries, memory)) => {
-                    self.memory = memory;
-                    return Ok(Ok((None, entries)));
-                }
-                Err(Damage::TooLarge) => {}
-                Err(damage) => return Ok(Err(damage)),
-            }
-        }
-        let WholeSegment { state, entries, memory } = match self.past.whole_segment(segment)? {
-            Ok(read) => read,
-            Err(damage) => return Ok(Err(damage)),
-        };
-        self.memory = memory;
-        match &mut self.written {
-            Some(written) if goes_on => {
-                // What was found is recorded, and stays as it is.
-                written.state.table = self.heard_of.known(state, self.options.with_data).table;
-                Ok(Ok((None, entries)))
-            }
-            _ => Ok(Ok((Some(state), entries))),
-        }
+        Ok(())
     }
 
     /// Begins with a state, or goes on with it after something that is missing.
     fn begin(&mut self, segment: &SegmentInfo, state: RecordedState) -> Result<(), CutError> {
         let CutOptions { from, to, with_data } = self.options;
         let at = segment.from.max(from);
-        let connect = self.past.connect(segment.run)?;
+        let connect = self.reader.past.connect(segment.run)?;
         let mut state = self.heard_of.known(state, with_data);
         if !with_data {
             // What was found names clients as their data did.
@@ -302,7 +271,7 @@ impl Cutter<'_> {
                     RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data, group_reads: false };
                 let mut writer = BatchWriter::create(self.file.temporary(), options)?;
                 let mut batches = writer.recorder(&connect)?;
-                let mut excerpt = self.past.store.sql(|sql| TableExcerpt::read(sql, (at, to)))?;
+                let mut excerpt = self.reader.past.store.sql(|sql| TableExcerpt::read(sql, (at, to)))?;
                 let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, known))?;
                 batches.begin_with(&connect, tables, (&state, at));
                 Written { batches, writer, excerpt, state, until: at }
@@ -321,7 +290,7 @@ impl Cutter<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, (at, entry): TimedEntry) -> Result<(), CutError> {
+    fn entry(&mut self, TimedEntry { at, entry }: TimedEntry) -> Result<(), CutError> {
         let Some(Written { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
         if at.since(self.flushed_at) >= FLUSH_INTERVAL {
             excerpt.take_deletions(at).into_iter().for_each(|deletion| batches.deleted(deletion));

@@ -15,7 +15,7 @@ pub enum Damage {
     /// It has no state to begin with, or one whose parts contradict each other.
     #[error("the state that it begins with cannot be read")]
     Keyframe,
-    /// Its entries are none.
+    /// The entries cannot be decoded.
     #[error("its entries cannot be read")]
     Entries,
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use rusqlite::types::{FromSqlError, Type};
-use rusqlite::{ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::decode::Budget;
 use super::entry::{EntryReader, TimedEntry};
 use super::memory::MAX_SEGMENT;
 use super::store::{self, Store, StoreError};
-use super::{Damage, RecordedState};
+use super::{Damage, ReadError, RecordedState};
 use lockscope_base::znode::Timestamp;
 
 /// A piece of the stream.
@@ -32,6 +32,8 @@ pub struct SegmentInfo {
 pub(super) struct WholeSegment {
     /// The state before its first entry.
     pub state: RecordedState,
+    /// What that state takes of the memory, in bytes.
+    pub before: u64,
     /// Its entries, in order.
     pub entries: Vec<TimedEntry>,
     /// What the state takes of the memory once they are played, in bytes.
@@ -143,37 +145,31 @@ impl Past {
     }
 
     /// The state before the first entry of a segment.
-    pub fn keyframe(&mut self, segment: i64) -> Result<Result<RecordedState, Damage>, StoreError> {
-        Ok(self.measured_keyframe(segment)?.map(|(state, _)| state))
+    pub fn keyframe(&mut self, segment: i64) -> Result<RecordedState, ReadError> {
+        Ok(self.measured_keyframe(segment)?.0)
     }
 
     /// The same, and what it takes of the memory, in bytes.
-    pub(super) fn measured_keyframe(
-        &mut self,
-        segment: i64,
-    ) -> Result<Result<(RecordedState, u64), Damage>, StoreError> {
+    fn measured_keyframe(&mut self, segment: i64) -> Result<(RecordedState, u64), ReadError> {
         let query = "SELECT state FROM keyframe WHERE segment = ?1";
-        self.store.sql(|sql| {
-            readable(sql.prepare_cached(query).and_then(|mut query| {
-                let mut rows = query.query([segment])?;
-                let Some(row) = rows.next()? else { return Ok(Err(Damage::Keyframe)) };
-                Ok(RecordedState::read(blob(row)?))
-            }))
+        self.part(|sql| {
+            let mut query = sql.prepare_cached(query)?;
+            let mut rows = query.query([segment])?;
+            let row = rows.next()?.ok_or(Damage::Keyframe)?;
+            Ok(RecordedState::read(blob(row)?)?)
         })
     }
 
     /// A segment from its keyframe on.
-    pub(super) fn whole_segment(&mut self, segment: &SegmentInfo) -> Result<Result<WholeSegment, Damage>, StoreError> {
-        let (state, memory) = match self.measured_keyframe(segment.id)? {
-            Ok(read) => read,
-            Err(damage) => return Ok(Err(damage)),
-        };
-        Ok(self.measured_entries(segment, memory)?.map(|(entries, memory)| WholeSegment { state, entries, memory }))
+    pub(super) fn whole_segment(&mut self, segment: &SegmentInfo) -> Result<WholeSegment, ReadError> {
+        let (state, before) = self.measured_keyframe(segment.id)?;
+        let (entries, memory) = self.measured_entries(segment, before)?;
+        Ok(WholeSegment { state, before, entries, memory })
     }
 
     /// The entries of a segment, in order.
-    pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Result<Vec<TimedEntry>, Damage>, StoreError> {
-        Ok(self.measured_entries(segment, 0)?.map(|(entries, _)| entries))
+    pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Vec<TimedEntry>, ReadError> {
+        Ok(self.measured_entries(segment, 0)?.0)
     }
 
     /// The same, and what the state takes of the memory once they are played: now it takes `state` bytes. Too much for both is damage.
@@ -181,43 +177,61 @@ impl Past {
         &mut self,
         segment: &SegmentInfo,
         state: u64,
-    ) -> Result<Result<(Vec<TimedEntry>, u64), Damage>, StoreError> {
+    ) -> Result<(Vec<TimedEntry>, u64), ReadError> {
         let budget = Budget::new(MAX_SEGMENT.saturating_sub(state));
         let mut reader = EntryReader::new(segment.from, segment.entries, &budget);
         let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
-        let read = self.store.sql(|sql| {
-            readable(sql.prepare_cached(query).and_then(|mut query| {
-                let mut rows = query.query(params![segment.id])?;
-                while let Some(row) = rows.next()? {
-                    if let Err(damage) = reader.chunk(blob(row)?) {
-                        return Ok(Err(damage));
-                    }
-                }
-                Ok(Ok(()))
-            }))
+        self.part(|sql| {
+            let mut query = sql.prepare_cached(query)?;
+            let mut rows = query.query(params![segment.id])?;
+            while let Some(row) = rows.next()? {
+                reader.chunk(blob(row)?)?;
+            }
+            Ok(())
         })?;
-        Ok(read.and_then(|()| {
-            let entries = reader.entries();
-            // One chunk or more may be missing.
-            let is_whole = entries.len() as u64 >= segment.entries;
-            if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries) }
-        }))
+        let entries = reader.entries();
+        // One chunk or more may be missing.
+        let is_whole = entries.len() as u64 >= segment.entries;
+        if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries.into()) }
+    }
+
+    /// Reads a part of a segment. What is damaged of it alone is told from what hinders reading at all.
+    fn part<T>(&mut self, read: impl FnOnce(&mut Connection) -> Result<T, PartError>) -> Result<T, ReadError> {
+        let read = self.store.sql(|sql| match read(sql) {
+            Ok(part) => Ok(Ok(part)),
+            Err(PartError::Damaged(damage)) => Ok(Err(damage)),
+            Err(PartError::Sqlite(error)) => Err(error),
+        })?;
+        Ok(read?)
+    }
+}
+
+/// Why one part cannot be read.
+enum PartError {
+    Damaged(Damage),
+    /// What hinders reading at all.
+    Sqlite(rusqlite::Error),
+}
+
+impl From<Damage> for PartError {
+    fn from(damage: Damage) -> Self {
+        Self::Damaged(damage)
+    }
+}
+
+impl From<rusqlite::Error> for PartError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => Damage::TooLarge.into(),
+            error if store::is_damage(&error) => Damage::Pages.into(),
+            error => Self::Sqlite(error),
+        }
     }
 }
 
 fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
     let wrong = |error: FromSqlError| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error.into());
     row.get_ref(0)?.as_blob().map_err(wrong)
-}
-
-/// Tells what is damaged of one segment from what hinders reading at all.
-fn readable<T>(read: rusqlite::Result<Result<T, Damage>>) -> rusqlite::Result<Result<T, Damage>> {
-    match read {
-        Ok(read) => Ok(read),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => Ok(Err(Damage::TooLarge)),
-        Err(error) if store::is_damage(&error) => Ok(Err(Damage::Pages)),
-        Err(error) => Err(error),
-    }
 }
 
 fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {

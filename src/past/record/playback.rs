@@ -2,10 +2,10 @@
 
 use super::entry::TimedEntry;
 use super::past::WholeSegment;
-use super::store::StoreError;
-use super::{Damage, Entry, Past, Played, RecordedState, SegmentInfo};
+use super::segment_reader::{SegmentRead, SegmentReader};
+use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreError};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::{Change, LockTable};
+use lockscope_model::queue::LockTable;
 
 /// What comes next in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,45 +38,42 @@ pub enum PlaybackStep {
 /// A recording at one moment, which can go on from there. Blocks the thread as long as the disk does.
 #[derive(Debug)]
 pub struct Playback {
-    past: Past,
+    reader: SegmentReader,
     segment: SegmentInfo,
     /// The entries of the segment, in reverse, that were not played.
     left: Vec<TimedEntry>,
     /// How many were played.
     played: usize,
     state: RecordedState,
-    /// What the state takes of the memory at most, once the entries are played, in bytes.
-    memory: u64,
     /// The last moment before a damaged segment, until one was read that is not.
     broken_since: Option<Timestamp>,
 }
 
 impl Playback {
     /// The state of a moment, exactly as it was known then; `None` when nothing was recorded then.
-    pub fn start(mut past: Past, at: Timestamp) -> Result<Option<Result<Self, Damage>>, StoreError> {
+    pub fn start(mut past: Past, at: Timestamp) -> Result<Option<Self>, ReadError> {
         let Some(segment) = past.segment_at(at)? else { return Ok(None) };
-        Ok(Some(Self::read(past, segment)?.map(|mut playback| {
-            while playback.left.last().is_some_and(|(next, _)| *next <= at) {
-                playback.play();
-            }
-            playback
-        })))
+        let mut playback = Self::read(past, segment)?;
+        while playback.left.last().is_some_and(|next| next.at <= at) {
+            playback.play();
+        }
+        Ok(Some(playback))
     }
 
     /// As [`start`](Self::start), or where nothing was recorded then, the beginning of what was recorded next; `None` when there is nothing.
-    pub fn start_or_next(mut past: Past, at: Timestamp) -> Result<Option<Result<Self, Damage>>, StoreError> {
+    pub fn start_or_next(mut past: Past, at: Timestamp) -> Result<Option<Self>, ReadError> {
         if past.segment_at(at)?.is_some() {
             return Self::start(past, at);
         }
         let Some(next) = past.segment_from(at)? else { return Ok(None) };
-        Ok(Some(Self::read(past, next)?))
+        Self::read(past, next).map(Some)
     }
 
-    fn read(mut past: Past, segment: SegmentInfo) -> Result<Result<Self, Damage>, StoreError> {
-        Ok(past.whole_segment(&segment)?.map(|WholeSegment { state, mut entries, memory }| {
-            entries.reverse();
-            Self { past, segment, left: entries, played: 0, state, memory, broken_since: None }
-        }))
+    fn read(past: Past, segment: SegmentInfo) -> Result<Self, ReadError> {
+        let mut reader = SegmentReader::new(past);
+        let WholeSegment { state, mut entries, .. } = reader.begin(&segment)?;
+        entries.reverse();
+        Ok(Self { reader, segment, left: entries, played: 0, state, broken_since: None })
     }
 
     /// The state now.
@@ -86,7 +83,7 @@ impl Playback {
 
     /// The state now, and the recording itself.
     pub fn into_parts(self) -> (RecordedState, Past) {
-        (self.state, self.past)
+        (self.state, self.reader.past)
     }
 
     /// The segment of the last entry that was played.
@@ -94,9 +91,12 @@ impl Playback {
         &self.segment
     }
 
-    /// When the next entry of this segment was; `None` at its end.
-    pub fn next_at(&self) -> Option<Timestamp> {
-        self.left.last().map(|(at, _)| *at)
+    /// When the next entry was, or the next segment begins; `None` at the end of what is recorded so far.
+    pub fn next_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        match self.left.last() {
+            Some(next) => Ok(Some(next.at)),
+            None => Ok(self.reader.past.segment_after(self.segment.id)?.map(|next| next.from)),
+        }
     }
 
     /// Takes in the next entry; `None` at the end of what is recorded so far.
@@ -105,7 +105,7 @@ impl Playback {
             if let Some(step) = self.play() {
                 return Ok(Some(step));
             }
-            let next = self.past.segment_after(self.segment.id)?.filter(|next| next.id > self.segment.id);
+            let next = self.reader.past.segment_after(self.segment.id)?.filter(|next| next.id > self.segment.id);
             // What was written between the last look and the end of the segment.
             self.read_more()?;
             if let Some(step) = self.play() {
@@ -120,61 +120,51 @@ impl Playback {
 
     /// Goes to the beginning of another segment. Where it goes on from the one before, nothing is to be said of that.
     fn enter(&mut self, next: SegmentInfo) -> Result<Option<PlaybackStep>, StoreError> {
-        let goes_on = self.segment.run == next.run && self.broken_since.is_none();
         let before = std::mem::replace(&mut self.segment, next);
         (self.left, self.played) = (Vec::new(), 0);
-        let read = if goes_on { Some(self.past.measured_entries(&next, self.memory)?) } else { None };
-        let read = match read {
-            Some(Ok((entries, memory))) => {
-                (self.left, self.memory) = (entries, memory);
-                self.left.reverse();
-                return Ok(None);
-            }
-            Some(Err(damage)) if damage != Damage::TooLarge => Err(damage),
-            // The state that is played takes less than all that was ever added to it: how much less, the keyframe shows. It is the same.
-            Some(Err(_)) | None => {
-                // Two of the largest states at once are more than is read.
-                self.state = RecordedState::new(LockTable::new([]), *self.state.diagnosis.thresholds());
-                self.past.whole_segment(&next)?
-            }
-        };
-        match read {
-            Ok(WholeSegment { state, entries, memory }) => {
-                (self.state, self.left, self.memory) = (state, entries, memory);
-                self.left.reverse();
-                if goes_on {
-                    return Ok(None);
-                }
+        let state = &mut self.state;
+        let read = self.reader.read(&next, || {
+            *state = RecordedState::new(LockTable::new([]), *state.diagnosis.thresholds());
+        })?;
+        let (anew, entries, step) = match read {
+            SegmentRead::Follows { state, entries } => (state, entries, None),
+            SegmentRead::Begins { state, entries } => {
                 // A clock that was set back made the gap negative.
                 let from = self.broken_since.take().unwrap_or(before.until);
-                Ok(Some(PlaybackStep::Gap { from, until: next.from }))
+                (Some(state), entries, Some(PlaybackStep::Gap { from, until: next.from }))
             }
-            Err(damage) => {
+            SegmentRead::Damaged(_) | SegmentRead::Deleted => {
                 self.played = usize::try_from(next.entries).unwrap_or(usize::MAX);
                 self.broken_since.get_or_insert(before.until);
-                // It may have been deleted meanwhile, which is no damage.
-                let is_there = self.past.segment(next.id)?.is_some();
-                Ok(is_there.then_some(PlaybackStep::Damaged { segment: next, damage }))
+                let SegmentRead::Damaged(damage) = read else { return Ok(None) };
+                return Ok(Some(PlaybackStep::Damaged { segment: next, damage }));
             }
+        };
+        if let Some(anew) = anew {
+            self.state = *anew;
         }
+        self.left = entries;
+        self.left.reverse();
+        Ok(step)
     }
 
     fn play(&mut self) -> Option<PlaybackStep> {
-        let (at, entry) = self.left.pop()?;
+        let TimedEntry { at, entry } = self.left.pop()?;
         self.played += 1;
-        let is_synced = matches!(&entry, Entry::Change(change) if **change == Change::Synced);
+        let is_synced = entry.is_synced();
         let played = self.state.play(at, entry);
         Some(PlaybackStep::Entry { at, played, is_synced })
     }
 
     /// Reads what was added to the segment since it was read.
     fn read_more(&mut self) -> Result<(), StoreError> {
-        let Some(segment) = self.past.segment(self.segment.id)? else { return Ok(()) };
+        let past = &mut self.reader.past;
+        let Some(segment) = past.segment(self.segment.id)? else { return Ok(()) };
         if segment.entries <= self.played as u64 {
             return Ok(());
         }
         self.segment = segment;
-        if let Ok(mut entries) = self.past.entries(&segment)? {
+        if let Some(mut entries) = ReadError::skip_damage(past.entries(&segment))? {
             self.left = entries.split_off(self.played.min(entries.len()));
             self.left.reverse();
         }

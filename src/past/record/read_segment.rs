@@ -1,8 +1,9 @@
 //! A segment that was read and played: what happened in it, and states on the way, so that each of its moments is near one of them.
 
-use super::{Damage, Entry, Past, Played, RecordedState, SegmentInfo, StoreError, TimedEntry};
+use super::past::WholeSegment;
+use super::{Past, Played, ReadError, RecordedState, SegmentInfo, TimedEntry};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::{Change, LockName};
+use lockscope_model::queue::LockName;
 
 /// From one kept state to the next there are so many entries, and more where the states are large.
 const STATE_INTERVAL: usize = 1_024;
@@ -28,15 +29,10 @@ pub struct ReadSegment {
 
 impl ReadSegment {
     /// Reads a segment and plays it once. Blocks the thread as long as the disk does.
-    pub fn read(past: &mut Past, info: SegmentInfo) -> Result<Result<Self, Damage>, StoreError> {
-        let (keyframe, before) = match past.measured_keyframe(info.id)? {
-            Ok(read) => read,
-            Err(damage) => return Ok(Err(damage)),
-        };
-        Ok(past.measured_entries(&info, before)?.map(|(entries, memory)| {
-            let fitting = usize::try_from(MAX_KEPT_MEMORY / before.max(1)).unwrap_or(usize::MAX);
-            Self::new(info, keyframe, entries, memory, fitting)
-        }))
+    pub fn read(past: &mut Past, info: SegmentInfo) -> Result<Self, ReadError> {
+        let WholeSegment { state, before, entries, memory } = past.whole_segment(&info)?;
+        let fitting = usize::try_from(MAX_KEPT_MEMORY / before.max(1)).unwrap_or(usize::MAX);
+        Ok(Self::new(info, state, entries, memory, fitting))
     }
 
     /// One of which at most so many states are kept.
@@ -51,7 +47,7 @@ impl ReadSegment {
         let interval = STATE_INTERVAL.max(entries.len().div_ceil(most_states));
         let (mut states, mut events) = (Vec::new(), Vec::new());
         let mut state = keyframe;
-        for (number, (at, entry)) in entries.iter().enumerate() {
+        for (number, TimedEntry { at, entry }) in entries.iter().enumerate() {
             if number % interval == 0 {
                 states.push((number, state.clone()));
             }
@@ -82,10 +78,7 @@ impl ReadSegment {
         if first.table.is_live() {
             return Some(self.info.from);
         }
-        let read = |(at, entry): &TimedEntry| {
-            matches!(entry, Entry::Change(change) if **change == Change::Synced).then_some(*at)
-        };
-        self.entries.iter().find_map(read)
+        self.entries.iter().find(|timed| timed.entry.is_synced()).map(|timed| timed.at)
     }
 
     /// What it takes of the memory at least, in bytes.
@@ -115,13 +108,13 @@ impl ReadSegment {
 
     /// How many entries there are up to a moment, and after it.
     pub fn entries_around(&self, at: Timestamp) -> (usize, usize) {
-        let before = self.entries.partition_point(|(then, _)| *then <= at);
+        let before = self.entries.partition_point(|timed| timed.at <= at);
         (before, self.entries.len() - before)
     }
 
     /// A state before a moment, and the entries from there up to that moment: at least so many, where the segment has them.
     pub fn state_before(&self, at: Timestamp, least_entries: usize) -> (RecordedState, Vec<TimedEntry>) {
-        let end = self.entries.partition_point(|(then, _)| *then <= at);
+        let end = self.entries.partition_point(|timed| timed.at <= at);
         let before = self.states.partition_point(|(number, _)| *number <= end.saturating_sub(least_entries));
         let (number, state) = &self.states[before.saturating_sub(1)];
         (state.clone(), self.entries.get(*number..end).unwrap_or_default().to_vec())
@@ -129,8 +122,8 @@ impl ReadSegment {
 
     /// The entries after a moment, up to another one.
     pub fn entries_between(&self, after: Timestamp, until: Timestamp) -> &[TimedEntry] {
-        let begin = self.entries.partition_point(|(at, _)| *at <= after);
-        let end = self.entries.partition_point(|(at, _)| *at <= until);
+        let begin = self.entries.partition_point(|timed| timed.at <= after);
+        let end = self.entries.partition_point(|timed| timed.at <= until);
         self.entries.get(begin..end).unwrap_or_default()
     }
 }
@@ -156,7 +149,7 @@ mod tests {
         fixture.stop();
         let mut past = fixture.past();
         let info = past.segments().unwrap()[0];
-        let segment = ReadSegment::read(&mut past, info).unwrap().unwrap();
+        let segment = ReadSegment::read(&mut past, info).unwrap();
         (fixture, segment)
     }
 
@@ -167,12 +160,12 @@ mod tests {
         for (at, expected) in &fixture.shown {
             let (mut state, entries) = segment.state_before(*at, 0);
             assert!(entries.len() <= STATE_INTERVAL);
-            for (at, entry) in entries {
+            for TimedEntry { at, entry } in entries {
                 drop(state.play(at, entry));
             }
             assert_eq!(&crate::record::tests::fixture::json(&state.table, &state.diagnosis, *at), expected);
             let (_, entries) = segment.state_before(*at, 500);
-            let before = segment.entries.partition_point(|(then, _)| then <= at);
+            let before = segment.entries.partition_point(|timed| timed.at <= *at);
             assert!(entries.len() >= before.min(500), "{} of {before}", entries.len());
         }
     }

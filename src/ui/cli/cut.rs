@@ -13,7 +13,7 @@ use super::past;
 use super::recorded::RecordingOptions;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
-use lockscope_past::record::{CutOptions, Past, cut};
+use lockscope_past::record::{CutOptions, DamagedSegment, Past, cut};
 
 /// What `lockscope cut` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> any
     });
     let done = cutting.await?;
     listening.abort();
-    for (segment, damage) in done? {
+    for DamagedSegment { segment, damage } in done? {
         note(&past::left_out(store, &segment, damage, settings.utc));
     }
     Ok(Verdict::Yes)

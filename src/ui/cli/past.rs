@@ -9,7 +9,7 @@ use super::output::note;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::date_and_time;
-use lockscope_past::record::{Damage, Past, PastTime, Playback, RecordedState, SegmentInfo};
+use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, RecordedState, SegmentInfo};
 
 /// Of which moment a recording is read.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -88,9 +88,11 @@ pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::R
 
 /// A recording at a moment.
 fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
-    match Playback::start(past, at)? {
-        Some(playback) => playback.map_err(|damage| damaged(store, at, damage, utc)),
-        None => Err(not_recorded(store, at, utc)),
+    match Playback::start(past, at) {
+        Ok(Some(playback)) => Ok(playback),
+        Ok(None) => Err(not_recorded(store, at, utc)),
+        Err(ReadError::Damaged(damage)) => Err(damaged(store, at, damage, utc)),
+        Err(ReadError::Store(error)) => Err(error.into()),
     }
 }
 
@@ -101,10 +103,11 @@ pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc
             Some(segment) => Some(segment),
             None => past.segment_from(at)?,
         };
-        let damage = match Playback::start_or_next(past, at)? {
-            Some(Ok(playback)) => return Ok(playback),
-            Some(Err(damage)) => damage,
-            None => return Err(not_recorded(store, at, utc)),
+        let damage = match Playback::start_or_next(past, at) {
+            Ok(Some(playback)) => return Ok(playback),
+            Ok(None) => return Err(not_recorded(store, at, utc)),
+            Err(ReadError::Damaged(damage)) => damage,
+            Err(ReadError::Store(error)) => return Err(error.into()),
         };
         past = Past::open(store)?;
         let Some(segment) = segment else { return Err(damaged(store, at, damage, utc)) };

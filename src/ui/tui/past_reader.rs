@@ -8,7 +8,7 @@ use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World}
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{date_and_time, time_of_day};
-use lockscope_past::record::{Damage, Past, ReadSegment, SegmentInfo, StoreError};
+use lockscope_past::record::{Damage, Past, ReadError, ReadSegment, SegmentInfo, StoreError, TimedEntry};
 
 /// Parts of the bar whose density is counted.
 const OUTLINE_PARTS: usize = 240;
@@ -148,8 +148,8 @@ impl OpenPast {
         }
         if let Some(beside) = beside.filter(|beside| self.read.iter().all(|read| read.info().id != beside.id)) {
             // The one where somebody is stays.
-            let _ = self.read(info)?;
-            let _ = self.read(beside)?;
+            ReadError::skip_damage(self.read(info))?;
+            ReadError::skip_damage(self.read(beside))?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl OpenPast {
     /// What happened up to a later event. One that is far is gone to.
     fn forward_to(&mut self, from: Timestamp, at: Timestamp, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
         if let Some(info) = self.past.segment_at(from)?.filter(|info| at <= info.until)
-            && let Ok(segment) = self.read(info)?
+            && let Some(segment) = ReadError::skip_damage(self.read(info))?
         {
             let entries = segment.entries_between(from, at);
             if entries.len() <= MIN_TIMELINE_ENTRIES {
@@ -191,7 +191,7 @@ impl OpenPast {
             return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
         };
         let known = match self.past.segment_at(start)? {
-            Some(info) => self.read(info)?.ok().and_then(ReadSegment::first_known),
+            Some(info) => ReadError::skip_damage(self.read(info))?.and_then(ReadSegment::first_known),
             None => None,
         };
         self.world_near(known.unwrap_or(start), true, utc)
@@ -207,21 +207,19 @@ impl OpenPast {
                 None => return Ok((at, Arrived::Nowhere(NOTHING_YET.to_owned()))),
             },
         };
-        Ok(match self.world(at)? {
-            Ok(world) => (at, Arrived::World(Box::new(world))),
-            Err(damage) => (
-                at,
-                Arrived::Nowhere(format!("What was recorded at {} cannot be shown: {damage}.", time_of_day(at, utc))),
-            ),
-        })
+        match self.world(at) {
+            Ok(world) => Ok((at, Arrived::World(Box::new(world)))),
+            Err(ReadError::Damaged(damage)) => {
+                let why = format!("What was recorded at {} cannot be shown: {damage}.", time_of_day(at, utc));
+                Ok((at, Arrived::Nowhere(why)))
+            }
+            Err(ReadError::Store(error)) => Err(error),
+        }
     }
 
-    fn world(&mut self, at: Timestamp) -> Result<Result<World, Damage>, StoreError> {
-        let Some(info) = self.past.segment_at(at)? else { return Ok(Err(Damage::Keyframe)) };
-        let (mut state, mut entries) = match self.read(info)? {
-            Ok(segment) => segment.state_before(at, MIN_TIMELINE_ENTRIES),
-            Err(damage) => return Ok(Err(damage)),
-        };
+    fn world(&mut self, at: Timestamp) -> Result<World, ReadError> {
+        let info = self.past.segment_at(at)?.ok_or(Damage::Keyframe)?;
+        let (mut state, mut entries) = self.read(info)?.state_before(at, MIN_TIMELINE_ENTRIES);
         let missing = MIN_TIMELINE_ENTRIES.saturating_sub(entries.len());
         let before = self.past.segment_before(info.id)?.filter(|before| missing > 0 && before.run == info.run);
         // To read two long ones would take too long.
@@ -229,7 +227,7 @@ impl OpenPast {
             info.entries < MIN_TIMELINE_ENTRIES as u64 || self.read.iter().any(|read| read.info().id == before.id)
         };
         if let Some(before) = before.filter(is_quick)
-            && let Ok(segment) = self.read(before)?
+            && let Some(segment) = ReadError::skip_damage(self.read(before))?
         {
             let shown = std::mem::take(&mut entries);
             (state, entries) = segment.state_before(before.until, missing);
@@ -237,7 +235,7 @@ impl OpenPast {
         }
         let mut world = World::replayed(state);
         world.replay(entries);
-        Ok(Ok(world))
+        Ok(world)
     }
 
     /// What happened between two moments; at a gap, what was known behind it.
@@ -259,14 +257,16 @@ impl OpenPast {
             // Into the next segment, which begins with what is known there.
             return self.world_near(until.max(next.from).min(next.until), true, utc);
         }
-        match self.read(info)? {
-            Err(damage) => Ok((from, Arrived::Nowhere(format!("What follows cannot be shown: {damage}.")))),
+        match self.read(info) {
+            Err(ReadError::Store(error)) => Err(error),
+            Err(ReadError::Damaged(damage)) => {
+                Ok((from, Arrived::Nowhere(format!("What follows cannot be shown: {damage}."))))
+            }
             Ok(segment) => {
                 let entries = segment.entries_between(from, until);
                 match entries.get(MAX_PLAYED) {
                     // All that happened in one millisecond belongs together.
-                    Some((at, _)) => {
-                        let at = *at;
+                    Some(&TimedEntry { at, .. }) => {
                         Ok((at, Arrived::Entries(segment.entries_between(from, at).to_vec())))
                     }
                     None => Ok((until, Arrived::Entries(entries.to_vec()))),
@@ -288,7 +288,7 @@ impl OpenPast {
         };
         for _ in 0..MAX_SEARCHED {
             let Some(searched) = info else { return Ok(None) };
-            if let Ok(segment) = self.read(searched)? {
+            if let Some(segment) = ReadError::skip_damage(self.read(searched))? {
                 let found = segment.event_beside(from, forward, lock);
                 if found.is_some() {
                     return Ok(found);
@@ -301,22 +301,19 @@ impl OpenPast {
     }
 
     /// A segment with all that is in it by now.
-    fn read(&mut self, info: SegmentInfo) -> Result<Result<&ReadSegment, Damage>, StoreError> {
+    fn read(&mut self, info: SegmentInfo) -> Result<&ReadSegment, ReadError> {
         let is_there = |read: &ReadSegment| read.info().id == info.id && read.info().entries == info.entries;
         let known = self.read.iter().position(is_there).and_then(|at| self.read.remove(at));
         let segment = if let Some(segment) = known {
             segment
         } else {
             self.read.retain(|read| read.memory() <= MAX_READ_MEMORY);
-            match ReadSegment::read(&mut self.past, info)? {
-                Ok(segment) => segment,
-                Err(damage) => return Ok(Err(damage)),
-            }
+            ReadSegment::read(&mut self.past, info)?
         };
         self.read.retain(|read| read.info().id != info.id);
         self.read.truncate(MAX_READ - 1);
         self.read.push_front(segment);
-        Ok(self.read.front().ok_or(Damage::Entries))
+        Ok(self.read.front().ok_or(Damage::Entries)?)
     }
 }
 

@@ -33,8 +33,21 @@ pub enum Entry<'a> {
     FindingsForgotten,
 }
 
-/// An entry of the stream, and when it was, by the recorder's clock.
-pub type TimedEntry = (Timestamp, Entry<'static>);
+impl Entry<'_> {
+    /// Whether it is the end of a reading of everything.
+    pub fn is_synced(&self) -> bool {
+        matches!(self, Self::Change(change) if **change == Change::Synced)
+    }
+}
+
+/// An entry of the stream, and when it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedEntry {
+    /// By the recorder's clock.
+    pub at: Timestamp,
+    /// What it says.
+    pub entry: Entry<'static>,
+}
 
 /// What an entry takes besides what it refers to, in bytes.
 const ENTRY_SIZE: u64 = size_of::<TimedEntry>() as u64;
@@ -155,7 +168,7 @@ impl<'b> EntryReader<'b> {
             if !self.budget.charge(memory::to_play(&entry) + growth) {
                 return Err(Damage::TooLarge);
             }
-            self.entries.push((self.at, entry));
+            self.entries.push(TimedEntry { at: self.at, entry });
         }
         decoder.finish(Damage::Entries)
     }

@@ -79,7 +79,7 @@ fn read(chunks: &[Chunk], from: Timestamp) -> Result<Vec<TimedEntry>, Damage> {
 fn written(entries: &[TimedEntry], each: usize) -> Vec<Chunk> {
     let mut writer = EntryWriter::new(FROM);
     let write = |entries: &[TimedEntry]| {
-        for (at, entry) in entries {
+        for TimedEntry { at, entry } in entries {
             writer.write(*at, entry).expect("it can be written");
         }
         writer.take_chunk()
@@ -91,7 +91,7 @@ fn timed(entries: Vec<(i64, Entry<'static>)>) -> Vec<TimedEntry> {
     let mut at = FROM;
     let later = |(after, entry)| {
         at = Timestamp(at.0 + after);
-        (at, entry)
+        TimedEntry { at, entry }
     };
     entries.into_iter().map(later).collect()
 }
@@ -110,7 +110,7 @@ proptest! {
     #[test]
     fn the_writer_counts_at_least_what_the_reader_takes(entries in prop::collection::vec((0..9_i64, entry()), 0..60)) {
         let mut writer = EntryWriter::new(FROM);
-        for (at, entry) in timed(entries.clone()) {
+        for TimedEntry { at, entry } in timed(entries.clone()) {
             writer.write(at, &entry).expect("it can be written");
         }
         let budget = Budget::new(1 << 30);
@@ -151,7 +151,7 @@ fn who_comes_again_takes_little_more_than_the_id_of_its_new_node() {
         let stat = ZnodeStat { data_length: 8, ..ZnodeStat::of_new(Zxid(turn * 2), at, Some(SessionId(turn % 10))) };
         let seen = Change::Seen { path: path(turn), node: Node { stat, data: NodeData::keep(b"10.0.0.1") } };
         let deleted = Change::Deleted { path: path(turn - 5), zxid: None };
-        entries.extend([seen, deleted].map(|change| (at, Entry::Change(Cow::Owned(change)))));
+        entries.extend([seen, deleted].map(|change| TimedEntry { at, entry: Entry::Change(Cow::Owned(change)) }));
     }
     let chunk = written(&entries, usize::MAX).remove(0);
     assert_eq!(chunk.ids.len(), 16 * 1_005, "those of five that were there before are named when they go");
@@ -171,5 +171,6 @@ fn what_makes_the_times_of_sessions_certain_is_read_again_and_missing_in_older_r
     let found = read(&[older], FROM).expect("it can be read");
     let mut view = ServerView::clone(view);
     view.set_timings(&[SessionTiming::default()]);
-    assert_eq!(found, [(FROM, Entry::Change(Cow::Owned(Change::Surveyed { view: view.into() })))]);
+    let entry = Entry::Change(Cow::Owned(Change::Surveyed { view: view.into() }));
+    assert_eq!(found, [TimedEntry { at: FROM, entry }]);
 }

@@ -206,7 +206,7 @@ fn what_is_damaged_is_named_and_a_gap_in_the_file() {
         .execute("UPDATE chunk SET entries = zeroblob(50) WHERE segment = ?1", [broken.id])
         .unwrap();
     let (from, to) = (times[0], times[59]);
-    assert_eq!(cut_out(&fixture, from, to).unwrap(), [(broken, Damage::Checksum)]);
+    assert_eq!(cut_out(&fixture, from, to).unwrap(), [DamagedSegment { segment: broken, damage: Damage::Checksum }]);
     let small = window(&target(&fixture), from, to);
     let gap = small.gaps.iter().find(|gap| gap.reason.contains("damaged")).unwrap();
     assert_eq!((gap.from, gap.to), (broken.from, Some(broken.until)));

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use rusqlite::Connection;
 
 use super::fixture::{ALL, CONNECT, ConsoleFixture, SMALL, json};
-use crate::record::{Damage, Past, Playback, PlaybackStep, Recorder, StoreError};
+use crate::record::{Damage, Past, Playback, PlaybackStep, ReadError, Recorder, StoreError};
 use lockscope_base::znode::Timestamp;
 
 /// A recording with some segments, in one file.
@@ -35,13 +35,17 @@ fn read_all(fixture: &ConsoleFixture) -> (usize, Vec<String>) {
         let mut past = Past::open(&fixture.path)?;
         let mut played = 0;
         for segment in past.segments()? {
-            for error in [past.keyframe(segment.id)?.err(), past.entries(&segment)?.err()].into_iter().flatten() {
-                sentences.push(error.to_string());
+            for read in [past.keyframe(segment.id).map(drop), past.entries(&segment).map(drop)] {
+                match read {
+                    Err(ReadError::Damaged(damage)) => sentences.push(damage.to_string()),
+                    Err(ReadError::Store(error)) => return Err(error),
+                    Ok(()) => {}
+                }
             }
             past.connect(segment.run)?;
             past.around(segment.from)?;
-            let Some(playback) = Playback::start_or_next(Past::open(&fixture.path)?, segment.from)? else { continue };
-            let Ok(mut playback) = playback else { continue };
+            let playback = Playback::start_or_next(Past::open(&fixture.path)?, segment.from);
+            let Some(mut playback) = ReadError::skip_damage(playback)?.flatten() else { continue };
             while let Some(step) = playback.step()? {
                 played += usize::from(matches!(step, PlaybackStep::Entry { .. }));
             }
@@ -111,7 +115,7 @@ fn a_damaged_segment_is_left_out_and_what_follows_is_read_as_it_was_shown() {
         Connection::open(&fixture.path).unwrap().execute_batch(damage).unwrap();
         let segments = fixture.past().segments().unwrap();
         assert!(segments.len() > 6);
-        let mut playback = Playback::start_or_next(fixture.past(), Timestamp(0)).unwrap().unwrap().unwrap();
+        let mut playback = Playback::start_or_next(fixture.past(), Timestamp(0)).unwrap().unwrap();
         let (mut damaged, mut gaps) = (Vec::new(), Vec::new());
         while let Some(step) = playback.step().unwrap() {
             match step {
@@ -131,9 +135,13 @@ fn a_damaged_segment_is_left_out_and_what_follows_is_read_as_it_was_shown() {
         // A moment within it is refused, and all others are as they were.
         for (at, expected) in &fixture.shown {
             let segment = fixture.past().segment_at(*at).unwrap().unwrap();
-            match Playback::start(fixture.past(), *at).unwrap().unwrap() {
-                Ok(playback) => assert_eq!(&json(&playback.state().table, &playback.state().diagnosis, *at), expected),
-                Err(found) => assert_eq!((segment.id % 3, found), (0, of)),
+            match Playback::start(fixture.past(), *at) {
+                Ok(playback) => {
+                    let state = playback.unwrap().into_parts().0;
+                    assert_eq!(&json(&state.table, &state.diagnosis, *at), expected);
+                }
+                Err(ReadError::Damaged(found)) => assert_eq!((segment.id % 3, found), (0, of)),
+                Err(ReadError::Store(error)) => panic!("{error}"),
             }
         }
     }

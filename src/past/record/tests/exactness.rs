@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::fixture::{ALL, ConsoleFixture, SMALL, json};
-use crate::record::{ReadSegment, RecordOptions};
+use crate::record::{ReadSegment, RecordOptions, TimedEntry};
 use crate::steps::{self, Step, take};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::{Change, ConnectionState};
@@ -121,9 +121,9 @@ proptest! {
             prop_assert!(recorded.is_some(), "nothing is recorded at {:?}", at);
             assert_same(expected, &recorded.unwrap_or_default(), *at);
             let info = fixture.past().segment_at(*at).unwrap().unwrap();
-            let segment = ReadSegment::read(&mut fixture.past(), info).unwrap().unwrap();
+            let segment = ReadSegment::read(&mut fixture.past(), info).unwrap();
             let (mut state, entries) = segment.state_before(*at, 7);
-            for (at, entry) in entries {
+            for TimedEntry { at, entry } in entries {
                 drop(state.play(at, entry));
             }
             assert_same(expected, &json(&state.table, &state.diagnosis, *at), *at);

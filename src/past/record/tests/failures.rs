@@ -13,7 +13,7 @@ use crate::record::{Past, Playback, PlaybackStep, Recorder, StoreError};
 use lockscope_base::znode::Timestamp;
 
 fn gaps(fixture: &ConsoleFixture) -> Vec<(i64, i64)> {
-    let mut playback = Playback::start_or_next(fixture.past(), Timestamp(0)).unwrap().unwrap().unwrap();
+    let mut playback = Playback::start_or_next(fixture.past(), Timestamp(0)).unwrap().unwrap();
     let mut gaps = Vec::new();
     while let Some(step) = playback.step().unwrap() {
         if let PlaybackStep::Gap { from, until } = step {

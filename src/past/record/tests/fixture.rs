@@ -167,7 +167,7 @@ impl ConsoleFixture {
 
     /// What the recording shows of that moment; `None` where nothing was recorded.
     pub fn recorded(&self, at: Timestamp) -> Option<String> {
-        let playback = Playback::start(self.past(), at).unwrap()?.unwrap();
+        let playback = Playback::start(self.past(), at).unwrap()?;
         let RecordedState { table, diagnosis } = playback.state();
         Some(json(table, diagnosis, at))
     }
@@ -176,9 +176,9 @@ impl ConsoleFixture {
     pub fn played(&self) -> Vec<(Timestamp, String)> {
         let mut moments = self.shown.iter().map(|(at, _)| *at).peekable();
         let mut played = Vec::new();
-        let mut playback = Playback::start_or_next(self.past(), Timestamp(0)).unwrap().unwrap().unwrap();
+        let mut playback = Playback::start_or_next(self.past(), Timestamp(0)).unwrap().unwrap();
         loop {
-            let next = playback.next_at().or_else(|| self.next_segment(&playback));
+            let next = playback.next_at().unwrap();
             while let Some(at) = moments.next_if(|at| next.is_none_or(|next| *at < next)) {
                 played.push((at, json(&playback.state().table, &playback.state().diagnosis, at)));
             }
@@ -188,10 +188,6 @@ impl ConsoleFixture {
                 None => return played,
             }
         }
-    }
-
-    fn next_segment(&self, playback: &Playback) -> Option<Timestamp> {
-        Some(self.past().segment_after(playback.segment().id).unwrap()?.from)
     }
 }
 

@@ -57,7 +57,7 @@ fn what_is_kept_in_memory_has_its_bound_forgets_the_oldest_and_is_exact() {
     let kept: Vec<_> = shown.into_iter().filter(|(at, _)| *at >= from).collect();
     assert!(kept.len() > 10, "{}", kept.len());
     for (at, shown) in kept {
-        let playback = Playback::start(writer.past().unwrap(), at).unwrap().expect("recorded").unwrap();
+        let playback = Playback::start(writer.past().unwrap(), at).unwrap().expect("recorded");
         let RecordedState { table, diagnosis } = playback.state();
         assert_eq!(json(table, diagnosis, at), shown, "{at:?}");
     }

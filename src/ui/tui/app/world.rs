@@ -101,7 +101,7 @@ impl World {
     /// Takes in what a recording has next.
     pub fn replay(&mut self, entries: Vec<TimedEntry>) {
         let mut changes = Vec::new();
-        for (at, entry) in entries {
+        for TimedEntry { at, entry } in entries {
             if let Entry::Change(change) = entry {
                 changes.push(Observed { at, change: change.into_owned() });
                 continue;
