@@ -1,48 +1,51 @@
-//! How a sandbox is set up: its timeouts and its bounds.
+//! The configuration of a sandbox: timeouts and bounds.
 
 use std::time::Duration;
 
-/// How a sandbox is set up. Every number but the first sequence is a bound: what goes beyond it is refused, and hurts only who sent
-/// it.
+/// The configuration of a sandbox.
+///
+/// Sizes, counts and timeouts are bounds. The sandbox refuses only the requests and connections
+/// that exceed one; other clients go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxConfig {
-    /// The server's clock: sessions expire at multiples of it. Not zero.
+    /// The tick of the server's clock. Sessions expire at multiples of it. Not zero.
     pub tick: Duration,
-    /// The shortest session timeout that is granted.
+    /// The shortest session timeout that the server grants.
     pub min_session_timeout: Duration,
-    /// The longest session timeout that is granted.
+    /// The longest session timeout that the server grants.
     pub max_session_timeout: Duration,
-    /// The largest frame that is taken, in bytes, as ZooKeeper's `jute.maxbuffer`.
+    /// The largest frame that the server accepts, in bytes, like ZooKeeper's `jute.maxbuffer`.
     pub max_frame: usize,
-    /// How many connections there may be at once; one more is closed as soon as it is made.
+    /// The maximum number of connections. The server closes a further one at once.
     pub max_connections: usize,
-    /// How many sessions there may be at once, with and without a connection.
+    /// The maximum number of sessions, with and without a connection.
     pub max_sessions: usize,
-    /// Bytes that nodes, with their ACLs, and watches may take, about. Beyond it, what would take more is refused with `QuotaExceeded`.
+    /// The approximate maximum of bytes that nodes, ACLs and watches take together. A request that
+    /// needs more fails with `QuotaExceeded`.
     pub max_memory: usize,
-    /// Bytes that may wait for one client that does not read; beyond it, its connection is closed. An answer to a
-    /// four-letter word is no longer either.
+    /// The maximum of bytes that wait for one client that does not read. Beyond it, the server
+    /// closes the connection. It also bounds the answer to a four-letter word.
     pub max_unread: usize,
-    /// Bytes that all connections together may take: what waits to be read by them, parts of frames that they sent, and
-    /// who they proved to be. Beyond it, those that take most are closed.
+    /// The maximum of bytes that all connections take together: unread output, partial frames and
+    /// proven identities. Beyond it, the server closes the largest connections first.
     pub max_buffered: usize,
-    /// How long a connection may be without a session, as ZooKeeper's `zookeeper.nio.sessionlessCnxnTimeout`; after it,
-    /// it is closed.
+    /// The time in which a connection must open a session, like ZooKeeper's
+    /// `zookeeper.nio.sessionlessCnxnTimeout`. After it, the server closes the connection.
     pub handshake_timeout: Duration,
-    /// How often empty containers and nodes past their time to live are looked for.
+    /// The interval between deletions of empty containers and expired TTL nodes.
     pub sweep: Duration,
-    /// Whether others than this machine may connect. The sandbox has no defences that a real server would not have, and
-    /// fewer than some.
+    /// Whether other machines may connect. The sandbox has fewer defences than a real server.
     pub any_address: bool,
-    /// The number of the first sequential child of each node that is made. Zero, as on a real server, but for tests of what happens
-    /// where the numbers end.
+    /// The number of the first sequential child of each new node. Zero, as on a real server. Tests
+    /// set it to see what happens where the numbers end.
     pub first_sequence: i32,
 }
 
 impl Default for SandboxConfig {
-    /// Ticks of 100 ms, timeouts from 200 ms to a minute, frames of 1 MiB as in ZooKeeper, 4,096 connections, 16,384
-    /// sessions, 512 MiB of nodes and watches, 16 MiB for a client that does not read and 256 MiB for all, 10 s for a
-    /// handshake, a sweep a second, loopback only.
+    /// Returns ticks of 100 ms, session timeouts from 200 ms to a minute, frames of 1 MiB as in
+    /// ZooKeeper, 4,096 connections, 16,384 sessions, 512 MiB of nodes and watches, 16 MiB for a
+    /// client that does not read and 256 MiB for all, 10 s for a handshake, a sweep each second,
+    /// and loopback only.
     fn default() -> Self {
         Self {
             tick: Duration::from_millis(100),

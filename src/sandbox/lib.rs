@@ -1,14 +1,18 @@
-//! An in-process, in-memory, single-server ZooKeeper for demos and tests, which speaks the real wire protocol on a loopback
-//! port.
+//! An in-process, in-memory, single-server ZooKeeper for demos and tests. It speaks the real wire
+//! protocol on a loopback port.
 //!
-//! Any ZooKeeper client can connect: sessions, the tree with ephemeral, sequential, container and TTL nodes, ACLs, all kinds
-//! of watches, multi, and the four-letter words behave as those of ZooKeeper 3.8.0 as Debian ships it, with extended types
-//! enabled. It keeps nothing on disk, has no other members, no TLS, no SASL, no quotas, no reconfiguration and no
-//! AdminServer, and is no replacement for a real ensemble.
+//! Any ZooKeeper client can connect. Sessions, all kinds of nodes (ephemeral, sequential,
+//! container, TTL), ACLs, all kinds of watches, multi and the four-letter words behave as in
+//! ZooKeeper 3.8.0 as Debian ships it, with extended types enabled.
 //!
-//! Where it differs on purpose: it is bounded ([`SandboxConfig`], and at most 128 ACLs a node) where a real server takes what
-//! comes; a `check` outside of a multi is answered, which 3.8.0 never does; lists of children, and the nodes that go with a
-//! session, are in the order of their names.
+//! The sandbox keeps nothing on disk. It has no other members, no TLS, no SASL, no quotas, no
+//! reconfiguration and no AdminServer. It is no replacement for a real ensemble.
+//!
+//! Deliberate differences:
+//!
+//! - The sandbox is bounded ([`SandboxConfig`], and at most 128 ACLs a node). A real server is not.
+//! - The sandbox answers a `check` outside of a multi. ZooKeeper 3.8.0 never does.
+//! - Lists of children, and the nodes that go with a session, are in the order of their names.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -34,8 +38,8 @@
 //! socket <--bytes-- serve <-- machine::take(connection)     replies and watch events, in order
 //! ```
 //!
-//! Architecture invariant: everything but `serve` is a function of what it is given. No other file knows a socket or a clock,
-//! and one lock holds the whole state, so that what one client sees another sees.
+//! Architecture invariant: everything but `serve` is a function of its arguments. No other file
+//! uses a socket or a clock. One lock guards the whole state, so all clients see the same state.
 
 mod config;
 mod four_letter;

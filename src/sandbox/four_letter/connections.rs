@@ -16,7 +16,7 @@ pub(super) fn cons(text: &mut BoundedText, machine: &Machine) {
     text.push_str("\n");
 }
 
-/// A line for each connection, without what belongs to its session.
+/// Appends a line for each connection, without its session's figures.
 pub(super) fn put_brief(text: &mut BoundedText, machine: &Machine) {
     for (_, connection) in &machine.connections {
         put_traffic(text, connection);
@@ -73,7 +73,7 @@ pub(super) fn dump(text: &mut BoundedText, machine: &Machine, now: i64) {
     let _ = writeln!(text, "{}):", machine.connections.len());
 }
 
-/// As Java prints a date, in UTC.
+/// Formats a date as Java does, in UTC.
 fn date(at: i64, now: i64) -> String {
     DateTime::from_timestamp_millis(at)
         .map_or_else(|| format!("in {} ms", at - now), |at| at.format("%a %b %d %H:%M:%S UTC %Y").to_string())

@@ -1,4 +1,4 @@
-//! `envi`: what a real server says of its Java and its machine.
+//! `envi`: the properties of Java and of the machine, under a real server's names.
 
 use std::env::consts;
 use std::fmt::Write;
@@ -6,10 +6,10 @@ use std::fmt::Write;
 use super::{BoundedText, VERSION};
 use crate::machine::Machine;
 
-/// What Java prints for a property that is not set.
+/// The text that Java prints for a property that is not set.
 const ABSENT: &str = "<NA>";
 
-/// Java's properties that a real server prints, which a server without Java and without a user's folders does not have.
+/// The Java properties that a real server prints. The sandbox has none of them.
 const JAVA: [&str; 7] = [
     "java.version",
     "java.vendor",
@@ -20,7 +20,8 @@ const JAVA: [&str; 7] = [
     "java.compiler",
 ];
 
-/// The names, and their order, are a real server's. The memory is what nodes and watches may take.
+/// Appends a real server's names in their order. The memory figures are those of the sandbox's
+/// bound for nodes and watches.
 pub(super) fn envi(text: &mut BoundedText, machine: &Machine) {
     text.push_str("Environment:\n");
     let mut line = |name: &str, value: &dyn std::fmt::Display| {

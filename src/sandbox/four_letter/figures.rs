@@ -1,4 +1,4 @@
-//! `srvr`, `stat`, `mntr` and `conf`: what the server is, and its figures.
+//! `srvr`, `stat`, `mntr` and `conf`: the server's figures and settings.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub(super) fn srvr(text: &mut BoundedText, machine: &Machine) {
     put_counts(text, machine);
 }
 
-/// As `srvr`, with every connection in brief.
+/// Like `srvr`, with a brief line for each connection.
 pub(super) fn stat(text: &mut BoundedText, machine: &Machine) {
     put(text, format_args!("Zookeeper version: {VERSION}\nClients:\n"));
     connections::put_brief(text, machine);
@@ -94,12 +94,13 @@ pub(super) fn conf(text: &mut BoundedText, machine: &Machine) {
     );
 }
 
-/// A real server counts the root twice, for it has two names there.
+/// Returns the number of nodes. A real server counts the root twice, since its tree knows the root
+/// by two names.
 fn node_count(machine: &Machine) -> usize {
     machine.tree.len() + 1
 }
 
-/// At most four decimals, and one at the least, as Java writes them.
+/// Formats a number as Java does, with one to four decimals.
 fn decimals(value: f64) -> String {
     format!("{:?}", (value * 10_000.0).round() / 10_000.0)
 }

@@ -1,4 +1,4 @@
-//! The answers to four-letter words: what the server says about itself, in the form in which a real one does.
+//! The answers to four-letter words, in a real server's format.
 
 mod connections;
 mod environment;
@@ -10,13 +10,13 @@ use std::fmt;
 use super::machine::Machine;
 use super::wire::Word;
 
-/// Where a real server names its version: that of the server that this one behaves as, with what it is in the place of a
-/// commit, and that release's date. Clients parse it.
+/// The version that the server reports. It names the ZooKeeper release that the sandbox behaves
+/// like, the sandbox's own version in place of a commit, and that release's date. Clients parse it.
 pub const VERSION: &str = concat!("3.8.0-lockscope-", env!("CARGO_PKG_VERSION"), ", built on 2022-02-25 08:49 UTC");
 
 impl Machine {
-    /// The whole answer to a word; `None` when it is longer than so many bytes. The costly ones look at every connection, session
-    /// or watch.
+    /// Returns the whole answer to a word, or `None` when it exceeds `longest` bytes. The costly
+    /// words visit every connection, session or watch.
     pub(super) fn answer_to(&self, word: Word, now: i64, longest: usize) -> Option<String> {
         let mut text = BoundedText { written: String::new(), longest, is_whole: true };
         match word {
@@ -37,7 +37,7 @@ impl Machine {
     }
 }
 
-/// An answer as long as it is short enough.
+/// A text that stops growing at `longest` bytes.
 struct BoundedText {
     written: String,
     longest: usize,
@@ -54,7 +54,7 @@ impl BoundedText {
 }
 
 impl fmt::Write for BoundedText {
-    /// Never fails: what is too long is left out.
+    /// Never fails: text beyond the bound is dropped.
     fn write_str(&mut self, more: &str) -> fmt::Result {
         self.push_str(more);
         Ok(())

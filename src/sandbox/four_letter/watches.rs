@@ -1,5 +1,5 @@
-//! `wchs`, `wchp` and `wchc`: who watches what. As on a real server, they show watches of nodes and their data only, not those of
-//! children.
+//! `wchs`, `wchp` and `wchc`: which session watches which path. Like a real server, they list the
+//! watches of nodes and data, and no child watches.
 
 use std::fmt::Write;
 

@@ -4,17 +4,18 @@ use super::{CloseReason, Machine};
 use crate::tree::Id;
 use crate::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};
 
-/// How many identities one connection may have.
+/// The maximum number of identities of one connection.
 const MAX_IDENTITIES: usize = 64;
 
 impl Machine {
-    /// Adds an identity to the connection. One that is not accepted ends it, as on a real server.
+    /// Adds an identity to the connection. Rejected credentials close the connection, as on a real
+    /// server.
     pub(super) fn auth(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
         let Ok(auth) = AuthRequest::read(&mut from) else { return self.end(id, CloseReason::NoHeader) };
         let Some(connection) = self.connections.get_mut(id) else { return };
         let known = match &*auth.scheme {
             "digest" => Some(Id::of_digest(&String::from_utf8_lossy(auth.credentials))),
-            // Says nothing new: the address is known already.
+            // No new fact: the server knows the address already.
             "ip" => connection.who.first().cloned(),
             _ => None,
         };

@@ -1,16 +1,16 @@
-//! What keeps clients from taking more of the server than they may.
+//! Limits on the memory and the time that clients take from the server.
 
 use super::{CloseReason, Machine};
 
 impl Machine {
-    /// Bytes of memory that all connections take, about: what waits to be sent, what is being sent, parts of frames, and who
-    /// they are.
+    /// Returns the approximate bytes that all connections take: output that waits or is being sent,
+    /// partial frames, and identities.
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {
         self.buffered
     }
 
-    /// Closes the connections that have had no session for too long.
+    /// Closes the connections that opened no session before the handshake timeout.
     pub(super) fn end_silent(&mut self, now: i64) {
         while let Some((_, id, serial)) = self.handshakes.front().copied().filter(|(due, ..)| *due <= now) {
             self.handshakes.pop_front();
@@ -22,12 +22,12 @@ impl Machine {
         }
     }
 
-    /// Whether so many bytes more would be too many.
+    /// Returns whether `more` bytes would exceed `max_memory`.
     pub(super) fn is_full(&self, more: usize) -> bool {
         self.memory() + more > self.options.max_memory
     }
 
-    /// Bytes of memory that nodes and watches take, about.
+    /// Returns the approximate bytes that nodes and watches take.
     pub(crate) fn memory(&self) -> usize {
         self.tree.memory() + self.watches.memory()
     }

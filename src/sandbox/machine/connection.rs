@@ -1,4 +1,4 @@
-//! What the server knows of a connection, and why it closes one.
+//! The state of a connection, and the reasons for closing one.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,36 +13,36 @@ pub enum CloseReason {
     Word,
     /// The client closed its session.
     Closed,
-    /// The session ran out.
+    /// The session expired.
     Expired,
-    /// The session went on, on another connection.
+    /// The session moved to another connection.
     Moved,
-    /// There is no such session, or the password is not its.
+    /// The session does not exist, or the password is wrong.
     NoSession,
-    /// There are as many sessions as there may be.
+    /// The server has reached `max_sessions`.
     TooManySessions,
-    /// The client has seen what this server has not: it comes from another one.
+    /// The client has seen a zxid beyond the server's: it comes from another server.
     FromTheFuture,
-    /// A frame says that it has so many bytes.
+    /// The length of a frame, in bytes, is negative or above the maximum.
     BadLength(i32),
-    /// A frame is no handshake, or has no header.
+    /// A frame is too short for a handshake or a header.
     NoHeader,
-    /// The credentials were not accepted.
+    /// The server rejected the credentials.
     BadCredentials,
-    /// The operation of that number is not known.
+    /// The operation's number is unknown.
     UnknownOperation(i32),
-    /// Too much waits to be read.
+    /// More than `max_unread` bytes wait for the client.
     Unread,
     /// The answer to a word would be too long.
     LongAnswer,
-    /// All connections together take too much, and this one most.
+    /// All connections together exceed `max_buffered`, and this one takes the most.
     Crowded,
-    /// It asked for no session in time.
+    /// The client opened no session before the handshake timeout.
     Silent,
 }
 
 impl CloseReason {
-    /// Whether the client did what no client should do.
+    /// Returns whether the client misbehaved.
     pub fn is_fault(self) -> bool {
         !matches!(self, Self::Word | Self::Closed | Self::Expired | Self::Moved | Self::NoSession)
     }
@@ -70,13 +70,13 @@ impl fmt::Display for CloseReason {
     }
 }
 
-/// What `cons` shows of a connection.
+/// The figures of a connection that `cons` shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     pub since: i64,
     pub received: u64,
     pub sent: u64,
-    /// The last operation, by its short name.
+    /// The short name of the last operation.
     pub last: &'static str,
     pub last_xid: i32,
     pub last_zxid: i64,
@@ -90,27 +90,27 @@ pub struct ClientConnection {
     pub peer: SocketAddr,
     /// The session and its timeout in milliseconds, after the handshake.
     pub session: Option<(i64, i64)>,
-    /// Who the client is known to be: its address, and what it proved.
+    /// The client's identities: its address, and those that it proved.
     pub who: Vec<Id>,
-    /// What waits to be sent.
+    /// The output that waits to be sent.
     pub out: Vec<u8>,
-    /// Bytes that were taken to be sent, and are being sent.
+    /// The number of bytes that are being sent.
     pub sending: usize,
-    /// Bytes that were received and are not done with.
+    /// The number of received bytes that are not processed yet.
     pub received: usize,
-    /// What it counts for in the machine's sum, in bytes.
+    /// The connection's share of the machine's `buffered`, in bytes.
     pub counted: usize,
-    /// Distinguishes it from an earlier connection with the same number.
+    /// Distinguishes the connection from an earlier one with the same number.
     pub serial: u64,
-    /// Set once the connection is to be closed, after `out` was sent.
+    /// Set when the connection closes once `out` is sent.
     pub end: Option<CloseReason>,
-    /// Whether it is in the list of those that have something to send.
+    /// Whether the connection is in the machine's `ready` list.
     pub ready: bool,
     pub traffic: Traffic,
 }
 
 impl ClientConnection {
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate bytes of memory that the connection takes.
     pub fn bytes(&self) -> usize {
         let who: usize = self.who.iter().map(|id| id.scheme.len() + id.id.len()).sum();
         self.out.len() + self.sending + self.received + who

@@ -1,13 +1,14 @@
-//! Which family of requests answers what was sent.
+//! Dispatches each request to the family that answers it.
 
 use super::{CloseReason, Machine, read};
 use crate::wire::{ErrorCode, Header, NO_ZXID, Reader, Word, Write, Writer, op, refusal, reply};
 
-/// A heartbeat's answer bears this number, whatever the heartbeat bore.
+/// The xid of a heartbeat's answer, whatever xid the heartbeat had.
 const PING_XID: i32 = -2;
 
 impl Machine {
-    /// Answers a word, which is all that its connection is for: as on a real server it reads nothing more from now on.
+    /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
+    /// read from it.
     pub(super) fn answer(&mut self, id: usize, word: Word, received: usize, now: i64) -> usize {
         self.received += 1;
         if let Some(connection) = self.connections.get_mut(id) {
@@ -44,7 +45,7 @@ impl Machine {
         match header.op {
             op::PING => self.reply(id, PING_XID, |_| {}),
             op::AUTH => return self.auth(id, header.xid, from),
-            // A server that knows no SASL answers with an empty token.
+            // A server without SASL answers with an empty token.
             op::SASL => return self.push(id, |out| reply(out, header.xid, 0, |out| out.put_buffer(None))),
             op::CLOSE_SESSION => self.close_session(id, header.xid),
             op::MULTI => self.multi(id, header.xid, from, now),
@@ -52,7 +53,7 @@ impl Machine {
             op::ADD_WATCH => self.add_watch(id, header.xid, from),
             op::CHECK_WATCHES | op::REMOVE_WATCHES => self.take_watches(id, header, from),
             op::RECONFIG => self.never(id, header.xid, ErrorCode::ReconfigDisabled),
-            // Servers delete containers by it; of a client they do not understand it.
+            // Only servers send it, to delete containers. They reject it from a client.
             op::DELETE_CONTAINER => self.never(id, header.xid, ErrorCode::BadArguments),
             op if Write::is(op) => {
                 let write = Write::read(op, &mut from);
@@ -73,14 +74,14 @@ impl Machine {
         }
     }
 
-    /// Refuses a change that nobody can make; it takes a zxid all the same.
+    /// Refuses a change that no client may make. It still takes a zxid.
     pub(super) fn never(&mut self, id: usize, xid: i32, code: ErrorCode) {
         self.zxid += 1;
         self.refuse(id, xid, code);
     }
 }
 
-/// An operation's short name in `cons`.
+/// Returns an operation's short name in `cons`.
 fn name(op: i32) -> &'static str {
     match op {
         op::PING => "PING",

@@ -1,11 +1,11 @@
-//! The first frame of a connection: a new session, or one that goes on.
+//! Handshakes: the first frame of a connection opens or resumes a session.
 
 use super::{CloseReason, Machine, millis};
 use crate::session::PASSWORD_LENGTH;
 use crate::wire::{Connect, Writer, frame};
 
 impl Machine {
-    /// A client's first frame: a new session, or one that goes on.
+    /// Opens a new session, or resumes the one that the frame names.
     pub(super) fn handshake(&mut self, id: usize, frame: &[u8], now: i64) {
         let Ok(connect) = Connect::read(frame) else { return self.end(id, CloseReason::NoHeader) };
         if connect.last_zxid > self.zxid {
@@ -34,8 +34,8 @@ impl Machine {
         }
     }
 
-    /// Takes a session over, which ends its connection, if it has one. A real server ends that one even when the password
-    /// turns out to be wrong.
+    /// Moves a session to this connection and closes the one it was on. A real server closes that
+    /// one even when the password turns out to be wrong.
     fn resume(&mut self, id: usize, connect: &Connect<'_>, timeout: i64, now: i64) -> Option<i64> {
         let session = connect.session;
         let before = self.sessions.get_mut(session)?.connection.take();

@@ -1,8 +1,9 @@
-//! The server as a state machine: bytes of connections go in, bytes for connections come out. No socket, no clock; time is an
-//! argument, in milliseconds since 1970.
+//! The server as a state machine: received bytes go in, bytes to send come out. It has no socket
+//! and no clock. Time is an argument, in milliseconds since 1970.
 //!
-//! One file a family of requests. Each request is carried out whole before the next one of any connection: the order of
-//! replies and events is that of a real server, where an event stands before the reply of the request that caused it.
+//! Each family of requests has a file. The machine completes a request before the next one of any
+//! connection. Replies and events have a real server's order: an event precedes the reply of the
+//! request that caused it.
 
 mod auth;
 mod bounds;
@@ -31,13 +32,13 @@ use super::tree::Tree;
 use super::watch::{Statistic, WatchTables};
 use super::wire::{Cut, LENGTH, Word, cut};
 
-/// How many requests of one connection are carried out before others have their turn.
+/// The number of requests of one connection that run before other connections have their turn.
 const MAX_REQUESTS_A_TURN: usize = 64;
 
-/// How many bytes of replies of one connection are gathered before they are sent.
+/// The bytes of replies to one connection after which they are sent.
 const MAX_OUTPUT_A_TURN: usize = 256 << 10;
 
-/// The whole server, but for its sockets and its clock.
+/// The whole server except its sockets and its clock.
 #[derive(Debug)]
 pub struct Machine {
     pub(super) options: SandboxConfig,
@@ -45,24 +46,25 @@ pub struct Machine {
     pub(super) watches: WatchTables,
     pub(super) sessions: SessionTable,
     pub(super) connections: Slab<ClientConnection>,
-    /// The last transaction.
+    /// The zxid of the last transaction.
     pub(super) zxid: i64,
     pub(super) started: i64,
     pub(super) latency: Statistic,
     pub(super) received: u64,
     pub(super) sent: u64,
-    /// Connections that have something to send or are to be closed, each once.
+    /// Connections that have output or must be closed, each listed once.
     ready: Vec<usize>,
     next_sweep: i64,
-    /// Bytes that all connections take.
+    /// The bytes of memory that all connections take.
     buffered: usize,
-    /// Until when each connection must have a session, the earliest first; with the connection's number and serial.
+    /// The deadlines by which connections must have a session, the earliest first, each with the
+    /// connection's number and serial.
     handshakes: VecDeque<(i64, usize, u64)>,
     opened: u64,
 }
 
 impl Machine {
-    /// A new server. The passwords of its sessions follow from the secret.
+    /// Creates a server. `secret` determines the passwords of its sessions.
     pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_LENGTH], now: i64) -> Self {
         let mut tree = Tree::new();
         tree.first_sequence = options.first_sequence;
@@ -87,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// Takes a new connection; `None` when there are as many as there may be.
+    /// Accepts a connection and returns its number, or `None` at `max_connections`.
     pub fn open(&mut self, peer: SocketAddr, now: i64) -> Option<usize> {
         if self.connections.len() >= self.options.max_connections {
             return None;
@@ -100,7 +102,7 @@ impl Machine {
         Some(id)
     }
 
-    /// Forgets a connection whose socket is gone. Its session lives on until it expires.
+    /// Removes a connection whose socket is gone. Its session lives until it expires.
     pub fn forget(&mut self, id: usize) {
         let Some(connection) = self.connections.try_remove(id) else { return };
         self.buffered -= connection.counted;
@@ -115,8 +117,9 @@ impl Machine {
         }
     }
 
-    /// Carries out what a connection has sent; gives how many bytes of it are done with. It may stop before the end though there
-    /// are whole frames, so that others get their turn: call again with the rest.
+    /// Runs the requests in `bytes` and returns how many bytes it consumed. It may stop before the
+    /// end although whole frames remain, so that other connections get their turn. The caller then
+    /// calls again with the rest.
     pub fn receive(&mut self, id: usize, bytes: &[u8], now: i64) -> usize {
         let done = self.carry_out(id, bytes, now);
         if let Some(connection) = self.connections.get_mut(id) {
@@ -157,26 +160,26 @@ impl Machine {
         done
     }
 
-    /// Whether [`receive`](Self::receive) would get on with these bytes.
+    /// Returns whether [`receive`](Self::receive) would consume any of these bytes.
     pub fn has_frame(&self, bytes: &[u8]) -> bool {
         !matches!(cut(bytes, self.options.max_frame), Cut::More)
     }
 
-    /// What is to be sent to a connection, and whether it is to be closed after that. The buffer that is handed in takes the
-    /// place of the one that is given.
+    /// Swaps a connection's output into `buffer`, and returns the reason when the connection must
+    /// be closed after it is sent. The old `buffer` becomes the connection's next output buffer.
     pub fn take(&mut self, id: usize, buffer: &mut Vec<u8>) -> Option<CloseReason> {
         let connection = self.connections.get_mut(id)?;
         connection.ready = false;
         buffer.clear();
         std::mem::swap(buffer, &mut connection.out);
-        // What was taken before this has been sent.
+        // The output of the previous call has been sent by now.
         connection.sending = buffer.len();
         let end = connection.end;
         self.reckon(id);
         end
     }
 
-    /// What was taken for a connection has been sent.
+    /// Records that the output taken last has been sent.
     pub fn sent(&mut self, id: usize) {
         if let Some(connection) = self.connections.get_mut(id) {
             connection.sending = 0;
@@ -184,18 +187,18 @@ impl Machine {
         self.reckon(id);
     }
 
-    /// Whether a connection is to be closed without sending what it was being sent.
+    /// Returns whether a connection must be closed without sending the rest of its output.
     pub fn is_cut(&self, id: usize) -> bool {
         let end = self.connections.get(id).and_then(|connection| connection.end);
         matches!(end, Some(CloseReason::Unread | CloseReason::Crowded))
     }
 
-    /// Puts the connections that have something to send, or are to be closed, into a list.
+    /// Moves the connections that have output or must be closed into `list`.
     pub fn ready(&mut self, list: &mut Vec<usize>) {
         list.append(&mut self.ready);
     }
 
-    /// Lets time pass: sessions expire, containers and nodes with a time to live go.
+    /// Advances time: expires sessions, and deletes empty containers and expired TTL nodes.
     pub fn tick(&mut self, now: i64) {
         while let Some(session) = self.sessions.expired(now) {
             self.expire(session);
@@ -212,7 +215,7 @@ impl Machine {
         }
     }
 
-    /// When [`tick`](Self::tick) is next of use.
+    /// Returns the time at which [`tick`](Self::tick) next has work.
     pub fn next_tick(&self) -> i64 {
         let handshake = self.handshakes.front().map(|(due, ..)| *due);
         let first = self.sessions.next_expiry().into_iter().chain(handshake).min();
@@ -220,7 +223,7 @@ impl Machine {
     }
 }
 
-/// A duration as the wire and the clock have it.
+/// Converts a duration to milliseconds, the unit of the wire and of the clock.
 pub(super) fn millis(span: std::time::Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

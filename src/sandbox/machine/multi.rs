@@ -1,11 +1,11 @@
-//! Several requests in one: transactions, and reads together.
+//! Multi requests: transactions, and several reads in one request.
 
 use super::Machine;
 use crate::tree::Change;
 use crate::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};
 
 impl Machine {
-    /// Several changes as one, with one zxid: all of them, or none.
+    /// Applies several changes as one transaction with one zxid: all of them, or none.
     pub(super) fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
         self.zxid += 1;
         let Ok(writes) = multi(&mut from, Write::read_of_multi) else {
@@ -42,30 +42,30 @@ impl Machine {
     }
 }
 
-/// Appends what stands before each result of a multi.
+/// Appends the header that precedes each result of a multi.
 fn header(out: &mut Vec<u8>, op: i32, done: bool, error: i32) {
     out.put_int(op);
     out.put_bool(done);
     out.put_int(error);
 }
 
-/// Appends what stands after the last result of a multi.
+/// Appends the header that ends the results of a multi.
 pub(super) fn end(out: &mut Vec<u8>) {
     header(out, op::ERROR, true, -1);
 }
 
-/// Appends a result that went well, up to its body.
+/// Appends the header of a successful result; its body follows.
 pub(super) fn good(out: &mut Vec<u8>, op: i32) {
     header(out, op, false, 0);
 }
 
-/// Appends a result that did not go well.
+/// Appends a failed result.
 pub(super) fn bad(out: &mut Vec<u8>, error: i32) {
     header(out, op::ERROR, false, error);
     out.put_int(error);
 }
 
-/// Appends the result of a change. Whatever gives a stat with the path says that it was a `create2`.
+/// Appends the result of a change. A result with both a path and a stat has the type `create2`.
 fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
     match (write, change) {
         (Write::Create(Create { op: op::CREATE, .. }), Change::Created { path, .. }) => {
@@ -86,8 +86,8 @@ fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
     }
 }
 
-/// Appends the results of a multi of so many, of which one was refused: those before it went well, those after it were
-/// not tried.
+/// Appends the `count` results of a multi whose operation `refused` failed. Those before it have
+/// the code 0; those after it were not tried.
 fn failed(out: &mut Vec<u8>, count: usize, refused: usize, code: ErrorCode) {
     for index in 0..count {
         bad(

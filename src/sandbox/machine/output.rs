@@ -1,4 +1,4 @@
-//! What connections are sent: replies, refusals, events, and the end.
+//! Output to connections: replies, refusals, events, and the close.
 
 use super::{ClientConnection, CloseReason, Machine};
 use crate::tree::{Acl, Change, check, known, parent, permission};
@@ -28,8 +28,8 @@ impl Machine {
         }
     }
 
-    /// Sends an event to those who may read the node. A watcher that may not has lost its one-shot watch all the same, and was
-    /// counted, as on servers with the fix of CVE-2024-23944.
+    /// Sends an event to the watchers that may read the node. A watcher that may not read it still
+    /// loses its one-shot watch and is counted, as on servers with the fix of CVE-2024-23944.
     pub(super) fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
         for watcher in watchers {
             let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Machine {
         self.push(id, |out| refusal(out, xid, zxid, code));
     }
 
-    /// Appends a frame to what a connection is sent, unless it is being closed.
+    /// Appends a frame to a connection's output, unless the connection is closing.
     pub(super) fn push(&mut self, id: usize, frame: impl FnOnce(&mut Vec<u8>)) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if connection.end.is_some() {
@@ -62,13 +62,13 @@ impl Machine {
         Self::mark(&mut self.ready, id, connection);
         self.reckon(id);
         if is_too_much {
-            // The client does not want what waits, and part of a frame is of no use to it.
+            // The client does not read, and a partial frame is of no use to it.
             self.end(id, CloseReason::Unread);
             self.drop_output(id);
         }
     }
 
-    /// Closes a connection after what waits for it was sent.
+    /// Closes a connection once its output is sent.
     pub(super) fn end(&mut self, id: usize, end: CloseReason) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         connection.end.get_or_insert(end);
@@ -83,7 +83,8 @@ impl Machine {
         }
     }
 
-    /// Counts anew what a connection takes; when all together take too much, those that take most are closed.
+    /// Updates the memory count of a connection. Closes the largest connections while all together
+    /// exceed `max_buffered`.
     pub(super) fn reckon(&mut self, id: usize) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         let is = connection.bytes();
@@ -91,8 +92,8 @@ impl Machine {
         while self.buffered > self.options.max_buffered && self.end_largest() {}
     }
 
-    /// Closes the connection that takes most, and drops what waits for it; `false` when nothing is gained by that. What it is
-    /// being sent goes when its socket is closed.
+    /// Closes the connection that takes the most memory and drops its output. Returns `false` when
+    /// all connections are closing already. Output that is being sent is freed with the socket.
     fn end_largest(&mut self) -> bool {
         let waiting = self.connections.iter().filter(|(_, connection)| connection.end.is_none());
         let Some(id) = waiting.max_by_key(|(_, connection)| connection.counted).map(|(id, _)| id) else { return false };
@@ -101,11 +102,11 @@ impl Machine {
         true
     }
 
-    /// Forgets what waits for a connection that is being closed.
+    /// Drops the output of a connection that is closing.
     pub(super) fn drop_output(&mut self, id: usize) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         connection.out = Vec::new();
-        // Counted no more: its task is about to drop all that it has.
+        // The connection no longer counts: its task is about to drop all its buffers.
         self.buffered -= std::mem::take(&mut connection.counted);
         (connection.sending, connection.received) = (0, 0);
         connection.who.clear();

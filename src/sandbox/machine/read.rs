@@ -6,10 +6,11 @@ use crate::tree::{Acl, Id, Node, check, permission};
 use crate::watch::{WatchMode, WatchTables};
 use crate::wire::{ErrorCode, Header, Lookup, Malformed, Reader, Writer, multi, op};
 
-/// How much one request may read of several nodes, in frames of the largest size. A real server has no such bound.
+/// The maximum size of the answer to a multi-read, in frames of the largest size. A real server has
+/// no such bound.
 const MULTI_READ: usize = 4;
 
-/// Whether it is an operation of this family.
+/// Returns whether `op` is an operation of this family.
 pub(super) fn knows(op: i32) -> bool {
     matches!(
         op,
@@ -27,7 +28,7 @@ pub(super) fn knows(op: i32) -> bool {
 }
 
 impl Machine {
-    /// Answers what changes nothing.
+    /// Answers a request that changes nothing.
     pub(super) fn read(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let mut body = Vec::new();
         match self.read_into(&mut body, id, header.op, &mut from) {
@@ -47,7 +48,7 @@ impl Machine {
                 let reads = multi(from, Lookup::read_of_multi).map_err(unread)?;
                 self.nodes_into(out, id, &reads)
             }
-            // There is one server, and it has seen everything.
+            // With one server there is nothing to catch up with.
             op::SYNC => {
                 out.put_buffer(from.buffer().map_err(unread)?);
                 Ok(())
@@ -73,7 +74,7 @@ impl Machine {
         }
     }
 
-    /// The reads that can leave a watch.
+    /// Answers a read that can set a watch.
     fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Lookup<'_>) -> Result<(), ErrorCode> {
         if read.watch && self.is_full(WatchTables::cost(&read.path)) {
             return Err(ErrorCode::QuotaExceeded);
@@ -82,7 +83,7 @@ impl Machine {
             if read.path.contains('\0') {
                 return Err(ErrorCode::BadArguments);
             }
-            // It waits for a node that is not there, too, and needs no permission.
+            // The watch may wait for a node that does not exist, and needs no permission.
             if read.watch {
                 self.watches.data.add(&read.path, id, WatchMode::OneShot);
             }
@@ -122,11 +123,11 @@ impl Machine {
         Ok(())
     }
 
-    /// The reads of one path that leave no watch.
+    /// Answers a read of one path that sets no watch.
     fn path_into(&self, out: &mut Vec<u8>, id: usize, op: i32, path: &str) -> Result<(), ErrorCode> {
         if op == op::GET_ALL_CHILDREN_NUMBER {
             self.readable(id, path)?;
-            // Below an empty path is whatever begins with a slash.
+            // A real server compares prefixes: every path starts with an empty path and a slash.
             out.put_length(if path.is_empty() { self.tree.len() } else { self.tree.below(path) });
             return Ok(());
         }
@@ -142,7 +143,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The session's ephemeral nodes whose paths begin so.
+    /// Appends the paths of the session's ephemeral nodes that start with `prefix`.
     fn ephemerals_into(&self, out: &mut Vec<u8>, id: usize, prefix: &str) {
         let all = matches!(prefix.trim(), "" | "/");
         let session = self.connections.get(id).and_then(|connection| connection.session);
@@ -172,7 +173,7 @@ fn children_into(out: &mut Vec<u8>, node: &Node) {
     }
 }
 
-/// An ACL as those see it who may not change it: without the hash of a password.
+/// Returns an ACL without the hash of a password, for clients without the admin permission.
 fn masked(acl: &Acl) -> Acl {
     let mut acl = acl.clone();
     if &*acl.id.scheme == "digest"

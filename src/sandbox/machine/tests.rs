@@ -60,7 +60,7 @@ fn list(xid: i32, path: &str, watch: bool) -> Vec<u8> {
     })
 }
 
-/// Hands all bytes in; gives all that comes out.
+/// Sends all bytes and returns all output.
 fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, Option<CloseReason>) {
     let (mut sent, mut buffer, mut rest) = (Vec::new(), Vec::new(), bytes);
     loop {
@@ -74,7 +74,7 @@ fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, O
     }
 }
 
-/// The number and the error of each frame.
+/// Returns the xid and the error code of each frame.
 fn outcomes(mut sent: &[u8]) -> Vec<(i32, i32)> {
     let mut found = Vec::new();
     while let Cut::Frame(length) = cut(sent, usize::MAX) {
@@ -104,7 +104,7 @@ fn many_requests_at_once_are_answered_in_order_and_in_turns() {
 }
 
 #[test]
-fn a_silent_session_ends_at_the_tick_after_its_timeout_with_its_nodes_and_its_connection() {
+fn a_silent_session_expires_at_the_tick_after_its_timeout_with_its_nodes_and_connection() {
     let mut machine = machine();
     let (silent, other) = (session(&mut machine, 1000), session(&mut machine, 60_000));
     send(&mut machine, silent, &create(1, "/mine", 1), NOW + 500);
@@ -137,7 +137,7 @@ fn a_lost_connection_leaves_the_session_but_not_its_watches() {
 }
 
 #[test]
-fn what_waits_unread_beyond_the_bound_ends_the_connection() {
+fn a_client_that_does_not_read_is_disconnected_at_the_bound() {
     let mut machine =
         Machine::new(SandboxConfig { max_unread: 1000, ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW);
     let (unread, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
@@ -154,7 +154,7 @@ fn what_waits_unread_beyond_the_bound_ends_the_connection() {
     assert!(buffer.is_empty());
 }
 
-/// Bytes that look like what a client sends, whole, cut or spoilt.
+/// Generates bytes that resemble a client's: valid, truncated or corrupt.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let body = prop_oneof![
         vec(any::<u8>(), 0..30),

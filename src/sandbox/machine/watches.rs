@@ -1,4 +1,4 @@
-//! Requests that add, check, remove and set watches again.
+//! Requests that add, check and remove watches, or restore them after a reconnect.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::watch::{WatchKind, WatchMode, WatchTables};
 use crate::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
 
 impl Machine {
-    /// Watches a node until the watch is removed.
+    /// Adds a persistent or recursive watch.
     pub(super) fn add_watch(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let mode = match asked {
@@ -23,7 +23,7 @@ impl Machine {
         self.reply(id, xid, |out| out.put_int(0));
     }
 
-    /// Looks for a watch of the connection, and removes it when that was asked for.
+    /// Answers whether a watch exists; `REMOVE_WATCHES` also removes it.
     pub(super) fn take_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
@@ -40,8 +40,8 @@ impl Machine {
         if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, ErrorCode::NoWatcher) }
     }
 
-    /// Sets again what the client watched on a connection that it lost. A one-shot watch that would have fired since is answered
-    /// with its event instead; for a persistent one nothing is sent.
+    /// Restores the watches of a client that lost its connection. A one-shot watch that would have
+    /// fired meanwhile gets its event at once instead. A persistent watch gets no missed events.
     pub(super) fn set_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
             return self.refuse(id, header.xid, ErrorCode::MarshallingError);

@@ -6,11 +6,11 @@ use crate::tree::{
 };
 use crate::wire::{Create, ErrorCode, Header, Malformed, Write, Writer, op};
 
-/// The longest time to live that fits where a server keeps it, in milliseconds: 40 bits.
+/// The longest time to live, in milliseconds. ZooKeeper stores it in 40 bits.
 const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
 
 impl Machine {
-    /// Carries out a change that stands alone. It takes a zxid even when it is refused.
+    /// Applies a change outside of a multi. Even a refused change takes a zxid.
     pub(super) fn write(&mut self, id: usize, header: Header, write: Result<Write<'_>, Malformed>, now: i64) {
         self.zxid += 1;
         let done = write.map_err(|_| ErrorCode::MarshallingError).and_then(|write| self.apply(id, &write, now));
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// Changes the tree, when whoever asks may. The checks come in the order of a real server.
+    /// Applies a change if the client has the permission. The checks have a real server's order.
     pub(super) fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
         let zxid = self.zxid;
         let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
@@ -98,7 +98,7 @@ impl Machine {
         self.tree.create(wish, self.zxid, now)
     }
 
-    /// Whether somebody has a permission on a node that is there.
+    /// Checks that one of the identities has a permission on an existing node.
     pub(super) fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), ErrorCode> {
         check(&self.tree.node(path)?.acls, permission, who)
     }

@@ -1,4 +1,4 @@
-//! The clock of the machine: lets sessions expire and containers go when they are due.
+//! The machine's clock: expires sessions and deletes containers when they are due.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use tokio::time::sleep;
 
 use super::shared::SharedMachine;
 
-/// The shortest pause of the clock, so that a short tick costs little.
+/// The shortest pause between ticks. It bounds the cost of a short tick.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// Lets time pass, for ever: ends sessions and containers when they are due, a few milliseconds late.
+/// Runs the machine's ticks for ever, each a few milliseconds late.
 pub(super) async fn run(shared: Arc<SharedMachine>) {
     loop {
         let now = shared.now();

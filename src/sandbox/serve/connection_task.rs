@@ -13,35 +13,35 @@ use tokio::time::timeout;
 use super::shared::{SharedMachine, Waker};
 use crate::machine::CloseReason;
 
-/// How many bytes are read at once.
+/// The buffer space for one read, in bytes.
 const READ_SIZE: usize = 16 << 10;
 
-/// A buffer that has grown beyond this many bytes is not kept.
+/// The capacity in bytes above which an empty buffer is freed.
 const MAX_KEPT_BUFFER: usize = 256 << 10;
 
-/// In bytes. When more than this was sent, the machine learns it at once, since unsent bytes count; less is reported with the next
-/// output.
+/// The number of sent bytes above which the task reports to the machine at once, since unsent bytes
+/// count as memory. Fewer bytes are reported with the next output.
 const REPORT_SENT_ABOVE: usize = 4 << 10;
 
-/// How long a client may take to read what it is sent.
+/// The time in which a client must read its output.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take to close its side.
+/// The time in which a client must close its side.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// One connection. It is forgotten with this value.
+/// A connection and its buffers. Dropping the value removes the connection from the machine.
 pub(super) struct ConnectionTask {
     shared: Arc<SharedMachine>,
     id: usize,
     peer: SocketAddr,
     waker: Waker,
-    /// What was received and is not done with: less than a frame, while it waits.
+    /// Received bytes that are not processed yet: less than a frame while the task waits.
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
 impl ConnectionTask {
-    /// `None` when there are as many connections as there may be.
+    /// Registers a connection; `None` at `max_connections`.
     pub fn open(shared: &Arc<SharedMachine>, peer: SocketAddr) -> Option<Self> {
         let (id, waker) = shared.open(peer)?;
         Some(Self { shared: Arc::clone(shared), id, peer, waker, input: Vec::new(), output: Vec::new() })
@@ -57,7 +57,8 @@ impl ConnectionTask {
             Ok(end) => tracing::debug!(%peer, "closed a connection: {end}"),
             Err(error) => return tracing::debug!(%peer, %error, "a connection was lost"),
         }
-        // A socket that is closed with bytes unread takes what was sent last with it. However that goes, it is closed.
+        // Closing a socket with unread input would discard the output sent last. The socket is
+        // closed in any case.
         let _ = timeout(CLOSE_TIMEOUT, discard(&mut socket)).await;
     }
 
@@ -74,14 +75,14 @@ impl ConnectionTask {
                 () = wake.notified() => {}
             }
             if let Some(end) = self.answer(&mut writing).await? {
-                // The client learns that no more comes.
+                // Tells the client that no more output follows.
                 writing.shutdown().await?;
                 return Ok(end);
             }
         }
     }
 
-    /// Carries out what was received, and sends what waits, until there is nothing more of either.
+    /// Runs the received requests and sends the output until neither is left.
     async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<CloseReason>> {
         let mut done = 0;
         loop {
@@ -89,7 +90,7 @@ impl ConnectionTask {
             if !self.output.is_empty() {
                 tokio::select! {
                     written = timeout(WRITE_TIMEOUT, writing.write_all(&self.output)) => written??,
-                    // The next turn gives the reason.
+                    // The next turn returns the reason.
                     () = self.waker.cut.cancelled() => {}
                 }
             }
@@ -100,7 +101,7 @@ impl ConnectionTask {
                 self.output = Vec::new();
             }
             if end.is_some() || !more {
-                // Once at the end: taking each turn's requests out would move all that are behind them each time.
+                // Drained once at the end: draining after each turn would move the rest each time.
                 self.input.drain(..done);
                 if self.input.is_empty() && self.input.capacity() > MAX_KEPT_BUFFER {
                     self.input = Vec::new();
@@ -110,7 +111,8 @@ impl ConnectionTask {
         }
     }
 
-    /// One turn under the lock, on the bytes after the first `done`; also gives whether whole frames are left.
+    /// Runs one turn under the lock, on the bytes after the first `done`. Also returns whether
+    /// whole frames are left.
     fn turn(&mut self, done: &mut usize) -> (Option<CloseReason>, bool) {
         let now = self.shared.now();
         let mut state = self.shared.lock();
@@ -138,7 +140,7 @@ async fn read(from: &mut ReadHalf<'_>, into: &mut Vec<u8>) -> io::Result<usize> 
     from.read_buf(into).await
 }
 
-/// Reads to the end, and keeps nothing.
+/// Reads to the end and discards the bytes.
 async fn discard(from: &mut TcpStream) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while from.read(&mut buffer).await? > 0 {}

@@ -1,4 +1,4 @@
-//! Sockets and the clock around the machine: the only part of the sandbox that knows either.
+//! Sockets and the clock around the machine. No other part of the sandbox uses either.
 
 mod clock;
 mod connection_task;
@@ -20,21 +20,21 @@ use super::config::SandboxConfig;
 use connection_task::ConnectionTask;
 use shared::SharedMachine;
 
-/// How long the listener rests after it could not accept a connection, as when no file descriptors are left.
+/// The pause after a failed accept, for example when no file descriptors are left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a sandbox did not start. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// Others than this machine could connect, and nobody said that they may.
+    /// The address is not loopback, and [`SandboxConfig::any_address`] is not set.
     #[error("{0} is no loopback address: the sandbox is for this machine only, so listen on 127.0.0.1")]
     NotLoopback(SocketAddr),
-    /// The listener does not work.
+    /// The listener failed.
     #[error("the sandbox cannot listen: {0}; try another port")]
     Listener(#[from] io::Error),
 }
 
-/// A running sandbox. It stops when this is dropped; [`stop`](Self::stop) also waits until it has.
+/// A running sandbox. Dropping it stops the server; [`stop`](Self::stop) also waits for the end.
 #[derive(Debug)]
 pub struct Sandbox {
     address: SocketAddr,
@@ -43,8 +43,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Serves on a listener, from now on. Needs a tokio runtime with I/O and time, on which its tasks run: one, one for the
-    /// clock, and one for each connection.
+    /// Starts serving on a listener. Needs a tokio runtime with I/O and time. The sandbox spawns a
+    /// task for the listener, one for the clock, and one for each connection.
     ///
     /// # Panics
     ///
@@ -63,18 +63,18 @@ impl Sandbox {
         Ok(Self { address, stopping, tasks })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the sandbox listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What ZooKeeper clients take to connect: `127.0.0.1:PORT`.
+    /// Returns the connect string for ZooKeeper clients: `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> String {
         self.address.to_string()
     }
 
-    /// Closes the listener and every connection, forgets everything, and waits until that is done. A future that is dropped
-    /// before leaves the sandbox stopping.
+    /// Closes the listener and every connection, discards all data, and waits for the end. If the
+    /// future is dropped early, the sandbox still stops.
     pub async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -88,7 +88,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// Takes connections, for ever.
+/// Accepts connections for ever.
 async fn accept(listener: TcpListener, shared: Arc<SharedMachine>, stopping: CancellationToken, tasks: TaskTracker) {
     loop {
         let (socket, peer) = match listener.accept().await {
@@ -110,7 +110,7 @@ fn open(
     stopping: &CancellationToken,
     tasks: &TaskTracker,
 ) {
-    // Replies are small and wanted at once. A socket that refuses the option is one that is gone already.
+    // Replies are small and must not be delayed. A socket that refuses the option is already gone.
     let _ = socket.set_nodelay(true);
     match ConnectionTask::open(shared, peer) {
         None => tracing::warn!(%peer, "refused: there are as many connections as there may be"),

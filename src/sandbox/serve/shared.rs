@@ -1,4 +1,4 @@
-//! The machine behind its lock, and how the connections' tasks are woken.
+//! The machine behind its lock, and the wakers of the connections' tasks.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,34 +13,34 @@ use crate::config::SandboxConfig;
 use crate::machine::Machine;
 use lockscope_base::time;
 
-/// The machine, and how to wake the tasks that wait for it.
+/// The machine and the wakers, shared by all tasks.
 #[derive(Debug)]
 pub(super) struct SharedMachine {
     state: Mutex<GuardedState>,
-    /// Notified when something is due sooner than the clock knows.
+    /// Notified when an event becomes due before the clock's next tick.
     pub sooner: Notify,
-    /// The time at the start, in milliseconds since 1970, and when that was: the clock goes on evenly whatever happens to
-    /// the system's.
+    /// The wall-clock time at the start, in milliseconds since 1970. With `start` it makes a clock
+    /// that never jumps when the system's time is set.
     wall: i64,
     start: Instant,
 }
 
-/// What the one lock holds.
+/// The state behind the lock.
 #[derive(Debug)]
 pub(super) struct GuardedState {
     pub machine: Machine,
-    /// Reaches the task of each connection.
+    /// The wakers of the connections' tasks, by connection.
     wakers: HashMap<usize, Waker>,
-    /// Reused, so that a request needs no memory of its own.
+    /// Reused, so that a request needs no allocation.
     ready: Vec<usize>,
 }
 
-/// How a connection's task is woken.
+/// The handles that wake a connection's task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waker {
-    /// Something is to be sent, or it is to be closed.
+    /// Notified when there is output or the connection must be closed.
     pub wake: Arc<Notify>,
-    /// It is to be closed at once, whatever it is sending.
+    /// Cancelled when the connection must be closed at once, even while it sends.
     pub cut: CancellationToken,
 }
 
@@ -52,17 +52,19 @@ impl SharedMachine {
         Self { state: Mutex::new(state), sooner: Notify::new(), wall, start: Instant::now() }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     pub fn now(&self) -> i64 {
         self.wall.saturating_add(i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Held for a few requests at most, and never while anything is awaited.
+    /// Locks the state. Callers hold the lock for a few requests at most, and never across an
+    /// await.
     pub fn lock(&self) -> MutexGuard<'_, GuardedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a new connection: its number, and what wakes its task. `None` when there are as many as there may be.
+    /// Accepts a connection and returns its number and its task's waker, or `None` at
+    /// `max_connections`.
     pub fn open(&self, peer: SocketAddr) -> Option<(usize, Waker)> {
         let now = self.now();
         let mut state = self.lock();
@@ -76,7 +78,7 @@ impl SharedMachine {
         Some((id, waker))
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub fn forget(&self, id: usize) {
         let mut state = self.lock();
         state.machine.forget(id);
@@ -85,7 +87,7 @@ impl SharedMachine {
 }
 
 impl GuardedState {
-    /// Wakes the tasks of all connections that have something to send, but for one that is awake.
+    /// Wakes the tasks of all connections with output, except the one that is `awake`.
     pub fn wake(&mut self, awake: Option<usize>) {
         self.machine.ready(&mut self.ready);
         for id in self.ready.drain(..) {

@@ -18,7 +18,7 @@ async fn connect(sandbox: &Sandbox) -> Client {
 }
 
 #[tokio::test]
-async fn a_client_makes_reads_watches_and_deletes_nodes() {
+async fn a_client_creates_reads_watches_and_deletes_nodes() {
     let sandbox = sandbox().await;
     let (one, other) = (connect(&sandbox).await, connect(&sandbox).await);
     let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
@@ -35,7 +35,7 @@ async fn a_client_makes_reads_watches_and_deletes_nodes() {
 }
 
 #[tokio::test]
-async fn a_lock_of_zookeeper_client_goes_from_one_session_to_the_next() {
+async fn a_lock_of_zookeeper_client_passes_to_the_next_session() {
     let sandbox = sandbox().await;
     let (one, other) = (connect(&sandbox).await, connect(&sandbox).await);
     let prefix = || LockPrefix::new_curator("/locks", "lock-").unwrap();
@@ -52,7 +52,7 @@ async fn a_lock_of_zookeeper_client_goes_from_one_session_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_sandbox_for_others_than_this_machine_must_be_asked_for() {
+async fn an_address_beyond_loopback_needs_any_address() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let refused = Sandbox::start(listener, SandboxConfig::default()).unwrap_err();
     assert!(refused.to_string().contains("no loopback address"), "{refused}");
@@ -61,7 +61,7 @@ async fn a_sandbox_for_others_than_this_machine_must_be_asked_for() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_has_stopped_leaves_no_connection_and_no_port() {
+async fn a_stopped_sandbox_closes_its_connections_and_frees_its_port() {
     let sandbox = sandbox().await;
     let address = sandbox.address();
     let mut socket = TcpStream::connect(address).await.unwrap();

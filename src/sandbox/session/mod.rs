@@ -4,18 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use sha1::{Digest, Sha1};
 
-/// Bytes of a password.
+/// The length of a session's password, in bytes.
 pub const PASSWORD_LENGTH: usize = 16;
 
-/// The server's number, which stands in the top byte of a session's id.
+/// The server's id: the top byte of a session's id.
 const SERVER_ID: i64 = 1;
 
 /// One session.
 #[derive(Clone, Debug)]
 pub struct SessionEntry {
-    /// The connection that it is on, if any.
+    /// The session's connection, if any.
     pub connection: Option<usize>,
-    /// When it expires unless its client sends something, in milliseconds since 1970.
+    /// The time at which the session expires unless its client sends something, in milliseconds
+    /// since 1970.
     pub expires: i64,
 }
 
@@ -31,15 +32,15 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// No sessions yet. The ids begin with a number made of the time, so that a server that is started anew does not take
-    /// the sessions of the one before for its own. Passwords follow from the secret.
+    /// Creates an empty table. The first id depends on the time, so that a restarted server does
+    /// not mistake an earlier server's sessions for its own. `secret` determines the passwords.
     pub fn new(secret: [u8; PASSWORD_LENGTH], tick: i64, now: i64) -> Self {
         let start = (now << 24).cast_unsigned() >> 8;
         let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER_ID << 56;
         Self { secret, next, tick: tick.max(1), known: HashMap::new(), by_expiry: BTreeSet::new() }
     }
 
-    /// Makes a session on a connection; gives its id.
+    /// Creates a session on a connection and returns its id.
     pub fn create(&mut self, connection: usize, timeout: i64, now: i64) -> i64 {
         let id = self.next;
         self.next += 1;
@@ -61,7 +62,7 @@ impl SessionTable {
         self.known.len()
     }
 
-    /// The password of a session, whether it exists or not.
+    /// Returns the password of a session, whether the session exists or not.
     pub fn password(&self, id: i64) -> [u8; PASSWORD_LENGTH] {
         let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
         let mut password = [0; PASSWORD_LENGTH];
@@ -69,7 +70,8 @@ impl SessionTable {
         password
     }
 
-    /// Postpones a session's expiry, since its client sent something; `false` when there is no such session.
+    /// Postpones a session's expiry after its client sent something. Returns `false` if the session
+    /// does not exist.
     pub fn touch(&mut self, id: i64, timeout: i64, now: i64) -> bool {
         let expires = self.round(now, timeout);
         let Some(session) = self.known.get_mut(&id) else { return false };
@@ -81,29 +83,29 @@ impl SessionTable {
         true
     }
 
-    /// Ends a session.
+    /// Removes a session.
     pub fn remove(&mut self, id: i64) -> Option<SessionEntry> {
         let session = self.known.remove(&id)?;
         self.by_expiry.remove(&(session.expires, id));
         Some(session)
     }
 
-    /// A session whose time is over.
+    /// Returns a session that has expired, if any.
     pub fn expired(&self, now: i64) -> Option<i64> {
         self.by_expiry.first().filter(|(expires, _)| *expires <= now).map(|(_, id)| *id)
     }
 
-    /// When the next session expires unless its client sends something.
+    /// Returns the time of the next expiry, unless that session's client sends something.
     pub fn next_expiry(&self) -> Option<i64> {
         self.by_expiry.first().map(|(expires, _)| *expires)
     }
 
-    /// All sessions, in the order in which they expire.
+    /// Returns the expiry and the id of each session, the earliest expiry first.
     pub fn by_expiry(&self) -> impl Iterator<Item = (i64, i64)> {
         self.by_expiry.iter().copied()
     }
 
-    /// The tick after the timeout has passed.
+    /// Returns the first tick after the timeout.
     fn round(&self, now: i64, timeout: i64) -> i64 {
         (now.saturating_add(timeout) / self.tick + 1).saturating_mul(self.tick)
     }
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_expires_at_the_tick_after_its_timeout_unless_it_is_heard_of() {
+    fn a_session_expires_at_the_tick_after_its_timeout_unless_touched() {
         let mut sessions = sessions();
         let id = sessions.create(0, 250, 1000);
         assert_eq!((sessions.next_expiry(), sessions.expired(1299)), (Some(1300), None));
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_rise_and_bear_the_servers_number() {
+    fn ids_rise_and_contain_the_servers_id() {
         let mut sessions = sessions();
         let (first, second) = (sessions.create(0, 100, 0), sessions.create(0, 100, 0));
         assert_eq!((second, first >> 56), (first + 1, 1));

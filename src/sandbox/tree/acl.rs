@@ -1,4 +1,4 @@
-//! Access control lists: who may do what to a node.
+//! Access control lists.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -10,10 +10,11 @@ use sha1::{Digest, Sha1};
 
 use crate::wire::ErrorCode;
 
-/// How many ACLs a node may have. Each is looked at for each watcher of the node. A real server has no such bound.
+/// The maximum number of ACLs of a node. An event checks each of them for each watcher. A real
+/// server has no such bound.
 pub const MAX_ACLS: usize = 128;
 
-/// What an ACL costs in memory besides its scheme and its id, about.
+/// The approximate bytes that an ACL takes besides its scheme and its id.
 const ACL_MEMORY: usize = 64;
 
 /// An identity: a scheme, and the id within it.
@@ -28,19 +29,19 @@ impl Id {
         Self { scheme: scheme.into(), id: id.into() }
     }
 
-    /// The identity of whoever knows a user's password, given as `USER:PASSWORD`.
+    /// Returns the identity of a user from `USER:PASSWORD`.
     pub fn of_digest(credentials: &str) -> Self {
         let user = credentials.split(':').next().unwrap_or_default();
         let hash = STANDARD.encode(Sha1::digest(credentials.as_bytes()));
         Self::new("digest", &format!("{user}:{hash}"))
     }
 
-    /// The part that may be shown: a digest's user, or the id itself.
+    /// Returns the part that may be shown: a digest's user, or the id itself.
     pub fn user(&self) -> &str {
         if &*self.scheme == "digest" { self.id.split(':').next().unwrap_or_default() } else { &self.id }
     }
 
-    /// Whether an ACL may name it.
+    /// Returns whether an ACL may contain this id.
     fn is_valid(&self) -> bool {
         match &*self.scheme {
             "digest" => self.id.trim_end_matches(':').split(':').count() == 2,
@@ -49,7 +50,7 @@ impl Id {
         }
     }
 
-    /// Whether this id in an ACL stands for `who`.
+    /// Returns whether this id in an ACL matches `who`.
     fn covers(&self, who: &Id) -> bool {
         if self.scheme != who.scheme {
             return false;
@@ -63,7 +64,8 @@ impl Id {
     }
 }
 
-/// What an id of the scheme `ip` says: `10.0.0.0/8`, or a single address.
+/// Parses an id of the scheme `ip`, such as `10.0.0.0/8` or a single address, into network and
+/// mask.
 fn network(text: &str) -> Option<(u32, u32)> {
     let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
     let bits: u32 = bits.parse().ok().filter(|bits| *bits <= 32)?;
@@ -71,17 +73,17 @@ fn network(text: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.into(), mask))
 }
 
-/// An identity, and what it may do to a node.
+/// An identity and its permissions on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acl {
     pub permissions: i32,
     pub id: Id,
 }
 
-/// A node's ACLs, shared by the nodes that were made with the same ones.
+/// A node's ACLs. Nodes that were created with the same ones share them.
 pub type Acls = Arc<[Acl]>;
 
-/// The bits of an ACL.
+/// The permission bits of an ACL.
 pub mod permission {
     pub const READ: i32 = 1;
     pub const WRITE: i32 = 2;
@@ -91,17 +93,18 @@ pub mod permission {
     pub const ALL: i32 = 31;
 }
 
-/// Bytes of memory that a node's ACLs take, about.
+/// Returns the approximate bytes that a node's ACLs take.
 pub fn acl_bytes(acls: &[Acl]) -> usize {
     acls.iter().map(|acl| ACL_MEMORY + acl.id.scheme.len() + acl.id.id.len()).sum()
 }
 
-/// ACLs that give everybody these permissions.
+/// Returns ACLs that grant these permissions to everybody.
 pub fn anyone(permissions: i32) -> Acls {
     Arc::new([Acl { permissions, id: Id::new("world", "anyone") }])
 }
 
-/// The ACLs as a node keeps them: without duplicates, and with the identities for which `auth` stands.
+/// Returns the ACLs that a node keeps: without duplicates, and with `auth` replaced by the
+/// connection's proven identities.
 pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
     let mut settled = Vec::new();
     let mut seen = HashSet::new();
@@ -115,7 +118,7 @@ pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
         match (&*acl.id.scheme, &*acl.id.id) {
             ("world", "anyone") => settled.push(acl.clone()),
             ("auth", _) => {
-                // An address is known of everybody, and proves nothing.
+                // Every connection has an address; it proves nothing.
                 let proved = who.iter().filter(|id| &*id.scheme != "ip");
                 let before = settled.len();
                 settled.extend(proved.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
@@ -134,7 +137,7 @@ pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
     }
 }
 
-/// Whether somebody has one of the permissions.
+/// Checks that one of the identities has one of the permissions.
 pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), ErrorCode> {
     let mut fitting = acls.iter().filter(|acl| acl.permissions & permissions != 0);
     let allowed = fitting.any(|acl| &*acl.id.scheme == "world" || who.iter().any(|id| acl.id.covers(id)));
@@ -150,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_that_of_zookeeper() {
+    fn a_digest_matches_zookeepers() {
         assert_eq!(Id::of_digest("super:test"), Id::new("digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
         assert_eq!(Id::of_digest("super:test").user(), "super");
     }
 
     #[test]
-    fn an_address_is_covered_by_its_network_alone() {
+    fn an_address_matches_only_its_network() {
         let me = [Id::new("ip", "127.0.0.1")];
         assert_eq!(check(&[acl("ip", "127.0.0.0/8")], permission::READ, &me), Ok(()));
         assert_eq!(check(&[acl("ip", "0.0.0.0/0")], permission::READ, &me), Ok(()));
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn auth_stands_for_everybody_the_connection_proved_to_be() {
+    fn auth_expands_to_the_identities_that_the_connection_proved() {
         let who = [Id::new("ip", "127.0.0.1"), Id::of_digest("ann:x"), Id::of_digest("bob:y")];
         let settled = settle(&[acl("auth", "")], &who).unwrap();
         assert_eq!(settled.iter().map(|acl| acl.id.user()).collect::<Vec<_>>(), ["ann", "bob"]);
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_knows_is_no_acl() {
+    fn invalid_acls_are_refused() {
         let bad = [
             ("digest", "ann"),
             ("digest", "a:b:c"),
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_no_more_acls_than_it_may_whoever_auth_stands_for() {
+    fn the_number_of_acls_is_bounded_also_when_auth_expands() {
         let users = |count: usize| (0..count).map(|n| acl("digest", &format!("u{n}:x"))).collect::<Vec<_>>();
         assert_eq!(settle(&users(MAX_ACLS), &[]).unwrap().len(), MAX_ACLS);
         assert_eq!(settle(&users(MAX_ACLS + 1), &[]), Err(ErrorCode::QuotaExceeded));

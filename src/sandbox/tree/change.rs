@@ -1,10 +1,10 @@
-//! The changes of the tree, and how each is undone.
+//! The changes of the tree, and their undoing.
 
 use std::sync::Arc;
 
 use super::{Acls, ErrorCode, Node, Owner, Stat, Tree, TreeMode, acl_bytes, known, name, parent, validate};
 
-/// A node that is to be created; the permission has been checked.
+/// A node to create. The permission has been checked.
 #[derive(Debug)]
 pub struct Wish<'a> {
     pub path: &'a str,
@@ -14,8 +14,8 @@ pub struct Wish<'a> {
     pub owner: Owner,
 }
 
-/// What happened to the tree, for the reply and for the watchers. An event goes to those who may read the node, or, for a change of
-/// children, the node `above` it.
+/// A change of the tree, for the reply and the watchers. Watchers that may read the node get the
+/// event. For a change of children, the ACLs `above`, those of the parent, decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Created {
@@ -34,17 +34,17 @@ pub enum Change {
         stat: Stat,
         acls: Acls,
     },
-    /// Watchers get no event for it.
+    /// Watchers get no event.
     AclChanged {
         stat: Stat,
     },
-    /// Nothing: a version was compared.
+    /// The version matched; the tree did not change.
     Checked {
         stat: Stat,
     },
 }
 
-/// How to undo a change.
+/// The values that undo a change.
 #[derive(Debug)]
 pub enum Undo {
     Create { path: Arc<str>, made: i32, pzxid: i64 },
@@ -57,7 +57,7 @@ pub enum Undo {
 type Done = Result<(Change, Undo), ErrorCode>;
 
 impl Tree {
-    /// Creates a node. That the client may create below the parent has been checked.
+    /// Creates a node. The caller has checked the permission to create below the parent.
     pub fn create(&mut self, wish: Wish<'_>, zxid: i64, time: i64) -> Done {
         let parent_path = known(parent(wish.path)?);
         let above = self.node(parent_path)?;
@@ -76,7 +76,7 @@ impl Tree {
         node.made = self.first_sequence;
         let stat = node.stat();
         self.link(&path, node, |above| {
-            // Where the counter has no next number, a server's stays, and so does the zxid beside it.
+            // At `i32::MAX` the counter stays as it is, and so does `pzxid`, as on a real server.
             if above.made.wrapping_add(1) > above.made {
                 above.made += 1;
                 above.pzxid = zxid;
@@ -85,7 +85,7 @@ impl Tree {
         Ok((Change::Created { path, stat, acls, above }, undo))
     }
 
-    /// Deletes a node of that version; -1 stands for any.
+    /// Deletes a node if its version matches; -1 matches any.
     pub fn delete(&mut self, path: &str, version: i32, zxid: i64) -> Done {
         let node = self.node(path)?;
         compare(node.version, version)?;
@@ -100,13 +100,14 @@ impl Tree {
         Ok((Change::Deleted { path, acls, above }, undo))
     }
 
-    /// Refuses what no client may delete; gives the parent's path, by which the permission is looked up.
+    /// Returns the path of the node's parent, whose ACLs decide on a deletion. Fails for nodes that
+    /// no client may delete.
     pub fn deletable(path: &str) -> Result<&str, ErrorCode> {
         let above = parent(path)?;
         if Self::is_special(path) { Err(ErrorCode::BadArguments) } else { Ok(known(above)) }
     }
 
-    /// Gives a node of that version other data; -1 stands for any.
+    /// Replaces a node's data if its version matches; -1 matches any.
     pub fn set_data(&mut self, path: &str, data: Option<&[u8]>, version: i32, zxid: i64, time: i64) -> Done {
         let (path, node) = self.entry(path)?;
         let next = compare(node.version, version)?.wrapping_add(1);
@@ -125,7 +126,7 @@ impl Tree {
         Ok((Change::DataChanged { path, stat, acls }, undo))
     }
 
-    /// Gives a node of that ACL version other ACLs; -1 stands for any.
+    /// Replaces a node's ACLs if its ACL version matches; -1 matches any.
     pub fn set_acl(&mut self, path: &str, acls: Acls, version: i32) -> Done {
         let (path, node) = self.entry(path)?;
         let next = compare(node.aversion, version)?.wrapping_add(1);
@@ -139,14 +140,14 @@ impl Tree {
         Ok((Change::AclChanged { stat }, undo))
     }
 
-    /// Compares a node's version; -1 stands for any.
+    /// Checks that a node's version matches; -1 matches any.
     pub fn check(&self, path: &str, version: i32) -> Done {
         let node = self.node(path)?;
         compare(node.version, version)?;
         Ok((Change::Checked { stat: node.stat() }, Undo::Check))
     }
 
-    /// Undoes a change. Of several, the last must be undone first.
+    /// Undoes a change. Several changes must be undone in reverse order.
     pub fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Create { path, made, pzxid } => {
@@ -177,7 +178,7 @@ impl Tree {
         Ok((path, node))
     }
 
-    /// Puts a node into its place below its parent, which is there.
+    /// Inserts a node below its existing parent.
     fn link(&mut self, path: &Arc<str>, node: Node, above: impl FnOnce(&mut Node)) {
         if let Ok(Some(parent)) = parent(path).map(|parent| self.nodes.get_mut(known(parent))) {
             parent.children.insert(name(path).into());
@@ -197,7 +198,7 @@ impl Tree {
         self.nodes.insert(Arc::clone(path), node);
     }
 
-    /// Takes a node out of its place.
+    /// Removes a node from its parent and from the indexes.
     fn unlink(&mut self, path: &str, above: impl FnOnce(&mut Node)) -> Option<(Arc<str>, Node)> {
         let (path, node) = self.nodes.remove_entry(path)?;
         if let Ok(Some(parent)) = parent(&path).map(|parent| self.nodes.get_mut(known(parent))) {
@@ -224,7 +225,7 @@ impl Tree {
     }
 }
 
-/// Gives the version that is there, when it is the one that was asked for.
+/// Returns the actual version if it matches the requested one.
 fn compare(is: i32, asked: i32) -> Result<i32, ErrorCode> {
     if asked == -1 || asked == is { Ok(is) } else { Err(ErrorCode::BadVersion) }
 }

@@ -1,7 +1,7 @@
-//! The tree of nodes: what is there, how each operation changes it, and how to undo that.
+//! The tree of nodes, its operations, and how to undo them.
 //!
-//! It knows no sessions and no connections: permissions have been checked before, and [`Change`] says what a change means to
-//! watchers. Every change can be undone, which is how a failed transaction leaves nothing.
+//! The tree knows no sessions and no connections: callers check permissions, and [`Change`] tells
+//! them which watchers to notify. A failed transaction undoes its changes, so it leaves no trace.
 
 mod acl;
 mod change;
@@ -22,30 +22,30 @@ pub use path::{known, name, parent, validate};
 
 use super::wire::ErrorCode;
 
-/// What a node costs in memory besides its path and its data, about.
+/// The approximate bytes that a node takes besides its path and its data.
 const NODE_MEMORY: usize = 256;
 
-/// The nodes that every server has, and that cannot be deleted.
+/// The nodes that every server has. No client can delete them.
 const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
-/// The tree.
+/// The nodes, by path, with indexes of those that expire.
 #[derive(Clone, Debug)]
 pub struct Tree {
     nodes: HashMap<Arc<str>, Node>,
     /// Each session's ephemeral nodes.
     ephemerals: HashMap<i64, BTreeSet<Arc<str>>>,
-    /// Containers and nodes with a time to live.
+    /// The paths of containers and TTL nodes.
     passing: BTreeSet<Arc<str>>,
-    /// Bytes of paths and data.
+    /// The bytes of all paths and data.
     size: usize,
-    /// Bytes of ACLs, and of the names that parents keep of their children.
+    /// The bytes of ACLs and of the child names that parents keep.
     beside: usize,
     /// The number of the first sequential child of a new node.
     pub first_sequence: i32,
 }
 
 impl Tree {
-    /// The tree of a new server.
+    /// Creates the tree of a new server.
     pub fn new() -> Self {
         let mut tree = Self {
             nodes: HashMap::new(),
@@ -74,7 +74,7 @@ impl Tree {
         tree
     }
 
-    /// The node of a path. An empty one stands for the root, as on a real server.
+    /// Returns the node of a path. An empty path means the root, as on a real server.
     pub fn node(&self, path: &str) -> Result<&Node, ErrorCode> {
         self.nodes.get(known(path)).ok_or(ErrorCode::NoNode)
     }
@@ -83,22 +83,22 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// Bytes of all paths and data.
+    /// Returns the bytes of all paths and data.
     pub fn data_size(&self) -> usize {
         self.size
     }
 
-    /// Bytes of memory, about.
+    /// Returns the approximate bytes of memory of the tree.
     pub fn memory(&self) -> usize {
         self.size + self.beside + self.nodes.len() * NODE_MEMORY
     }
 
-    /// Bytes of memory that a node takes, about, its sequence number included.
+    /// Returns the approximate bytes that a node takes, with room for a sequence number.
     pub fn cost(path: &str, data: Option<&[u8]>, acls: &[Acl]) -> usize {
         NODE_MEMORY + path.len() + name(path).len() + 2 * 10 + data.map_or(0, <[u8]>::len) + acl_bytes(acls)
     }
 
-    /// How many nodes lie below a path, at any depth. Looks at every one of them.
+    /// Returns the number of nodes below a path, at any depth. Visits each of them.
     pub fn below(&self, path: &str) -> usize {
         let mut open = vec![path.to_owned()];
         let mut count = 0;
@@ -111,23 +111,23 @@ impl Tree {
         count
     }
 
-    /// A session's ephemeral nodes, in the order of their paths.
+    /// Returns the paths of a session's ephemeral nodes, in their order.
     pub fn ephemerals_of(&self, session: i64) -> impl Iterator<Item = &Arc<str>> {
         self.ephemerals.get(&session).into_iter().flatten()
     }
 
-    /// The sessions with ephemeral nodes, and how many.
+    /// Returns the sessions that own ephemeral nodes, with the paths.
     pub fn owners(&self) -> impl Iterator<Item = (i64, &BTreeSet<Arc<str>>)> {
         self.ephemerals.iter().map(|(session, paths)| (*session, paths))
     }
 
-    /// The containers and TTL nodes whose time has come.
+    /// Returns the containers and TTL nodes that are due for deletion.
     pub fn due(&self, now: i64) -> Vec<Arc<str>> {
         let is_due = |path: &&Arc<str>| {
             self.nodes.get(&***path).is_some_and(|node| {
                 node.children.is_empty()
                     && match node.owner {
-                        // One that never had a child waits for its first.
+                        // A container that never had a child waits for its first.
                         Owner::Container => node.made > 0,
                         Owner::Ttl(ttl) => now.saturating_sub(node.mtime) > ttl,
                         Owner::Nobody | Owner::Session(_) => false,

@@ -1,8 +1,8 @@
-//! How a node is made, by the protocol's number.
+//! The create modes of the protocol.
 
 use crate::wire::ErrorCode;
 
-/// How a node is made, by the numbers of ZooKeeper's `CreateMode`.
+/// A create mode, decoded from the numbers of ZooKeeper's `CreateMode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeMode {
     pub ephemeral: bool,
@@ -14,7 +14,7 @@ impl TreeMode {
     pub fn of(flags: i32) -> Result<Self, ErrorCode> {
         let mode = |ephemeral, sequential, ttl| Ok(Self { ephemeral, sequential, ttl });
         match flags {
-            // A container is one by its operation: the mode alone makes a persistent node.
+            // The operation makes a container; the mode 4 alone makes a persistent node.
             0 | 4 => mode(false, false, false),
             1 => mode(true, false, false),
             2 => mode(false, true, false),

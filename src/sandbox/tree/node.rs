@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use super::Acls;
 
-/// What deletes a node.
+/// The event that deletes a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A client only.
+    /// A client's request only.
     Nobody,
     /// The end of this session.
     Session(i64),
-    /// The end of its last child.
+    /// The deletion of its last child.
     Container,
-    /// So many milliseconds without a change and without a child.
+    /// This many milliseconds without a change and without children.
     Ttl(i64),
 }
 
-/// What the server says of a node besides its data, with the numbers of the wire.
+/// A node's stat, in the numbers of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     pub czxid: i64,
@@ -47,7 +47,7 @@ pub struct Node {
     pub mtime: i64,
     pub version: i32,
     pub aversion: i32,
-    /// How many children were ever made: the number that the next sequential one gets.
+    /// The number of children that were ever created: the next sequence number.
     pub made: i32,
     pub children: BTreeSet<Arc<str>>,
 }
@@ -74,7 +74,8 @@ impl Node {
         self.data.as_ref().map_or(0, |data| data.len())
     }
 
-    /// The stat as clients see it: `cversion` counts what came and what went, which wraps as Java's numbers do.
+    /// Returns the stat that clients see. `cversion` counts creations and deletions of children,
+    /// and wraps like Java's numbers.
     pub fn stat(&self) -> Stat {
         let num_children = i32::try_from(self.children.len()).unwrap_or(i32::MAX);
         Stat {

@@ -1,9 +1,9 @@
-//! Which paths a server accepts, and their parents.
+//! Validation of paths, and their parents and names.
 
 use crate::wire::ErrorCode;
 
-/// The path of a node's parent, as the server finds it: what stands before the last slash. The root's children have an
-/// empty one, as the root itself has.
+/// Returns the parent's path as a server computes it: the text before the last slash. It is empty
+/// for the root's children and for the root itself.
 pub fn parent(path: &str) -> Result<&str, ErrorCode> {
     match path.rfind('/') {
         Some(at) if !path.contains('\0') => Ok(&path[..at]),
@@ -11,17 +11,17 @@ pub fn parent(path: &str) -> Result<&str, ErrorCode> {
     }
 }
 
-/// The path by which the tree knows a parent.
+/// Returns the key of a parent in the tree: `/` in place of an empty path.
 pub fn known(parent: &str) -> &str {
     if parent.is_empty() { "/" } else { parent }
 }
 
-/// The last name.
+/// Returns the last name of a path.
 pub fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether the server lets a node bear it.
+/// Checks that a node may have this path.
 pub fn validate(path: &str) -> Result<(), ErrorCode> {
     let Some(rest) = path.strip_prefix('/') else { return Err(ErrorCode::BadArguments) };
     if rest.is_empty() {
@@ -31,7 +31,8 @@ pub fn validate(path: &str) -> Result<(), ErrorCode> {
     if good { Ok(()) } else { Err(ErrorCode::BadArguments) }
 }
 
-/// Control characters, private ones, specials, and all that Java writes as two surrogates.
+/// Returns whether a character is a control character, private, special, or outside of the basic
+/// plane, where Java needs two surrogates.
 fn is_refused(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_the_server_refuses_are_refused() {
+    fn invalid_paths_are_refused() {
         for path in [
             "",
             "a",
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_is_what_stands_before_the_last_slash() {
+    fn a_parent_is_the_text_before_the_last_slash() {
         assert_eq!(parent("/a"), Ok(""));
         assert_eq!(parent("/a/b/"), Ok("/a/b"));
         assert_eq!(parent("a"), Err(ErrorCode::BadArguments));

@@ -1,4 +1,4 @@
-//! Tests of the tree: what is created, changed and deleted, and what is refused.
+//! Tests of the tree: creations, changes, deletions and refusals.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn sequence_numbers_count_the_children_that_were_ever_made() {
 }
 
 #[test]
-fn at_the_last_number_sequential_creates_stall_and_then_fail() {
+fn at_the_last_sequence_number_the_counter_stalls_and_creates_fail() {
     let mut tree = Tree::new();
     make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
     tree.nodes.get_mut("/q").unwrap().made = i32::MAX - 1;
@@ -59,7 +59,7 @@ fn acls_and_names_count_as_memory_until_they_are_gone() {
 }
 
 #[test]
-fn every_change_can_be_taken_back() {
+fn every_change_can_be_undone() {
     let mut tree = Tree::new();
     make(&mut tree, "/q", PLAIN, Owner::Container, 1).unwrap();
     make(&mut tree, "/q/a", PLAIN, Owner::Session(7), 2).unwrap();
@@ -97,7 +97,7 @@ fn containers_go_after_their_last_child_and_ttl_nodes_after_their_time() {
 }
 
 #[test]
-fn refusals_come_in_the_order_of_the_server() {
+fn refusals_have_a_real_servers_order() {
     let mut tree = Tree::new();
     make(&mut tree, "/e", PLAIN, Owner::Session(7), 1).unwrap();
     let mut refused = |path: &str| make(&mut tree, path, PLAIN, Owner::Nobody, 2).unwrap_err();
@@ -113,7 +113,7 @@ fn refusals_come_in_the_order_of_the_server() {
 }
 
 #[test]
-fn a_new_server_has_the_nodes_that_every_server_has() {
+fn a_new_server_has_zookeepers_own_nodes() {
     let tree = Tree::new();
     assert_eq!((tree.len(), tree.below("/"), tree.below("/zookeeper")), (4, 3, 2));
     let root = tree.node("/").unwrap().stat();

@@ -1,6 +1,7 @@
-//! Who watches what: one-shot, persistent and recursive watches, and who gets an event.
+//! Watches: one-shot, persistent and recursive, and which connections get an event.
 //!
-//! A watch belongs to a connection, not to a session: after a reconnect the client says again what it watches.
+//! A watch belongs to a connection, not to a session: a client sets its watches again after a
+//! reconnect.
 
 mod statistics;
 mod table;
@@ -10,7 +11,7 @@ pub use table::{WatchMode, WatchTable};
 
 use super::wire::EventKind;
 
-/// Which watches a client wants to remove.
+/// The kind of watch that a client wants to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchKind {
     Children,
@@ -18,9 +19,9 @@ pub enum WatchKind {
     Any,
 }
 
-/// The two kinds of watches that a server keeps: of a node and its data, and of a node's children.
+/// The two tables of watches that a server keeps: of nodes and their data, and of children.
 ///
-/// As in servers before 3.9, a persistent watch of either mode stands in both.
+/// As in servers before 3.9, a persistent or recursive watch is in both tables.
 #[derive(Debug, Default)]
 pub struct WatchTables {
     pub data: WatchTable,
@@ -28,51 +29,51 @@ pub struct WatchTables {
     pub statistics: EventStatistics,
 }
 
-/// An event, and who gets it.
+/// An event and the connections that get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiredEvent<'a> {
     pub kind: EventKind,
     pub path: &'a str,
-    /// Connections, each once.
+    /// The connections, each listed once.
     pub watchers: Vec<usize>,
 }
 
 impl WatchTables {
-    /// How many there are, as the server counts: a persistent one twice.
+    /// Returns the number of watches as a server counts them: a persistent one counts twice.
     pub fn len(&self) -> usize {
         self.data.len() + self.child.len()
     }
 
-    /// Bytes of memory, about.
+    /// Returns the approximate bytes of memory of all watches.
     pub fn memory(&self) -> usize {
         self.data.memory() + self.child.memory()
     }
 
-    /// Bytes of memory that a watch takes at most, about: in both kinds.
+    /// Returns the approximate bytes that a watch takes at most, in both tables.
     pub fn cost(path: &str) -> usize {
         2 * (table::WATCH_MEMORY + path.len())
     }
 
-    /// Watches a node until the watch is removed.
+    /// Adds a persistent or recursive watch.
     pub fn add(&mut self, path: &str, watcher: usize, mode: WatchMode) {
         self.data.add(path, watcher, mode);
         self.child.add(path, watcher, mode);
     }
 
-    /// Removes a watch; `false` when there was none.
+    /// Removes a watch. Returns `false` if there was none.
     pub fn remove(&mut self, path: &str, watcher: usize, kind: WatchKind) -> bool {
         let child = kind != WatchKind::Data && self.child.remove(path, watcher);
         let data = kind != WatchKind::Children && self.data.remove(path, watcher);
         child || data
     }
 
-    /// Whether there is a watch on a path, whoever's: ZooKeeper 3.8.0 does not look whose it is when a client asks for its
-    /// own.
+    /// Returns whether any connection watches a path. ZooKeeper 3.8.0 ignores the owner when a
+    /// client asks for its own watch.
     pub fn contains(&self, path: &str, kind: WatchKind) -> bool {
         kind != WatchKind::Data && self.child.contains(path) || kind != WatchKind::Children && self.data.contains(path)
     }
 
-    /// Forgets a connection.
+    /// Removes the watches of a connection.
     pub fn forget(&mut self, watcher: usize) {
         self.data.forget(watcher);
         self.child.forget(watcher);
@@ -86,7 +87,8 @@ impl WatchTables {
         [self.fire_data(path, EventKind::DataChanged)]
     }
 
-    /// Whoever watches both a node and its children gets one event when it is deleted, but is counted twice.
+    /// Returns the events of a deletion. A connection that watches both a node and its children
+    /// gets one event, but counts twice.
     pub fn deleted<'a>(&mut self, path: &'a str, parent: &'a str) -> [FiredEvent<'a>; 3] {
         let data = self.fire_data(path, EventKind::Deleted);
         let mut child = self.fire_child(path, EventKind::Deleted);
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_watches_a_node_and_its_children_gets_one_event_when_it_is_deleted_and_is_counted_twice() {
+    fn a_watcher_of_a_node_and_its_children_gets_one_deletion_event_and_counts_twice() {
         let mut watches = WatchTables::default();
         watches.data.add("/a", 1, WatchMode::OneShot);
         watches.child.add("/a", 1, WatchMode::OneShot);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_is_taken_back_is_there_no_more() {
+    fn a_removed_watch_is_gone() {
         let mut watches = WatchTables::default();
         watches.add("/a", 1, WatchMode::Persistent);
         assert_eq!(watches.len(), 2);

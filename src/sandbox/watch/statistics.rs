@@ -1,8 +1,8 @@
-//! Count, average, least and most of a figure.
+//! Count, sum, minimum and maximum of a figure.
 
 use crate::wire::EventKind;
 
-/// How many watchers an event had, over all events that had any.
+/// The count, sum, minimum and maximum of some values, such as the watchers of each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistic {
     pub count: u64,
@@ -12,7 +12,7 @@ pub struct Statistic {
 }
 
 impl Statistic {
-    /// Counts one more.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.least = if self.count == 0 { value } else { self.least.min(value) };
         self.most = self.most.max(value);
@@ -20,19 +20,19 @@ impl Statistic {
         self.sum += value;
     }
 
-    /// Zero when there was none.
-    #[expect(clippy::cast_precision_loss, reason = "a figure that is shown with four decimals")]
+    /// Returns the average, or zero without values.
+    #[expect(clippy::cast_precision_loss, reason = "the figure is shown with four decimals")]
     pub fn average(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 }
 
-/// A figure for each kind of event.
+/// The watchers of each event, by kind of event.
 #[derive(Clone, Debug, Default)]
 pub struct EventStatistics([Statistic; 4]);
 
 impl EventStatistics {
-    /// Counts an event with so many watchers; one without any counts nowhere.
+    /// Counts an event with its number of watchers. Events without watchers do not count.
     pub(super) fn add(&mut self, kind: EventKind, watchers: usize) {
         if watchers > 0 {
             self.0[kind as usize - 1].add(watchers as u64);

@@ -6,40 +6,41 @@ use std::sync::Arc;
 
 use crate::wire::EventKind;
 
-/// What a watch costs in memory besides its path, about.
+/// The approximate bytes that a watch takes besides its path.
 pub(super) const WATCH_MEMORY: usize = 256;
 
-/// How long a watch lasts and how far it sees.
+/// The duration and the reach of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchMode {
-    /// Until its first event.
+    /// Lasts until its first event.
     OneShot,
-    /// Until it is removed.
+    /// Lasts until it is removed.
     Persistent,
-    /// Until it is removed, for the node and all below it. It gets no events of changed children.
+    /// Lasts until it is removed, and covers the node and all its descendants. It gets no
+    /// `ChildrenChanged` events.
     Recursive,
 }
 
-/// Watches of one kind. A connection has at most one on a path.
+/// The watches of one kind. A connection has at most one on a path.
 #[derive(Debug, Default)]
 pub struct WatchTable {
     by_path: HashMap<Arc<str>, BTreeMap<usize, WatchMode>>,
     by_watcher: HashMap<usize, BTreeSet<Arc<str>>>,
     watches: usize,
     bytes: usize,
-    /// Who watches a node and all below it.
+    /// The recursive watches.
     recursive: Recursive,
 }
 
-/// Recursive watches, by the hash of their path: those of all ancestors of a node are found in one walk over its path, however
-/// deep it is.
+/// Recursive watches, by the hash of their path. One walk over a node's path finds the watches of
+/// all its ancestors, however deep the node is.
 #[derive(Debug, Default)]
 struct Recursive {
     hashes: RandomState,
     by_hash: HashMap<u64, Vec<Watched>>,
 }
 
-/// A path, and who watches it.
+/// A path and the connections that watch it.
 type Watched = (Arc<str>, BTreeSet<usize>);
 
 impl Recursive {
@@ -64,7 +65,7 @@ impl Recursive {
         }
     }
 
-    /// Those who watch a node above a path.
+    /// Returns the connections with a recursive watch on an ancestor of a path.
     fn above(&self, path: &str) -> impl Iterator<Item = usize> {
         let found = (!self.by_hash.is_empty()).then(|| prefixes(&self.hashes, path)).into_iter().flatten();
         let above = found.filter(move |(prefix, _)| prefix.len() < path.len());
@@ -76,7 +77,8 @@ impl Recursive {
     }
 }
 
-/// The root, all paths above a path, and itself, each with a hash that is made of the one before.
+/// Returns the root, all ancestors of a path and the path itself. Each has a hash that extends the
+/// one before.
 fn prefixes<'a>(hashes: &RandomState, path: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
     let mut state = hashes.build_hasher();
     let root = state.finish();
@@ -102,8 +104,8 @@ impl WatchTable {
         self.bytes + self.watches * WATCH_MEMORY
     }
 
-    /// Adds one, in place of any that the connection had on the path: a one-shot one cancels a persistent one, as in
-    /// servers before 3.9 (ZOOKEEPER-4466).
+    /// Adds a watch and replaces the connection's earlier one on the path. A one-shot watch cancels
+    /// a persistent one, as in servers before 3.9 (ZOOKEEPER-4466).
     pub fn add(&mut self, path: &str, watcher: usize, mode: WatchMode) {
         let path = match self.by_path.get_key_value(path) {
             Some((path, _)) => Arc::clone(path),
@@ -123,7 +125,7 @@ impl WatchTable {
         }
     }
 
-    /// Removes a watch; `false` when there was none.
+    /// Removes a watch. Returns `false` if there was none.
     pub fn remove(&mut self, path: &str, watcher: usize) -> bool {
         if !self.take(path, watcher) {
             return false;
@@ -134,19 +136,19 @@ impl WatchTable {
         true
     }
 
-    /// Whether anybody watches a path.
+    /// Returns whether any connection watches a path.
     pub fn contains(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
 
-    /// Forgets a connection.
+    /// Removes the watches of a connection.
     pub fn forget(&mut self, watcher: usize) {
         for path in self.by_watcher.remove(&watcher).into_iter().flatten() {
             self.take(&path, watcher);
         }
     }
 
-    /// The connections that get an event, in order; their one-shot watches are gone afterwards.
+    /// Returns the connections that get an event, in order, and removes their one-shot watches.
     pub fn fire(&mut self, path: &str, kind: EventKind) -> Vec<usize> {
         let mut fired = Vec::new();
         let mut spent = Vec::new();
@@ -169,7 +171,8 @@ impl WatchTable {
         fired
     }
 
-    /// How many connections watch or have watched, as the server counts, and how many paths.
+    /// Returns the number of connections and of paths. Like a server, it counts connections whose
+    /// watches have all fired.
     pub fn breadth(&self) -> (usize, usize) {
         (self.by_watcher.len(), self.by_path.len())
     }
@@ -182,7 +185,7 @@ impl WatchTable {
         self.by_watcher.iter().map(|(watcher, paths)| (*watcher, paths))
     }
 
-    /// Removes a watch from the lists by path only.
+    /// Removes a watch from the indexes by path, not from the one by watcher.
     fn take(&mut self, path: &str, watcher: usize) -> bool {
         let Some(watchers) = self.by_path.get_mut(path) else { return false };
         let Some(mode) = watchers.remove(&watcher) else { return false };
@@ -203,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_one_shot_watch_fires_once_and_a_persistent_one_again_and_again() {
+    fn a_one_shot_watch_fires_once_and_a_persistent_one_repeatedly() {
         let mut table = WatchTable::default();
         table.add("/a", 2, WatchMode::OneShot);
         table.add("/a", 1, WatchMode::Persistent);
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recursive_watch_sees_what_lies_below_but_no_changes_of_children() {
+    fn a_recursive_watch_gets_events_of_descendants_but_no_children_changes() {
         let mut table = WatchTable::default();
         table.add("/", 1, WatchMode::Recursive);
         table.add("/a", 1, WatchMode::Recursive);
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefixes_of_a_path_are_walked_once_each_with_a_hash_of_its_own() {
+    fn each_prefix_of_a_path_is_visited_once_with_a_hash_of_its_own() {
         let hashes = RandomState::new();
         let walk = |path| prefixes(&hashes, path).collect::<Vec<_>>();
         let paths: Vec<&str> = walk("/a/bc/d").into_iter().map(|(path, _)| path).collect();
@@ -236,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_node_a_hundred_thousand_deep_reaches_who_watches_far_above() {
+    fn an_event_100_000_levels_deep_reaches_recursive_watches_far_above() {
         let mut table = WatchTable::default();
         table.add("/", 1, WatchMode::Recursive);
         table.add("/d/d", 2, WatchMode::Recursive);
         table.add("/d/dd", 3, WatchMode::Recursive);
-        // Looking up each of the paths above it by itself would look at 10 GB for each event.
+        // Looking up each ancestor's path on its own would read 10 GB for each event.
         let deep = "/d".repeat(100_000);
         for _ in 0..20 {
             assert_eq!(table.fire(&deep, EventKind::DataChanged), [1, 2]);
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_connection_leaves_nothing() {
+    fn a_forgotten_connection_leaves_no_watches() {
         let mut table = WatchTable::default();
         for path in ["/a", "/b", "/a/b"] {
             table.add(path, 1, WatchMode::Recursive);

@@ -1,6 +1,7 @@
 //! The protocol's error codes.
 
-/// Why the server refuses a request: the numbers of ZooKeeper's `KeeperException.Code`.
+/// The server's reason for refusing a request, with the numbers of ZooKeeper's
+/// `KeeperException.Code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ErrorCode {
@@ -10,34 +11,34 @@ pub enum ErrorCode {
     MarshallingError = -5,
     /// The server does not know the operation.
     Unimplemented = -6,
-    /// An argument makes no sense, most often the path.
+    /// An argument is invalid, most often the path.
     BadArguments = -8,
-    /// There is no such node, or no such parent.
+    /// The node or its parent does not exist.
     NoNode = -101,
-    /// The node's ACL does not let this connection do that.
+    /// The node's ACL does not permit the operation to this connection.
     NoAuth = -102,
-    /// The version is not the one that was asked for.
+    /// The version does not match.
     BadVersion = -103,
     /// An ephemeral node cannot have children.
     NoChildrenForEphemerals = -108,
-    /// There is a node of that path.
+    /// The node exists already.
     NodeExists = -110,
     /// The node has children.
     NotEmpty = -111,
-    /// The ACL is empty, or names a scheme or an id that is none.
+    /// The ACL is empty, or contains an invalid scheme or id.
     InvalidAcl = -114,
-    /// The credentials were not accepted.
+    /// The server rejected the credentials.
     AuthFailed = -115,
     /// This connection has no such watch.
     NoWatcher = -121,
-    /// The members cannot be changed: there is one.
+    /// The server does not support reconfiguration.
     ReconfigDisabled = -123,
-    /// The server's memory is used up.
+    /// The request would exceed one of the server's bounds.
     QuotaExceeded = -125,
 }
 
 impl ErrorCode {
-    /// As on the wire.
+    /// Returns the number on the wire.
     pub fn number(self) -> i32 {
         self as i32
     }

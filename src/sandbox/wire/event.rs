@@ -2,7 +2,7 @@
 
 use super::writer::{NO_ZXID, Writer, reply};
 
-/// What kind of event it is, with its number on the wire.
+/// The kind of a watch event, with its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum EventKind {
@@ -12,13 +12,13 @@ pub enum EventKind {
     ChildrenChanged = 4,
 }
 
-/// The number that an event has in place of a request's.
+/// The xid of an event.
 const XID: i32 = -1;
 
-/// The state of the session that stands in every event.
+/// The session state in every event.
 const CONNECTED: i32 = 3;
 
-/// Appends a watch event. It carries no zxid, as events of servers before 3.9 do not.
+/// Appends a watch event. Like events of servers before 3.9, it carries no zxid.
 pub fn event(out: &mut Vec<u8>, kind: EventKind, path: &str) {
     reply(out, XID, NO_ZXID, |out| {
         out.put_int(kind as i32);

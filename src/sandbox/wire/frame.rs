@@ -1,16 +1,16 @@
 //! Cuts a stream of bytes into frames.
 
-/// Four bytes that stand before each frame.
+/// The size of the length that precedes each frame, in bytes.
 pub const LENGTH: usize = 4;
 
-/// What stands at the beginning of what was received.
+/// The first frame in the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Not all of it has come.
+    /// The frame is incomplete.
     More,
-    /// A frame with so many bytes, after those of its length.
+    /// A whole frame of this many bytes, which follow its length.
     Frame(usize),
-    /// No frame that the server takes: what its length says.
+    /// The length, which is negative or above the limit.
     Bad(i32),
 }
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_cut_when_all_of_it_is_there() {
+    fn a_frame_is_cut_once_it_is_complete() {
         assert_eq!(cut(&[0, 0, 0], 9), Cut::More);
         assert_eq!(cut(&[0, 0, 0, 2, 1], 9), Cut::More);
         assert_eq!(cut(&[0, 0, 0, 2, 1, 1, 1], 9), Cut::Frame(2));
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_server_takes_is_known_before_the_bytes_come() {
+    fn an_invalid_length_is_refused_before_its_bytes_arrive() {
         assert_eq!(cut(&[0, 0, 0, 10], 9), Cut::Bad(10));
         assert_eq!(cut(&[0xff, 0xff, 0xff, 0xff], 9), Cut::Bad(-1));
         assert_eq!(cut(&[0x7f, 0xff, 0xff, 0xff], 9), Cut::Bad(i32::MAX));

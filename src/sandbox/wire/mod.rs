@@ -1,4 +1,4 @@
-//! What is on the wire: frames, jute, requests, replies, events. Bounded: no length is trusted.
+//! The wire protocol: frames, jute, requests, replies and events. Every length is checked.
 
 mod code;
 mod event;

@@ -1,4 +1,4 @@
-//! The operations' numbers, as ZooKeeper's `ZooDefs.OpCode` has them.
+//! The numbers of the operations, as in ZooKeeper's `ZooDefs.OpCode`.
 
 pub const CREATE: i32 = 1;
 pub const DELETE: i32 = 2;
@@ -30,5 +30,5 @@ pub const SET_WATCHES2: i32 = 105;
 pub const ADD_WATCH: i32 = 106;
 pub const WHO_AM_I: i32 = 107;
 pub const CLOSE_SESSION: i32 = -11;
-/// In a multi: that operation failed, or the list ends.
+/// In a multi: the operation failed, or the list ends.
 pub const ERROR: i32 = -1;

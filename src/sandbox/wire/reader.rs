@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// What was sent is not what the protocol says.
+/// The bytes do not follow the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are no {0}")]
 pub struct Malformed(pub &'static str);
 
-/// Reads jute, ZooKeeper's own encoding, from bytes that nobody has checked: every length is compared with what is there
-/// before anything is kept.
+/// Reads jute, ZooKeeper's own encoding, from unchecked bytes. Every length is compared with the
+/// remaining bytes before memory is allocated.
 #[derive(Clone, Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// Zero is false, everything else is true, as Java has it.
+    /// Reads a boolean. Zero is false and any other byte is true, as in Java.
     pub fn bool(&mut self) -> Result<bool, Malformed> {
         Ok(self.array::<1>("boolean")? != [0])
     }
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.array("long").map(i64::from_be_bytes)
     }
 
-    /// Bytes after their length; a length of -1 stands for none.
+    /// Reads a length and that many bytes; a length of -1 means `None`.
     pub fn buffer(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         match self.int()? {
             -1 => Ok(None),
@@ -53,23 +53,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text, in which the server, too, replaces what is no UTF-8.
+    /// Reads a text. Invalid UTF-8 is replaced, as on a real server.
     pub fn text(&mut self) -> Result<Option<Cow<'a, str>>, Malformed> {
         Ok(self.buffer()?.map(String::from_utf8_lossy))
     }
 
-    /// A text that must be there.
+    /// Reads a text that must not be `None`.
     pub fn some_text(&mut self) -> Result<Cow<'a, str>, Malformed> {
         self.text()?.ok_or(Malformed("text"))
     }
 
-    /// A list after its length; a length of -1 stands for an empty one. No room is made for more than is there.
+    /// Reads a length and that many items; a length of -1 means an empty list. The allocation never
+    /// exceeds the received bytes.
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Malformed>) -> Result<Vec<T>, Malformed> {
         let count = match self.int()? {
             -1 => 0,
             count => usize::try_from(count).map_err(|_| Malformed("list"))?,
         };
-        // Every item has a length of four bytes at the least.
+        // Every item takes at least four bytes.
         let mut items = Vec::with_capacity(count.min(self.0.len() / 4));
         for _ in 0..count {
             items.push(item(self)?);
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_beyond_the_end_is_refused_before_anything_is_kept() {
+    fn a_length_beyond_the_end_is_refused_before_allocation() {
         assert_eq!(Reader::new(&[0x7f, 0xff, 0xff, 0xff, 1]).buffer(), Err(Malformed("buffer")));
         assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xfe]).buffer(), Err(Malformed("length")));
         assert_eq!(Reader::new(&[0x7f, 0xff, 0xff, 0xff]).list(Reader::text), Err(Malformed("int")));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn minus_one_is_nothing() {
+    fn a_length_of_minus_one_means_none() {
         assert_eq!(Reader::new(&[0xff; 4]).buffer(), Ok(None));
         assert_eq!(Reader::new(&[0xff; 4]).list(Reader::int), Ok(Vec::new()));
         assert_eq!(Reader::new(&[0xff; 4]).some_text(), Err(Malformed("text")));

@@ -1,11 +1,11 @@
-//! Requests, as they stand in frames.
+//! Requests, as read from frames.
 
 use std::borrow::Cow;
 
 use super::{Malformed, Reader, op};
 use crate::tree::{Acl, Id};
 
-/// A request's number and what it asks for.
+/// A request's number and its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub xid: i32,
@@ -22,12 +22,13 @@ impl Header {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connect<'a> {
     pub last_zxid: i64,
-    /// In milliseconds.
+    /// The requested session timeout, in milliseconds.
     pub timeout: i32,
-    /// Zero when a new session is wanted.
+    /// The session to resume; zero asks for a new one.
     pub session: i64,
     pub password: &'a [u8],
-    /// Whether the client says if it would accept a read-only server. Old clients do not, and get no such flag in the answer either.
+    /// Whether the frame has the read-only flag. Old clients do not send it, and get none in the
+    /// answer.
     pub says_read_only: bool,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Connect<'a> {
     }
 }
 
-/// What a connection offers to prove who it is.
+/// A request to add an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthRequest<'a> {
     pub scheme: Cow<'a, str>,
@@ -59,21 +60,21 @@ impl<'a> AuthRequest<'a> {
     }
 }
 
-/// A node that is to be made.
+/// A request to create a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create<'a> {
-    /// One of the four operations that make a node.
+    /// One of the four create operations.
     pub op: i32,
     pub path: Cow<'a, str>,
     pub data: Option<&'a [u8]>,
     pub acls: Vec<Acl>,
-    /// The number of a mode.
+    /// The number of the create mode.
     pub flags: i32,
-    /// In milliseconds; -1 where the operation has none.
+    /// The time to live in milliseconds; -1 if the operation has none.
     pub ttl: i64,
 }
 
-/// What changes the tree, alone or within a multi.
+/// A request that changes the tree, alone or within a multi.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write<'a> {
     Create(Create<'a>),
@@ -98,8 +99,8 @@ impl<'a> Write<'a> {
         )
     }
 
-    /// As [`read`](Self::read), within a multi, where the flags of a node that is to be made count for more than the
-    /// operation, and ACLs cannot be set.
+    /// Reads an operation of a multi. Here the flags of a create decide on its kind, rather than
+    /// the operation. ACLs cannot be set in a multi.
     pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         match Self::read(op, from)? {
             Self::SetAcl { .. } => Err(Malformed("operation of a multi")),
@@ -107,7 +108,7 @@ impl<'a> Write<'a> {
                 let op = match create.flags {
                     4 => op::CREATE_CONTAINER,
                     5 | 6 if op == op::CREATE_TTL => op,
-                    // One that does not say how long. The server finds out when it comes to it.
+                    // A TTL node without a TTL: as on a real server, it fails when it is applied.
                     5 | 6 => op::ERROR,
                     _ => op::CREATE,
                 };
@@ -137,7 +138,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// A read that a multi may hold.
+/// A read of a node, alone or within a multi-read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup<'a> {
     pub op: i32,
@@ -146,7 +147,7 @@ pub struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    /// As [`read`](Self::read), within a multi, where no watch is left.
+    /// Reads an operation of a multi-read, which never sets a watch.
     pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         match op {
             op::GET_DATA | op::GET_CHILDREN => Ok(Self { watch: false, ..Self::read(op, from)? }),
@@ -159,10 +160,10 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// The watches that a client had on a connection that it lost.
+/// The watches that a client restores after a reconnect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetWatches<'a> {
-    /// What the client saw last.
+    /// The last zxid that the client saw.
     pub zxid: i64,
     pub data: Vec<Cow<'a, str>>,
     pub exist: Vec<Cow<'a, str>>,
@@ -188,7 +189,7 @@ impl<'a> SetWatches<'a> {
     }
 }
 
-/// The operations of a multi, each of which `read` reads. A list that does not end as it should is refused whole.
+/// Reads the operations of a multi with `read`. A list without a valid end is refused as a whole.
 pub fn multi<'a, T>(
     from: &mut Reader<'a>,
     mut read: impl FnMut(i32, &mut Reader<'a>) -> Result<T, Malformed>,
@@ -205,7 +206,7 @@ pub fn multi<'a, T>(
 
 fn acl(from: &mut Reader<'_>) -> Result<Acl, Malformed> {
     let permissions = from.int()?;
-    // A scheme or id that is not there is none that is known.
+    // A missing scheme or id becomes an empty one, which no ACL accepts.
     let (scheme, id) = (from.text()?.unwrap_or_default(), from.text()?.unwrap_or_default());
     Ok(Acl { permissions, id: Id { scheme: scheme.as_ref().into(), id: id.as_ref().into() } })
 }

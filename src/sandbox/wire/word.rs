@@ -1,6 +1,6 @@
-//! The four-letter words that the server answers, as they come in place of a first frame.
+//! The four-letter words that the server answers. A word takes the place of the first frame.
 
-/// A word that is answered.
+/// A four-letter word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Ruok,

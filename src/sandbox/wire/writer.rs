@@ -3,10 +3,10 @@
 use super::ErrorCode;
 use crate::tree::{Acl, Stat};
 
-/// The zxid in a reply that has none.
+/// The zxid of a reply without one.
 pub const NO_ZXID: i64 = -1;
 
-/// Where a frame's header has its error, from the frame's start.
+/// The size of a reply's length and header, in bytes.
 const HEADER: usize = 4 + 4 + 8 + 4;
 
 /// Writes jute, ZooKeeper's own encoding.
@@ -34,7 +34,7 @@ impl Writer for Vec<u8> {
         self.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// What is written came in by frames, or counts such: it is shorter than 2 GiB.
+    /// Lengths fit an `i32`: the values came in by frames or count such values.
     fn put_length(&mut self, length: usize) {
         self.put_int(i32::try_from(length).unwrap_or(i32::MAX));
     }
@@ -77,7 +77,7 @@ impl Writer for Vec<u8> {
     }
 }
 
-/// Appends a frame: its length, and what `body` writes.
+/// Appends a frame: its length, and the output of `body`.
 pub fn frame(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.put_int(0);
@@ -94,7 +94,7 @@ pub fn reply(out: &mut Vec<u8>, xid: i32, zxid: i64, body: impl FnOnce(&mut Vec<
     });
 }
 
-/// Appends a refusal.
+/// Appends a reply with an error code.
 pub fn refusal(out: &mut Vec<u8>, xid: i32, zxid: i64, code: ErrorCode) {
     out.reserve(HEADER);
     frame(out, |out| header(out, xid, zxid, code.number()));

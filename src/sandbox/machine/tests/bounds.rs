@@ -1,4 +1,4 @@
-//! What clients cannot take more of than they may.
+//! Tests of the bounds on memory and time.
 
 use super::*;
 use crate::tree::{Acl, Id};
@@ -7,7 +7,7 @@ fn with(options: SandboxConfig) -> Machine {
     Machine::new(options, [7; PASSWORD_LENGTH], NOW)
 }
 
-/// Hands bytes in, and takes nothing: the client does not read.
+/// Sends bytes without taking the output: the client does not read.
 fn push(machine: &mut Machine, id: usize, bytes: &[u8]) {
     let mut rest = bytes;
     loop {
@@ -49,7 +49,7 @@ fn set_acl(path: &str, acls: &[Acl]) -> Vec<u8> {
     })
 }
 
-/// The sum of what the connections take, reckoned anew.
+/// Returns the sum of the connections' memory, counted from scratch.
 fn sum(machine: &Machine) -> usize {
     machine.connections.iter().map(|(_, connection)| connection.counted).sum()
 }
@@ -77,7 +77,7 @@ fn acls_are_refused_when_memory_is_used_up_and_when_they_are_too_many() {
 }
 
 #[test]
-fn a_client_that_asks_and_does_not_read_gets_no_more_than_a_batch() {
+fn requests_of_a_client_that_does_not_read_stop_after_one_batch() {
     let mut machine = machine();
     let id = session(&mut machine, 5000);
     send(&mut machine, id, &[create(1, "/big", 0), data(2, "/big", &vec![7; 100_000])].concat(), NOW);
@@ -90,7 +90,7 @@ fn a_client_that_asks_and_does_not_read_gets_no_more_than_a_batch() {
 }
 
 #[test]
-fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first() {
+fn the_largest_connections_close_first_when_all_together_exceed_the_bound() {
     let options = SandboxConfig { max_buffered: 1_000_000, max_unread: 400_000, ..SandboxConfig::default() };
     let mut machine = with(options);
     let (writer, quiet) = (session(&mut machine, 5000), session(&mut machine, 5000));
@@ -100,7 +100,7 @@ fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first
     }
     let long = format!("/{}", "n".repeat(9_000));
     send(&mut machine, writer, &create(1, &long, 0), NOW);
-    // The first of them already has more to read than the others.
+    // The first client already has more unread output than the others.
     push(&mut machine, unread[0], &(0..20).flat_map(|n| list(n, "/", false)).collect::<Vec<_>>());
     for n in 0..100 {
         let (replies, end) = send(&mut machine, writer, &data(n, &long, b"x"), NOW);
@@ -118,7 +118,7 @@ fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first
 }
 
 #[test]
-fn what_is_being_sent_and_parts_of_frames_count_until_they_are_done_with() {
+fn output_in_flight_and_partial_frames_count_as_memory_until_done() {
     let mut machine = machine();
     let id = session(&mut machine, 5000);
     let before = machine.buffered();
@@ -137,7 +137,7 @@ fn what_is_being_sent_and_parts_of_frames_count_until_they_are_done_with() {
 }
 
 #[test]
-fn identities_count() {
+fn identities_count_as_memory() {
     let mut machine = machine();
     let id = session(&mut machine, 5000);
     let before = machine.buffered();
@@ -153,7 +153,7 @@ fn identities_count() {
 }
 
 #[test]
-fn an_answer_to_a_word_is_no_longer_than_what_may_wait() {
+fn the_answer_to_a_four_letter_word_is_bounded() {
     let mut machine = with(SandboxConfig { max_unread: 10_000, ..SandboxConfig::default() });
     let id = session(&mut machine, 5000);
     for n in 0..30 {
@@ -173,11 +173,11 @@ fn an_answer_to_a_word_is_no_longer_than_what_may_wait() {
 }
 
 #[test]
-fn a_connection_that_asks_for_no_session_in_time_is_closed() {
+fn a_connection_without_a_session_is_closed_at_the_handshake_timeout() {
     let mut machine = with(SandboxConfig { handshake_timeout: Duration::from_secs(2), ..SandboxConfig::default() });
     let (silent, half, done) = (open(&mut machine), open(&mut machine), session(&mut machine, 5000));
     machine.receive(half, &handshake(5000)[..20], NOW);
-    // Another one that has the number of one that went.
+    // A later connection reuses the number of this one.
     let gone = open(&mut machine);
     machine.forget(gone);
     assert!(machine.next_tick() <= NOW + 2000);
