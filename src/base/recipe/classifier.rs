@@ -1,4 +1,4 @@
-//! To which lock a node belongs and as what, by its path and by what stands around it.
+//! Assigns nodes to locks, by their paths and their neighbours.
 
 use std::collections::BTreeSet;
 
@@ -14,97 +14,100 @@ const LEASES: &str = "leases";
 /// kazoo's semaphore at P keeps its leases in P and queues in `P-__lock__`.
 const KAZOO_QUEUE: &str = "-__lock__";
 
-/// What a node is in its lock.
+/// The role of a node in its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
-    /// It stands in the lock's queue. In a semaphore: it waits for its turn to take a lease.
+    /// The node is in the lock's queue. In a semaphore, it waits for its turn to take a lease.
     Queue,
-    /// It is a lease of a semaphore.
+    /// The node is a lease of a semaphore.
     Lease,
-    /// It is the lock.
+    /// The node is the lock.
     SingleNode,
 }
 
-/// To which lock a node belongs, and as what.
+/// The lock to which a node belongs, and the node's role there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// The lock's path: the lock parent; the semaphore's own path; the node itself for a single node.
+    /// The lock's path: the lock parent; the semaphore's own path; the node itself for a single
+    /// node.
     pub lock: ZnodePath,
-    /// Which of several queues of that parent; `None` where there is one.
+    /// The name of the queue, if the parent has several.
     pub name: Option<Box<str>>,
-    /// The recipe.
+    /// The recipe that made the node.
     pub recipe: Recipe,
     /// What the node is in its lock.
     pub role: Role,
-    /// What it asks for.
+    /// The mode of the node's request.
     pub mode: RequestMode,
-    /// Its number in the queue; `None` for a node that the server did not number.
+    /// The node's number in the queue; `None` for a node that the server did not number.
     pub sequence: Option<Sequence>,
 }
 
 impl Classification {
-    /// The recipe that stands for all that stand in one queue with this one: see [`Recipe::family`].
+    /// Returns the recipe that represents all recipes in the same queue: see [`Recipe::family`].
     pub fn family(&self) -> Recipe {
         self.recipe.family()
     }
 
-    /// Whether the node is a contender only when a session owns it: see [`Recipe::needs_ephemeral`].
+    /// Returns whether only an ephemeral node is a contender: see [`Recipe::needs_ephemeral`].
     pub fn needs_ephemeral(&self) -> bool {
         self.recipe.needs_ephemeral()
     }
 }
 
-/// What must be known of the tree besides a node's own path to say what the node is: the nodes that the user calls
+/// The facts besides a node's own path that decide on its role: the nodes that the user named as
 /// locks, and the *hints*, nodes that are no contenders but show what their neighbours are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Classifier {
     named: BTreeSet<ZnodePath>,
     hints: BTreeSet<ZnodePath>,
-    /// In the order in which they are asked. Not written with the rest: recordings of earlier versions have none.
+    /// The user's own recipes, in the order in which they are tried. Not serialized: recordings of
+    /// earlier versions have none.
     #[serde(skip)]
     own: Vec<OwnRecipe>,
 }
 
 impl Classifier {
-    /// A classifier without hints, in which the given nodes are single-node locks whatever they are called.
+    /// Creates a classifier without hints. The given nodes are single-node locks, whatever their
+    /// names.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self { named: named.into_iter().collect(), hints: BTreeSet::new(), own: Vec::new() }
     }
 
-    /// The same with recipes of the user's own, which come before the others.
+    /// Adds the user's own recipes, which take precedence over the others.
     #[must_use]
     pub fn with_recipes(self, own: &[OwnRecipe]) -> Self {
         Self { own: own.to_vec(), ..self }
     }
 
-    /// The recipes of the user's own.
+    /// Returns the user's own recipes.
     pub fn own_recipes(&self) -> &[OwnRecipe] {
         &self.own
     }
 
-    /// Whether the mere presence of this node shows what its neighbours are: a `leases` makes a semaphore of
-    /// Curator's out of its parent, a `P-__lock__` one of kazoo's out of P.
+    /// Returns whether this node's presence shows what its neighbours are. A `leases` node makes
+    /// its parent a Curator semaphore; a `P-__lock__` node makes P a kazoo semaphore.
     pub fn is_hint(path: &ZnodePath) -> bool {
         path.name() == LEASES || kazoo_semaphore(path.as_str()).is_some()
     }
 
-    /// A hint exists. Returns whether that is news; then the nodes below [`Self::regrouped_by`] have other places than
-    /// before. Other nodes are not kept.
+    /// Records a hint; ignores other nodes. Returns whether the hint is new. If so, the nodes below
+    /// [`Self::regrouped_by`] must be classified again.
     pub fn note(&mut self, path: &ZnodePath) -> bool {
         Self::is_hint(path) && self.hints.insert(path.clone())
     }
 
-    /// A node is gone. Returns whether it was a hint that had been noted.
+    /// Removes a node that is gone. Returns whether it was a known hint.
     pub fn forget(&mut self, path: &ZnodePath) -> bool {
         self.hints.remove(path)
     }
 
-    /// The hints that exist, in the order of their paths.
+    /// Returns the known hints, in the order of their paths.
     pub fn hints(&self) -> impl Iterator<Item = &ZnodePath> {
         self.hints.iter()
     }
 
-    /// The parents whose children's places depend on whether this hint exists; empty for a node that is no hint.
+    /// Returns the parents whose children this hint regroups; empty for a node that is no hint.
     pub fn regrouped_by(hint: &ZnodePath) -> Vec<ZnodePath> {
         if let Some(semaphore) = kazoo_semaphore(hint.as_str()).and_then(|path| ZnodePath::new(path).ok()) {
             return vec![semaphore, hint.clone()];
@@ -115,7 +118,7 @@ impl Classifier {
         }
     }
 
-    /// The semaphore that a hint makes of its neighbours; `None` for a node that is no hint.
+    /// Returns the semaphore that a hint belongs to; `None` for a node that is no hint.
     pub fn lock_of(hint: &ZnodePath) -> Option<ZnodePath> {
         match kazoo_semaphore(hint.as_str()) {
             Some(semaphore) => ZnodePath::new(semaphore).ok(),
@@ -124,14 +127,14 @@ impl Classifier {
         }
     }
 
-    /// The hints that would make a semaphore of this node: Curator's and kazoo's.
+    /// Returns the two hints that would make this node a semaphore: Curator's and kazoo's.
     pub fn hints_of(semaphore: &ZnodePath) -> [ZnodePath; 2] {
         let kazoo = ZnodePath::new(&format!("{semaphore}{KAZOO_QUEUE}"));
         let curator = semaphore.child(LEASES);
         [kazoo.unwrap_or_else(|_| curator.clone()), curator]
     }
 
-    /// The hints that would make this parent the queue of a semaphore.
+    /// Returns the hints that would make this parent the queue of a semaphore.
     pub fn hints_beside(queue: &ZnodePath) -> Vec<ZnodePath> {
         match queue.parent() {
             Some(semaphore) if queue.name() == LOCKS => vec![semaphore.child(LEASES)],
@@ -140,15 +143,16 @@ impl Classifier {
         }
     }
 
-    /// Whether the user called this node a single-node lock.
+    /// Returns whether the user named this node as a single-node lock.
     pub fn is_named(&self, path: &ZnodePath) -> bool {
         self.named.contains(path)
     }
 
-    /// Where the node stands; `None` when it can be no contender and need not be read.
+    /// Returns the lock and the role of a node, or `None` if it cannot be a contender and need not
+    /// be read.
     ///
-    /// A path does not show whether a node is ephemeral. Of those places that [need it](Classification::needs_ephemeral) only
-    /// ephemeral nodes are contenders: the caller checks that when it has read the node.
+    /// A path does not show whether a node is ephemeral. If the classification [needs
+    /// it](Classification::needs_ephemeral), the caller checks that after it has read the node.
     pub fn classify(&self, path: &ZnodePath) -> Option<Classification> {
         let (parent, name) = (path.parent_str()?, path.name());
         if self.is_named(path) {
@@ -174,12 +178,13 @@ impl Classifier {
         self.numbered_in_semaphore(path, &child).or_else(|| in_queue(path, &child))
     }
 
-    /// The first recipe of the user's own that reads the name of this node, and what it says.
+    /// Returns the first of the user's own recipes that reads this node's name, and the facts in
+    /// the name.
     pub fn own_at<'n>(&self, path: &'n ZnodePath) -> Option<(OwnRecipe, ChildName<'n>)> {
         self.own.iter().filter(|own| own.holds_at(path)).find_map(|own| Some((*own, own.read(path.name())?)))
     }
 
-    /// The place of a numbered node in a semaphore, when its parent belongs to one.
+    /// Classifies a numbered node whose parent belongs to a semaphore.
     fn numbered_in_semaphore(&self, path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {
         let parent = path.parent()?;
         let (lock, role) = match (child.recipe, parent.name()) {
@@ -198,24 +203,26 @@ impl Classifier {
         Some(in_semaphore(lock, recipe, role, child.sequence))
     }
 
-    /// Whether the node is a lease of kazoo's: 32 hex digits in a parent that has a semaphore's queue beside it.
+    /// Returns whether the node is a kazoo lease: 32 hex digits in a parent with a semaphore's
+    /// queue beside it.
     fn is_kazoo_lease(&self, parent: &str, name: &str) -> bool {
         !self.hints.is_empty() && ids::is_hex32(name) && self.hints.contains(&*format!("{parent}{KAZOO_QUEUE}"))
     }
 }
 
-/// The path of the semaphore of kazoo's whose queue stands at `path`, when it is called so.
+/// Returns the path of the kazoo semaphore whose queue is at `path`, if the name fits.
 fn kazoo_semaphore(path: &str) -> Option<&str> {
     path.strip_suffix(KAZOO_QUEUE).filter(|semaphore| !semaphore.ends_with('/'))
 }
 
-/// Whether the node is the server's own (`config`, `quota`).
+/// Returns whether the node is one of the server's own, such as `config` or `quota`.
 fn is_servers_own(path: &ZnodePath) -> bool {
     path.as_str().strip_prefix("/zookeeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether the parent's children are numbered for the sake of the numbers, not to queue: below ClickHouse's
-/// `block_numbers`, in Kafka's `seqid`. Nodes there that bear the name of a known recipe are contenders all the same.
+/// Returns whether the parent's children are numbered only to get numbers, not to queue: below
+/// ClickHouse's `block_numbers`, in Kafka's `seqid`. Nodes there with the name of a known recipe
+/// are contenders all the same.
 fn counts_only(parent: &str) -> bool {
     parent.ends_with("/seqid") || parent.split('/').any(|name| name == "block_numbers")
 }
@@ -251,7 +258,7 @@ fn of_own(path: &ZnodePath, own: OwnRecipe, child: &ChildName<'_>) -> Option<Cla
 }
 
 fn in_queue(path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {
-    // A lease outside `leases` is not Curator's semaphore; what it is, nobody knows.
+    // A lease outside of `leases` is not from Curator's semaphore; its recipe is unknown.
     let (recipe, mode) = match child.recipe {
         Recipe::CuratorSemaphore => (Recipe::UnknownQueue, RequestMode::Exclusive),
         recipe => (recipe, child.mode),

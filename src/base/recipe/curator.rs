@@ -1,5 +1,5 @@
-//! Apache Curator. It protects every create with `_c_<UUID>-`, by which it finds its node again when the reply to
-//! the create was lost.
+//! Apache Curator. It protects every create with `_c_<UUID>-`, which finds the node again when the
+//! reply to the create is lost.
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
@@ -17,7 +17,7 @@ pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     Some(ChildName { attempt: Some(attempt), ..ChildName::of(recipe, mode) })
 }
 
-/// Splits a protected name into its UUID and the name that was asked for.
+/// Splits a protected name into its UUID and the requested name.
 pub(super) fn protected(head: &str) -> Option<(&str, &str)> {
     let (uuid, rest) = head.strip_prefix("_c_")?.split_at_checked(36)?;
     let name = rest.strip_prefix('-')?;

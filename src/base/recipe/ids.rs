@@ -1,6 +1,7 @@
-//! The ids that makers put into node names: UUIDs, 32 hex digits, session ids.
+//! The ids in node names: UUIDs, 32 hex digits, session ids.
 
-/// Whether this is a UUID as Java and Rust write it: 36 characters, 8-4-4-4-12 hex digits.
+/// Returns whether the text is a UUID as Java and Rust write it: 36 characters, 8-4-4-4-12 hex
+/// digits.
 pub(super) fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -9,21 +10,22 @@ pub(super) fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// Whether this is a UUID without dashes, as kazoo and Go write it: 32 hex digits.
+/// Returns whether the text is a UUID without dashes, as kazoo and Go write it: 32 hex digits.
 pub(super) fn is_hex32(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether this is a UUID in either way of writing.
+/// Returns whether the text is a UUID in either notation.
 pub(super) fn is_guid(text: &str) -> bool {
     is_uuid(text) || is_hex32(text)
 }
 
-/// Whether a name bears `_c_<UUID>-` or `_c_<32 hex digits>-`, which Curator, Go's and Rust's clients draw anew for every node:
-/// such a name never comes back.
+/// Returns whether a name starts with `_c_<UUID>-` or `_c_<32 hex digits>-`. Curator's, Go's and
+/// Rust's clients draw a new id for every node, so such a name never comes back.
 ///
-/// All other names can. Numbers start anew when their parent is removed and made again, and kazoo's 32 hex digits belong to a lock
-/// object, which uses them for each of its acquisitions (`kazoo/recipe/lock.py`: `self.prefix`, `self.create_path`).
+/// All other names can. Numbers restart when their parent is deleted and created again. kazoo's 32
+/// hex digits belong to a lock object, which uses them for each of its acquisitions
+/// (`kazoo/recipe/lock.py`: `self.prefix`, `self.create_path`).
 pub fn is_never_reused(name: &str) -> bool {
     let Some((id, _)) = name.strip_prefix("_c_").and_then(|rest| {
         let split = |length| rest.split_at_checked(length).filter(|(_, rest)| rest.starts_with('-'));
@@ -34,16 +36,17 @@ pub fn is_never_reused(name: &str) -> bool {
     is_guid(id)
 }
 
-/// Whether this is a session id as a signed decimal number, as Java prints it.
+/// Returns whether the text is a session id as a signed decimal number, as Java prints it.
 pub(super) fn is_decimal_session(text: &str) -> bool {
-    // `i64`'s own parser also takes a plus sign, which no session bears.
+    // `i64`'s parser also accepts a plus sign, which no session id has.
     !text.starts_with('+') && text.parse::<i64>().is_ok()
 }
 
-/// Whether this is a session id in hex, as C and the four-letter words print it; `0x` may lead.
+/// Returns whether the text is a session id in hex, as C and the four-letter words print it, with
+/// or without `0x`.
 ///
-/// Without `0x` a short word of the letters `a` to `f` alone (`cafe`) is a word: the time in a session's upper bytes
-/// makes every real one longer.
+/// Without `0x`, a short text of the letters `a` to `f` alone (`cafe`) is a word. The time in a
+/// session's upper bytes makes every real id longer.
 pub(super) fn is_hex_session(text: &str) -> bool {
     let (digits, marked) = text.strip_prefix("0x").map_or((text, false), |digits| (digits, true));
     (1..=16).contains(&digits.len())
@@ -56,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_numbers_that_a_session_can_have_are_sessions() {
+    fn only_valid_session_ids_are_sessions() {
         for session in ["0", "-1", "72057594037927936", "-9223372036854775808"] {
             assert!(is_decimal_session(session), "{session}");
         }
@@ -72,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_are_drawn_anew_for_each_node_are_never_reused() {
+    fn only_names_with_a_new_id_for_each_node_are_never_reused() {
         for never in [
             "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lock-0000000007",
             "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lease-0000000000",

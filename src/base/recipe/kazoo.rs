@@ -2,10 +2,12 @@
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `H__lock__S` (`Lock`, `WriteLock`, `Election`, and the queue of a `Semaphore`) and `H__rlock__S` (`ReadLock`).
+/// `H__lock__S` (`Lock`, `WriteLock`, `Election`, and the queue of a `Semaphore`) and `H__rlock__S`
+/// (`ReadLock`).
 ///
-/// A `Lock` and a `WriteLock` bear the same names. That a `__lock__` is a request for writing shows only when an
-/// `__rlock__` stands beside it, so whoever holds the queue decides that; this says [`RequestMode::Exclusive`].
+/// A `Lock` and a `WriteLock` have the same names. A `__lock__` is a write request only if the
+/// queue also has an `__rlock__`. The caller that knows the queue decides; this function returns
+/// [`RequestMode::Exclusive`].
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (id, kind) = head.split_at_checked(32)?;
     let (recipe, mode) = match kind {

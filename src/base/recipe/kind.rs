@@ -1,4 +1,4 @@
-//! The table of recipes: one row a recipe.
+//! The table of recipes, one row each.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use super::request::{LockKind, Traits};
 
 macro_rules! recipes {
     ($($(#[$doc:meta])* $recipe:ident { $($traits:tt)* })*) => {
-        /// A lock recipe: who made the names, and what they mean.
+        /// A lock recipe: which library makes it, and what its names mean.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Recipe {
             $($(#[$doc])* $recipe,)*
-            /// One of the user's own.
-            // The last, so that recordings of earlier versions mean the same.
+            /// One of the user's own recipes.
+            // The last variant, so that recordings of earlier versions keep their meaning.
             Own(OwnRecipe),
         }
 
         impl Recipe {
-            /// Every recipe but those of the user's own.
+            /// Every recipe except the user's own.
             pub const ALL: [Self; [$(Self::$recipe),*].len()] = [$(Self::$recipe),*];
 
             const fn traits(self) -> Traits {
@@ -32,7 +32,8 @@ macro_rules! recipes {
 }
 
 recipes! {
-    /// Curator's `InterProcessMutex`, and what is built on it: `LeaderSelector`, `InterProcessMultiLock`.
+    /// Curator's `InterProcessMutex` and the recipes built on it: `LeaderSelector`,
+    /// `InterProcessMultiLock`.
     CuratorMutex { id: "curator-mutex", title: "Curator mutex", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// Curator's `InterProcessReadWriteLock`.
     CuratorReadWrite { id: "curator-read-write", title: "Curator r/w", kind: LockKind::ReadWrite, needs_ephemeral: false }
@@ -64,20 +65,21 @@ recipes! {
     KafkaController { id: "kafka-controller", title: "Kafka controller", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// The queue of ZooKeeper's recipes page.
     TextbookQueue { id: "textbook-queue", title: "queue", kind: LockKind::Exclusive, needs_ephemeral: false }
-    /// The same with the owner's session in the name.
+    /// The textbook queue with the owner's session in the name.
     TextbookSessionQueue { id: "textbook-session-queue", title: "session queue", kind: LockKind::Exclusive, needs_ephemeral: false }
-    /// Several queues in one parent, each with a name.
+    /// The textbook queue with a name for each of several queues in one parent.
     TextbookNamedQueue { id: "textbook-named-queue", title: "named queue", kind: LockKind::Exclusive, needs_ephemeral: false }
-    /// The shared lock of the textbooks: requests for reading and for writing in one queue.
+    /// The textbooks' shared lock: read and write requests in one queue.
     TextbookShared { id: "textbook-shared", title: "shared lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
-    /// One ephemeral node that is the lock.
+    /// A lock that is one ephemeral node.
     SingleNode { id: "single-node", title: "single node", kind: LockKind::SingleNode, needs_ephemeral: true }
-    /// Numbered ephemeral nodes that fit no recipe known here.
+    /// Numbered ephemeral nodes that fit no known recipe.
     UnknownQueue { id: "unknown-queue", title: "unknown queue", kind: LockKind::Exclusive, needs_ephemeral: true }
 }
 
 impl Recipe {
-    /// Understands a recipe of the user's own. Equal definitions are one recipe; none has the name of one that is known here.
+    /// Validates one of the user's own recipes. Equal definitions give one recipe. The names of the
+    /// built-in recipes are reserved.
     pub fn define(definition: Definition) -> Result<OwnRecipe, BadRecipe> {
         if Self::ALL.iter().any(|known| known.id() == definition.name) {
             return Err(BadRecipe::Taken(definition.name));
@@ -85,18 +87,21 @@ impl Recipe {
         OwnRecipe::define(definition)
     }
 
-    /// The recipe of that name, also one of the user's own that this program has read; `None` when there is none.
+    /// Returns the recipe with that name: a built-in one, or one of the user's own that this
+    /// program has read.
     pub fn named(id: &str) -> Option<Self> {
         Self::ALL.iter().find(|known| known.id() == id).copied().or_else(|| OwnRecipe::named(id).map(Self::Own))
     }
 
-    /// Its place among all recipes: the families one after the other, then those of the user's own by the beginnings of their names.
+    /// Returns the recipe's position in sorted lists: the built-in families in order, then the
+    /// user's own by the first eight bytes of their names.
     pub fn rank(self) -> i64 {
         match self {
             Self::Own(own) => {
                 let mut first = [0; 8];
                 first.iter_mut().zip(own.traits().id.bytes()).for_each(|(place, byte)| *place = byte);
-                // Small letters, digits and dashes: never negative, and above every position.
+                // Small letters, digits and dashes only: the number is positive and above every
+                // built-in position.
                 i64::from_be_bytes(first)
             }
             known => Self::ALL.iter().position(|other| *other == known).map_or(0, |at| i64::try_from(at).unwrap_or(0)),
@@ -113,36 +118,38 @@ impl Recipe {
         self.traits().title
     }
 
-    /// Which kind of lock the recipe makes.
+    /// The kind of lock that the recipe makes.
     pub fn kind(self) -> LockKind {
         self.traits().kind
     }
 
-    /// The recipe that stands for all whose nodes stand in one queue with this one's. kazoo's `Lock` and `WriteLock`
-    /// bear the same names, so its read/write lock and its lock are one family; every other recipe is its own.
+    /// Returns the recipe that represents all recipes in the same queue. kazoo's `Lock` and
+    /// `WriteLock` have the same names, so its read/write lock and its lock are one family. Every
+    /// other recipe is its own family.
     #[must_use]
     pub fn family(self) -> Self {
         if self == Self::KazooReadWrite { Self::KazooLock } else { self }
     }
 
-    /// Whether only ephemeral nodes are contenders of this recipe: its names alone do not tell a lock from a folder or
-    /// from anything else that is numbered. In the other recipes a node that no session owns is a contender too,
-    /// an orphan or (Hive) meant so.
+    /// Returns whether only ephemeral nodes are contenders, because the names alone do not tell a
+    /// lock from a folder or another numbered node. In the other recipes a persistent node is a
+    /// contender too: an orphan, or (Hive) persistent by design.
     pub fn needs_ephemeral(self) -> bool {
         self.traits().needs_ephemeral
     }
 
-    /// For whom a request for reading waits in this recipe. Every other request waits for its predecessor.
+    /// Returns the request that a read request waits for. Every other request waits for its
+    /// predecessor.
     pub fn reader_waits_for(self) -> WaitRule {
         if self == Self::CuratorReadWrite { WaitRule::LowestWriter } else { WaitRule::NearestWriter }
     }
 }
 
-/// Whom a contender waits for.
+/// The request that a reader waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitRule {
-    /// The last request for writing before it.
+    /// The last write request before the reader.
     NearestWriter,
-    /// The first request for writing of the queue, when that is before it.
+    /// The first write request of the queue, if it is before the reader.
     LowestWriter,
 }

@@ -1,8 +1,8 @@
-//! What a child's name means: which library made it, which kind of lock it belongs to, what it is there,
-//! and whom it waits for. One file a family of recipes.
+//! The meaning of a child's name: which library made it, which kind of lock it belongs to, its role
+//! there, and what it waits for. Each family of recipes has a file.
 //!
-//! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Classifier`] knows what stands around it
-//! (a semaphore spreads over two parents) and says to which lock a node belongs.
+//! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone. [`Classifier`] also
+//! knows the neighbours, since a semaphore spreads over two parents, and assigns a node to a lock.
 
 mod child_name;
 mod classifier;

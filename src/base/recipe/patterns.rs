@@ -1,27 +1,27 @@
-//! The names of the recipes that come with the program, in the form in which users write theirs.
+//! The built-in recipes in the notation of the user's own.
 
 use super::{LockKind, NameRole, Recipe};
 
-/// A recipe as it would be written in a config file.
+/// A recipe as it would be in a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenRecipe {
-    /// What it is called.
+    /// The name of the recipe.
     pub name: &'static str,
-    /// What its nodes are called; names of different patterns stand in one queue.
+    /// The patterns of the nodes' names. Names of different patterns share one queue.
     pub patterns: Vec<&'static str>,
-    /// What its locks grant.
+    /// The kind of the locks.
     pub kind: LockKind,
-    /// What `{role}` stands for.
+    /// The words that `{role}` matches, with their roles.
     pub roles: Vec<(&'static str, NameRole)>,
-    /// Whether its nodes queue for a lock.
+    /// Whether the nodes queue for a lock.
     pub lock: bool,
-    /// Whether it is one of the user's own.
+    /// Whether the recipe is one of the user's own.
     pub own: bool,
-    /// What the patterns do not show; a part of a sentence.
+    /// A fact that the patterns do not show, as part of a sentence.
     pub note: Option<&'static str>,
 }
 
-/// A recipe in the form in which users write theirs.
+/// Returns a recipe in the notation of the user's own.
 pub fn written(recipe: Recipe) -> WrittenRecipe {
     let (patterns, roles): (&'static [&'static str], &'static [(&'static str, NameRole)]) = match recipe {
         Recipe::Own(own) => return written_own(own),
@@ -90,7 +90,7 @@ fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
     }
 }
 
-/// What the patterns of a recipe do not show.
+/// Returns the fact that a recipe's patterns do not show.
 fn note(recipe: Recipe) -> Option<&'static str> {
     Some(match recipe {
         Recipe::CuratorSemaphore => "leases stand in leases, and who waits in locks beside it",

@@ -1,21 +1,22 @@
-//! What a lock grants, and what a contender asks for.
+//! The kinds of locks and of requests.
 
 use serde::{Deserialize, Serialize};
 
-/// What is particular about a recipe.
+/// The properties of a recipe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
-    /// The name in JSON and on the command line. An interface: it stays.
+    /// The name in JSON and on the command line. It never changes, since other programs depend on
+    /// it.
     pub id: &'static str,
     /// The name for people, at most 16 columns.
     pub title: &'static str,
     pub kind: LockKind,
-    /// Whether only ephemeral nodes are its contenders: its names alone do not tell a lock from a folder or from anything else
-    /// that is numbered.
+    /// Whether only ephemeral nodes are contenders, because the names alone do not tell a lock from
+    /// a folder or another numbered node.
     pub needs_ephemeral: bool,
 }
 
-/// What a lock grants.
+/// The kind of a lock: what it grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
@@ -25,7 +26,7 @@ pub enum LockKind {
     ReadWrite,
     /// Up to a number of leases.
     Semaphore,
-    /// One leader, until it goes; the others wait.
+    /// One leader until its node is gone; the others wait.
     Latch,
     /// One node; its waiters are not in the tree.
     SingleNode,
@@ -44,7 +45,7 @@ impl LockKind {
     }
 }
 
-/// What a contender asks for.
+/// The mode of a contender's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestMode {

@@ -1,18 +1,20 @@
-//! Locks that are one node: whoever creates it holds the lock.
+//! Locks that are one node: the session that creates it holds the lock.
 
 use super::{ChildName, Recipe, RequestMode};
 
-/// What Hadoop's `ActiveStandbyElector` calls its node (HDFS name nodes, YARN resource managers).
+/// The node of Hadoop's `ActiveStandbyElector` (HDFS name nodes, YARN resource managers).
 const HADOOP: &str = "ActiveStandbyElectorLock";
 
-/// The names, or ends of names, of single-node locks. No service registration is called so.
+/// The names of single-node locks, or the ends of their names. Service registrations do not use
+/// them.
 const WORDS: [&str; 6] = ["lock", "mutex", "leader", "master", "active", "controller"];
 
-/// `lock`, `mutex`, `leader`, `master`, `active`, `controller` in any case, alone or after `-`, `_` or `.`; Hadoop's
-/// name.
+/// Reads `lock`, `mutex`, `leader`, `master`, `active` and `controller` in any case, alone or after
+/// `-`, `_` or `.`, and Hadoop's name.
 ///
-/// Only an ephemeral node of such a name is a lock: a persistent `leader` is as often a folder. Kafka's controller is
-/// known by its path, not by its name: [`Classifier::classify`](super::Classifier::classify) sees that.
+/// Only an ephemeral node of such a name is a lock: a persistent `leader` is often a folder.
+/// Kafka's controller has a known path rather than a known name, which
+/// [`Classifier::classify`](super::Classifier::classify) checks.
 pub(super) fn read(name: &str) -> Option<ChildName<'_>> {
     let recipe = if name == HADOOP {
         Recipe::HadoopElector

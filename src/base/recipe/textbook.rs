@@ -1,9 +1,9 @@
-//! What applications write themselves after ZooKeeper's page of recipes and the textbooks.
+//! Locks that applications implement after ZooKeeper's page of recipes and the textbooks.
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `lock-S`, `<GUID>-lock-S`, `lock-<session>-S`, `<name>_lock_S`; for reading and writing `read-S`, `write-S` (a
-/// GUID may lead), `<host>-R-S`, `<host>-W-S`, also in lower case.
+/// `lock-S`, `<GUID>-lock-S`, `lock-<session>-S`, `<name>_lock_S`. For reading and writing:
+/// `read-S`, `write-S` (after a GUID or alone), `<host>-R-S`, `<host>-W-S`, also in lower case.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     queue(head).or_else(|| session_queue(head)).or_else(|| named_queue(head)).or_else(|| shared(head))
 }
@@ -32,7 +32,7 @@ fn shared(head: &str) -> Option<ChildName<'_>> {
         if let Some(name) = after_guid(head, word, ChildName::of(Recipe::TextbookShared, mode)) {
             return Some(name);
         }
-        // A host makes many requests, so its name is no attempt's id, whatever it looks like.
+        // A host makes many requests, so its name is not an attempt's id, whatever its format.
         let host = letters.iter().find_map(|letter| head.strip_suffix(letter));
         if host.is_some_and(|host| !host.is_empty()) {
             return Some(ChildName::of(Recipe::TextbookShared, mode));
@@ -41,7 +41,7 @@ fn shared(head: &str) -> Option<ChildName<'_>> {
     None
 }
 
-/// The meaning of `word`, when `head` is that word alone or `<GUID>-` and the word.
+/// Returns `meaning` if `head` is `word` alone or `<GUID>-` and `word`.
 fn after_guid<'a>(head: &'a str, word: &str, meaning: ChildName<'a>) -> Option<ChildName<'a>> {
     match head.strip_suffix(word)?.strip_suffix('-') {
         None => (head.len() == word.len()).then_some(meaning),

@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Pauses that double from the first to the longest, each shortened by up to a quarter at random, so that many programs that
-/// failed together do not come back together.
+/// Pauses that double from the first to the longest. Each is shortened by up to a quarter at
+/// random, so that programs that failed together do not retry together.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -13,21 +13,22 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The next pause is at most `first`, and none is longer than `longest`.
+    /// Creates a backoff whose next pause is at most `first` and whose pauses are at most
+    /// `longest`.
     pub const fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, next: first }
     }
 
-    /// How long to pause after one more failure.
+    /// Returns the pause after one more failure.
     pub fn next_pause(&mut self) -> Duration {
         let full = self.next.min(self.longest);
         self.next = full.saturating_mul(2);
-        // The keys of a fresh hasher are random, and this needs no better randomness than that, nor a crate for it.
+        // The keys of a new hasher are random enough here and need no further crate.
         let thousandths = u32::try_from(RandomState::new().hash_one(()) % 250).unwrap_or_default();
         full.saturating_sub(full / 1000 * thousandths)
     }
 
-    /// Starts over after a success.
+    /// Restarts from the first pause, after a success.
     pub fn reset(&mut self) {
         self.next = self.first;
     }
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn two_programs_do_not_come_back_together() {
+    fn two_programs_do_not_retry_together() {
         let pauses = || {
             let mut backoff = Backoff::new(FIRST, LONGEST);
             std::array::from_fn::<_, 12, _>(|_| backoff.next_pause())

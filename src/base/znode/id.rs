@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A ZooKeeper session's id, 64 bits; the top byte names the server that created it.
+/// A ZooKeeper session's id: 64 bits, of which the top byte names the server that created it.
 ///
-/// Shown as unsigned hex (`0x10000a2b3c40001`), as ZooKeeper's four-letter words show it. AdminServer and the
-/// names of Java's `WriteLock` use the same bits as a signed decimal.
+/// Displayed as unsigned hex (`0x10000a2b3c40001`), like ZooKeeper's four-letter words. AdminServer
+/// and the names of Java's `WriteLock` print the same bits as a signed decimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub i64);
 
@@ -23,8 +23,9 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// A ZooKeeper transaction's id: it only rises as long as an ensemble keeps its data. No two nodes that ever had the same path
-/// have the same creation zxid (`czxid`), which serves as a lock's fencing token.
+/// The id of a ZooKeeper transaction. It only rises as long as an ensemble keeps its data. No two
+/// nodes that ever had the same path have the same creation zxid (`czxid`), so it serves as a
+/// lock's fencing token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Zxid(pub i64);
 

@@ -1,4 +1,5 @@
-//! ZooKeeper's terms as types: paths, sequence numbers, session ids, transaction ids, and a node's stat and data.
+//! ZooKeeper's terms as types: paths, sequence numbers, session ids, transaction ids, and a node's
+//! stat and data.
 //!
 //! Pure: nothing here talks to a server or knows a lock.
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The text that is not a znode path, and why.
+/// A text that is no znode path, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no znode path: {1}")]
 pub struct BadPath(String, &'static str);
 
-/// An absolute znode path below the chroot: `/`, or `/a/b` without a slash at its end. Cheap to clone.
+/// An absolute znode path below the chroot: `/`, or `/a/b` without a slash at its end. Cheap to
+/// clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ZnodePath(Arc<str>);
@@ -23,13 +24,13 @@ impl ZnodePath {
         Self("/".into())
     }
 
-    /// Parses a path. Names may contain any character but the slash and the null character: a server that holds a name has
-    /// checked it.
+    /// Parses a path. Names may contain any character but the slash and the null character. The
+    /// server has checked names that it holds.
     ///
     /// # Errors
     ///
-    /// [`BadPath`] when the text does not start with a slash, ends with one (but for `/`), or has an empty name, `.`, `..` or
-    /// a null character in it.
+    /// [`BadPath`] when the text does not start with a slash, ends with one (but for `/`), or has
+    /// an empty name, `.`, `..` or a null character in it.
     pub fn new(path: &str) -> Result<Self, BadPath> {
         let bad = |why| Err(BadPath(path.to_owned(), why));
         if path == "/" {
@@ -55,23 +56,23 @@ impl ZnodePath {
         &self.0
     }
 
-    /// Whether this is `/`.
+    /// Returns whether this is `/`.
     pub fn is_root(&self) -> bool {
         &*self.0 == "/"
     }
 
-    /// The last name; empty for `/`.
+    /// Returns the last name; empty for `/`.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The parent; `None` for `/`.
+    /// Returns the parent; `None` for `/`.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         self.parent_str().map(|parent| Self(parent.into()))
     }
 
-    /// The parent as text, without an allocation; `None` for `/`.
+    /// Returns the parent as text, without an allocation; `None` for `/`.
     pub fn parent_str(&self) -> Option<&str> {
         match self.0.rfind('/') {
             _ if self.is_root() => None,
@@ -80,14 +81,14 @@ impl ZnodePath {
         }
     }
 
-    /// The child with that name, which is not checked: it comes from a listing.
+    /// Returns the child with that name. The name is not checked: it comes from a listing.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         let above = if self.is_root() { "" } else { &self.0 };
         Self([above, "/", name].concat().into())
     }
 
-    /// Whether this is `ancestor` or lies below it.
+    /// Returns whether this is `ancestor` or is below it.
     pub fn is_within(&self, ancestor: &ZnodePath) -> bool {
         ancestor.is_root()
             || self.0.strip_prefix(&*ancestor.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -4,20 +4,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number that ZooKeeper appends to a sequential node's name: `%010d` of a counter kept by the parent.
+/// The number that ZooKeeper appends to a sequential node's name: `%010d` of a counter kept by the
+/// parent.
 ///
-/// It is a signed 32-bit number. Servers up to 3.5 wrap it to `-2147483648` after 2147483647; from 3.6 sequential
-/// creates stall there. A queue must not be keyed by it alone: Curator's downgrade from write to read makes
-/// two nodes with one number.
+/// The number is a signed 32-bit integer. Servers up to 3.5 wrap it to `-2147483648` after
+/// 2147483647; from 3.6 on, sequential creates stall there. The sequence alone must not be a
+/// queue's key: Curator's downgrade from write to read makes two nodes with one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sequence(pub i32);
 
 impl Sequence {
-    /// Digits that the server writes at the least.
+    /// The minimum number of digits that the server writes.
     pub const DIGITS: usize = 10;
 
-    /// Splits a node's name into what stands before its sequence, and the sequence. `None` when the name does
-    /// not end as the server would have ended it.
+    /// Splits a node's name into the part before its sequence, and the sequence. Returns `None` if
+    /// the name does not end as the server would have ended it.
     ///
     /// ```
     /// use lockscope_base::znode::Sequence;
@@ -35,9 +36,10 @@ impl Sequence {
             return None;
         }
         let magnitude: i64 = digits.parse().ok()?;
-        // `%010d` writes at least ten characters, the sign among them: ten digits after a sign are a number
-        // of at least 1,000,000,000. A shorter negative one cannot come from a counter that has just wrapped,
-        // so its dash belongs to the name (`lock--0000000001` is `lock-` and a guid that ends in a dash).
+        // `%010d` writes at least ten characters including the sign: ten digits after a sign are a
+        // number of at least 1,000,000,000. A shorter negative number cannot come from a counter
+        // that has just wrapped, so its dash belongs to the name (`lock--0000000001` is `lock-` and
+        // a guid that ends in a dash).
         if let Some(prefix) = head.strip_suffix('-')
             && magnitude >= 1_000_000_000
             && (magnitude > i64::from(i32::MAX) || prefix.ends_with(['-', '_']))
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dash_before_the_digits_is_a_sign_only_where_a_wrapped_counter_can_have_put_it() {
+    fn a_dash_before_the_digits_is_a_sign_only_if_a_wrapped_counter_can_have_written_it() {
         assert_eq!(Sequence::split("n_-2147483648"), Some(("n_", Sequence(i32::MIN))));
         assert_eq!(Sequence::split("x-1-2147483647"), Some(("x-1-", Sequence(i32::MAX))));
         assert_eq!(Sequence::split("lock--2147483000"), Some(("lock-", Sequence(-2_147_483_000))));

@@ -1,11 +1,11 @@
-//! What a read of a node returns.
+//! The result of reading a node.
 
 use serde::{Deserialize, Serialize};
 
 use super::{SessionId, Timestamp, Zxid};
 
-/// How much of a node's data [`NodeData`] keeps, in bytes. A node may hold 1 MiB (`jute.maxbuffer`); a lock's
-/// data is a host name or an id.
+/// The number of bytes of a node's data that [`NodeData`] keeps. A node may hold 1 MiB
+/// (`jute.maxbuffer`); a lock's data is a host name or an id.
 pub const MAX_KEPT_DATA: usize = 4096;
 
 /// The stat of a node, as ZooKeeper's `Stat`.
@@ -13,31 +13,32 @@ pub const MAX_KEPT_DATA: usize = 4096;
 pub struct ZnodeStat {
     /// The transaction that created the node: no other node of that path has it.
     pub czxid: Zxid,
-    /// The transaction that last changed its data.
+    /// The transaction that last changed the node's data.
     pub mzxid: Zxid,
-    /// The transaction that last created or deleted a child of it.
+    /// The transaction that last created or deleted a child of the node.
     pub pzxid: Zxid,
-    /// When it was created, by the server's clock.
+    /// The time of the node's creation, by the server's clock.
     pub ctime: Timestamp,
-    /// When its data was last changed, by the server's clock.
+    /// The time of the last change of the node's data, by the server's clock.
     pub mtime: Timestamp,
-    /// How often its data was changed.
+    /// The number of changes of the node's data.
     pub version: i32,
-    /// How often a child was created or deleted.
+    /// The number of creations and deletions of children.
     pub cversion: i32,
-    /// How often its ACL was changed.
+    /// The number of changes of the node's ACL.
     pub aversion: i32,
-    /// The session whose end deletes it; `None` for persistent, container and TTL nodes.
+    /// The session whose end deletes the node; `None` for persistent, container and TTL nodes.
     pub ephemeral_owner: Option<SessionId>,
-    /// The size of its data, in bytes.
+    /// The size of the node's data, in bytes.
     pub data_length: i32,
-    /// How many children it has; theirs do not count.
+    /// The number of the node's children, without their own children.
     pub num_children: i32,
 }
 
 impl ZnodeStat {
-    /// The number that the next sequential child gets: half of what children were ever created and deleted, plus
-    /// half of those that are there (measured on ZooKeeper 3.8.0). Wraps as the server's counter does.
+    /// Returns the number of the next sequential child: half of `cversion`, which counts creations
+    /// and deletions, plus half of `num_children` (measured on ZooKeeper 3.8.0). It wraps like the
+    /// server's counter.
     #[must_use]
     pub fn next_sequence(&self) -> i64 {
         i64::midpoint(i64::from(self.cversion), i64::from(self.num_children))
@@ -45,7 +46,7 @@ impl ZnodeStat {
 }
 
 impl ZnodeStat {
-    /// The stat of a node without data and children that this transaction created.
+    /// Returns the stat of a node without data and children that this transaction created.
     pub fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
         Self {
             czxid,
@@ -63,12 +64,12 @@ impl ZnodeStat {
     }
 }
 
-/// The beginning of a node's data: at most [`MAX_KEPT_DATA`] bytes.
+/// The first [`MAX_KEPT_DATA`] bytes of a node's data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Box<[u8]>", into = "Box<[u8]>")]
 pub struct NodeData(Kept);
 
-/// Up to how many bytes need no memory of their own: most addresses and host names.
+/// The number of bytes that need no allocation: enough for most addresses and host names.
 const MAX_INLINE: usize = 22;
 
 #[derive(Clone, Debug)]
@@ -92,7 +93,7 @@ impl NodeData {
         })
     }
 
-    /// The bytes that were kept.
+    /// Returns the kept bytes.
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
             Kept::Inline { length, bytes } => &bytes[..usize::from(*length).min(MAX_INLINE)],
@@ -127,12 +128,12 @@ impl From<NodeData> for Box<[u8]> {
     }
 }
 
-/// A node as one read found it.
+/// A node, as one read returned it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its stat.
+    /// The node's stat.
     pub stat: ZnodeStat,
-    /// Its data, or the beginning of it when `stat.data_length` is larger.
+    /// The node's data, or its first bytes if `stat.data_length` is larger.
     pub data: NodeData,
 }
 
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_large_node_only_the_beginning_is_kept() {
+    fn only_the_beginning_of_a_large_nodes_data_is_kept() {
         assert_eq!(NodeData::keep(&vec![7; 1 << 20]).bytes().len(), MAX_KEPT_DATA);
         for length in [0, 1, MAX_INLINE, MAX_INLINE + 1, MAX_KEPT_DATA] {
             let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();

@@ -1,13 +1,14 @@
-//! Text from znodes made safe to show.
+//! Escapes text from znodes, so that it is safe to show.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Text from a znode as a terminal may be given it: nothing in it moves the cursor, changes colours, hides or
-/// reorders what stands beside it.
+/// Escapes text from a znode for a terminal: nothing in the result moves the cursor, changes
+/// colours, or hides or reorders the text beside it.
 ///
-/// Control characters, escape sequences, line ends and invisible or direction-changing characters become escapes
-/// as Rust writes them (`\n`, `\u{1b}`); a backslash is doubled, so that what is shown says exactly what is there.
+/// Control characters, escape sequences, line ends and invisible or direction-changing characters
+/// become escapes in Rust's notation (`\n`, `\u{1b}`). A backslash is doubled, so the original text
+/// can be recovered.
 ///
 /// ```
 /// use lockscope_base::znode::escaped;
@@ -24,7 +25,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Bytes from a znode as a terminal may be given them: as [`escaped`], and bytes that are no UTF-8 as `\xff`.
+/// Escapes bytes from a znode for a terminal, like [`escaped`]. Bytes that are not UTF-8 become
+/// `\xff`.
 ///
 /// ```
 /// use lockscope_base::znode::escaped_bytes;
@@ -55,18 +57,23 @@ fn push_escaped(shown: &mut String, text: &str) {
     }
 }
 
-/// Whether a terminal, an editor or a shell that it is pasted into could do something else with this character than show it in
-/// its place. Whatever leaves the program as text has these escaped: the screen, tables, JSON, the log, the clipboard.
+/// Returns whether a terminal, an editor or a shell could do something else with this character
+/// than show it. All text output has these escaped: the screen, tables, JSON, the log, the
+/// clipboard.
 ///
-/// - Control characters: C0, DEL and C1. They move the cursor, erase, colour, sound the bell; U+009B alone begins a command.
-/// - What reorders text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. A name could show another's letters.
-/// - What ends a line where nobody expects it: U+2028 and U+2029; in JSON a line would be two for some readers.
-/// - What cannot be seen: soft hyphen, zero-width characters (U+FEFF among them), fillers, invisible operators, musical and
-///   interlinear marks, and the tags and selectors of U+E0000..U+E0FFF. Two names that look alike would be two nodes, and
-///   text could be hidden in them.
-/// - The backslash, which escapes begin with. JSON escapes it by itself.
+/// - Control characters: C0, DEL and C1. They move the cursor, erase, colour, sound the bell;
+///   U+009B alone begins a command.
+/// - Characters that reorder text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. A name
+///   could show another's letters.
+/// - Unusual line ends: U+2028 and U+2029. Some readers of JSON would see two lines.
+/// - Invisible characters: soft hyphen, zero-width characters (U+FEFF among them), fillers,
+///   invisible operators, musical and interlinear marks, and the tags and selectors of
+///   U+E0000..U+E0FFF. Two names that look alike would be two nodes, and text could be hidden in
+///   them.
+/// - The backslash, which starts an escape. JSON escapes it by itself.
 ///
-/// Variation selectors (U+FE00..U+FE0F) stay: they belong to emoji and stand behind what they change.
+/// Variation selectors (U+FE00..U+FE0F) stay: they belong to emoji and follow the character that
+/// they change.
 pub fn must_be_escaped(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -81,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_send_anything_to_the_terminal() {
+    fn a_name_cannot_control_the_terminal() {
         for (text, shown) in [
             ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
             ("\u{9b}31m", r"\u{9b}31m"),
@@ -102,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_that_stands_in_the_name_itself_looks_unlike_one_that_was_made() {
+    fn an_escape_in_the_name_itself_differs_from_one_that_was_added() {
         assert_ne!(escaped("\n"), escaped("\\n"));
         assert_ne!(escaped_bytes(b"\xff"), escaped_bytes(b"\\xff"));
     }
 
     #[test]
-    fn broken_utf8_shows_the_bytes_that_are_broken_and_keeps_the_rest() {
+    fn invalid_utf8_shows_its_bytes_and_keeps_the_rest() {
         assert_eq!(escaped_bytes(b"\xf0\x9f\x94ok\xc3"), r"\xf0\x9f\x94ok\xc3");
         assert_eq!(escaped_bytes("é\n".as_bytes()), r"é\n");
     }

@@ -4,26 +4,27 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time: milliseconds since 1970-01-01 UTC, as ZooKeeper keeps `ctime` and `mtime`.
+/// A point in time: milliseconds since 1970-01-01 UTC, like ZooKeeper's `ctime` and `mtime`.
 ///
 /// Pure modules have no clock: the caller passes the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// How long after `earlier` this is; zero when it is before it, since clocks of two machines differ.
+    /// Returns the time since `earlier`. Returns zero if `earlier` is later, since the clocks of
+    /// two machines differ.
     #[must_use]
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// This time moved by `by` into the future, at most to the end of time.
+    /// Returns the time `by` later, at most the end of time.
     #[must_use]
     pub fn plus(self, by: Duration) -> Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// This time moved by `by` into the past, at most to the beginning of time.
+    /// Returns the time `by` earlier, at least the beginning of time.
     #[must_use]
     pub fn minus(self, by: Duration) -> Timestamp {
         Timestamp(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))

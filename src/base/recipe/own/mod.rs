@@ -1,4 +1,4 @@
-//! Recipes of the user's own: what the names of an application's locks look like, and what they mean.
+//! The user's own recipes: the names of an application's lock nodes and their meaning.
 
 mod pattern;
 #[cfg(test)]
@@ -14,30 +14,30 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::request::{LockKind, RequestMode, Traits};
 use crate::znode::ZnodePath;
 
-/// The most recipes of their own that one program knows. They stay in memory until it ends.
+/// The maximum number of own recipes. They stay in memory until the program ends.
 const MAX_RECIPES: usize = 1000;
 
-/// The longest name of a recipe, in characters: it stands in a column.
+/// The longest name of a recipe, in characters: the width of a column.
 const MAX_NAME: usize = 16;
 
 /// The most roles of a recipe, and the longest word for one, in bytes.
 const MAX_ROLES: usize = 16;
 const MAX_ROLE_BYTES: usize = 64;
 
-/// The longest path below which a recipe holds, in bytes.
+/// The longest `below` path of a recipe, in bytes.
 const MAX_BELOW_BYTES: usize = 1000;
 
-/// What a part of a name says of its node.
+/// The role that a word in a name gives to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NameRole {
-    /// It asks to read.
+    /// The node asks to read.
     Reader,
-    /// It asks to write.
+    /// The node asks to write.
     Writer,
-    /// It is a lease of a semaphore.
+    /// The node is a lease of a semaphore.
     Lease,
-    /// It waits for a lease of a semaphore.
+    /// The node waits for a lease of a semaphore.
     Waiter,
 }
 
@@ -53,67 +53,69 @@ impl NameRole {
     }
 }
 
-/// A recipe as the user writes it.
+/// A recipe as the user defines it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Definition {
-    /// What it is called in JSON and on the screen.
+    /// The name in JSON and on the screen.
     pub name: String,
-    /// What its nodes are called.
+    /// The pattern of the nodes' names.
     pub pattern: String,
-    /// What its locks grant.
+    /// The kind of the locks.
     pub kind: LockKind,
-    /// What `{role}` stands for.
+    /// The words that `{role}` matches, with their roles.
     pub roles: Vec<(String, NameRole)>,
-    /// Whether its nodes queue for a lock; else they are members of a group, and no contenders.
+    /// Whether the nodes queue for a lock. Otherwise they are members of a group and no contenders.
     pub lock: bool,
-    /// Whether nodes that no session owns count too.
+    /// Whether persistent nodes are contenders too.
     pub persistent: bool,
-    /// Below which node it holds; everywhere when absent.
+    /// The node below which the recipe applies; everywhere if absent.
     pub below: Option<ZnodePath>,
 }
 
-/// Why a definition means nothing. Each message is a part of a sentence that says what is allowed.
+/// The reason why a definition is invalid. Each message is a part of a sentence that says what is
+/// allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRecipe {
-    /// The pattern means nothing.
+    /// The pattern is invalid.
     #[error("pattern: {0}")]
     Pattern(#[from] BadPattern),
-    /// The name is none.
+    /// The name is invalid.
     #[error("name: up to {MAX_NAME} small letters, digits and dashes are allowed")]
     Name,
-    /// A recipe that comes with the program is called so.
+    /// The name belongs to a built-in recipe.
     #[error("name: {0} is the name of a recipe that lockscope has already; choose another one")]
     Taken(String),
-    /// Only one node that is the lock has no number.
+    /// A pattern without a number needs the kind `single-node`.
     #[error("kind: a pattern without {{sequence}} is that of a single node: write kind = \"single-node\"")]
     NotNumbered,
     /// A single node has no number.
     #[error("kind: a single node has no {{sequence}}: leave it out, or write another kind")]
     Numbered,
-    /// Nothing in the pattern tells its names from others.
+    /// The pattern would match any name.
     #[error("pattern: any name would fit: add what its names have in common, or `below`")]
     AnyName,
-    /// Roles without a place for them, or the other way round.
+    /// The pattern has `{role}` and the definition has no roles, or the reverse.
     #[error("roles: {{role}} in the pattern and roles go together: write both, or neither")]
     Roles,
-    /// More roles than anybody needs.
+    /// There are too many roles, or a role's word is too long.
     #[error("roles: up to {MAX_ROLES} are allowed, with words of up to {MAX_ROLE_BYTES} bytes")]
     TooManyRoles,
-    /// A path that is too long to be kept.
+    /// The `below` path is too long.
     #[error("below: a path of up to {MAX_BELOW_BYTES} bytes is allowed")]
     LongPath,
-    /// A role that this kind of lock does not have.
+    /// This kind of lock does not have such a role.
     #[error("roles: {0}")]
     WrongRole(&'static str),
-    /// A semaphore has one queue.
+    /// A semaphore or a single node has one queue, so `{lock}` has no meaning.
     #[error("pattern: {{lock}} has no meaning in a semaphore or a single node")]
     LockName,
-    /// There are more than are kept.
+    /// The program has read too many recipes.
     #[error("name: more than {MAX_RECIPES} recipes were read since the program started: start it again")]
     TooMany,
 }
 
-/// A recipe of the user's own. All copies are one: it lives as long as the program.
+/// One of the user's own recipes. All copies refer to one definition, which lives as long as the
+/// program.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnRecipe(&'static Defined);
 
@@ -124,11 +126,11 @@ struct Defined {
     traits: Traits,
 }
 
-/// All that were defined: recipes are as long-lived as the program, since they stand in the same places as those that come with it.
+/// All defined recipes. They live as long as the program, like the built-in ones.
 static KNOWN: Mutex<Vec<&'static Defined>> = Mutex::new(Vec::new());
 
 impl OwnRecipe {
-    /// Understands a definition, whatever its name. Equal definitions are one recipe.
+    /// Validates a definition, whatever its name. Equal definitions give one recipe.
     pub(super) fn define(definition: Definition) -> Result<Self, BadRecipe> {
         let pattern = understand(&definition)?;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,13 +149,13 @@ impl OwnRecipe {
         Ok(Self(defined))
     }
 
-    /// The one of that name that was defined last.
+    /// Returns the recipe of that name that was defined last.
     pub(super) fn named(name: &str) -> Option<Self> {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().rev().find(|known| known.definition.name == name).map(|known| Self(known))
     }
 
-    /// What the user wrote.
+    /// Returns the user's definition.
     pub fn definition(self) -> &'static Definition {
         &self.0.definition
     }
@@ -162,7 +164,7 @@ impl OwnRecipe {
         self.0.traits
     }
 
-    /// What a child asks for by its name, and the parts of the name, when it is one of this recipe.
+    /// Returns a child's request and the parts of its name, if the name fits this recipe.
     pub(super) fn parts(self, name: &str) -> Option<(RequestMode, Matched<'_>)> {
         let definition = self.definition();
         let words: Vec<&str> = definition.roles.iter().map(|(word, _)| &**word).collect();
@@ -177,20 +179,21 @@ impl OwnRecipe {
         Some((mode, matched))
     }
 
-    /// Whether a node of that name, which [`read`](Self::read) understands, only waits for a lease.
+    /// Returns whether a node of that name only waits for a lease. [`read`](Self::read) must accept
+    /// the name.
     pub(super) fn is_waiter(self, name: &str) -> bool {
         let words: Vec<&str> = self.definition().roles.iter().map(|(word, _)| &**word).collect();
         let word = self.0.pattern.read(name, &words).and_then(|matched| matched.role);
         self.definition().roles.iter().any(|(known, role)| Some(&**known) == word && *role == NameRole::Waiter)
     }
 
-    /// Whether it holds at that path.
+    /// Returns whether the recipe applies at that path.
     pub(super) fn holds_at(self, path: &ZnodePath) -> bool {
         self.definition().below.as_ref().is_none_or(|below| path != below && path.is_within(below))
     }
 }
 
-/// The pattern of a definition that means something.
+/// Validates a definition and returns its pattern.
 fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     let Definition { name, kind, roles, .. } = definition;
     let is_name = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';

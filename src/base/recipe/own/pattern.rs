@@ -1,4 +1,4 @@
-//! Patterns of node names, as users write them: `zlock#{uuid}#{sequence}`.
+//! Patterns of node names in the users' notation: `zlock#{uuid}#{sequence}`.
 
 use super::super::ids;
 use crate::znode::Sequence;
@@ -6,39 +6,40 @@ use crate::znode::Sequence;
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 200;
 
-/// What stands for a part of a name, with what a user reads about it.
+/// The placeholders, for error messages.
 const PLACEHOLDERS: &str = "{sequence}, {uuid}, {hex32}, {session}, {digits}, {role}, {lock} and {text}";
 
-/// Why a pattern means nothing. Each message is a part of a sentence that says what is allowed.
+/// The reason why a pattern is invalid. Each message is a part of a sentence that says what is
+/// allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {
-    /// It is empty, or longer than any name.
+    /// The pattern is empty or too long.
     #[error("a pattern has from 1 to {MAX_PATTERN_BYTES} bytes")]
     Length,
-    /// It has a slash.
+    /// The pattern contains a slash.
     #[error("a pattern is that of a node's name, which has no slash; `below` names the nodes that it is for")]
     Slash,
-    /// A brace stands alone.
+    /// A brace is not paired.
     #[error("a brace stands alone: write {{{{ or }}}} for a brace of the name itself")]
     Brace,
-    /// There is no such placeholder.
+    /// The placeholder is unknown.
     #[error("there is no placeholder {{{0}}}: {PLACEHOLDERS} are allowed")]
     Unknown(String),
-    /// The number is not the end.
+    /// `{sequence}` is not at the end.
     #[error("{{sequence}} stands at the end of a pattern, as the server writes it, and only there")]
     SequenceInside,
-    /// More than one part can be of any length.
+    /// More than one part can have any length.
     #[error(
         "only one {{text}} or {{lock}} can stand in a pattern: where one ends and the other begins could not be told"
     )]
     TwoTexts,
-    /// Where one part ends and the next begins cannot be told.
+    /// The border between two parts is ambiguous.
     #[error("two placeholders stand side by side: put what stands between them in the names there")]
     SideBySide,
-    /// A placeholder that is read from the left stands behind one of any length.
+    /// `{session}`, which is read from the left, follows a part of any length.
     #[error("{{session}} cannot stand behind {{text}} or {{lock}}: put it in front")]
     SessionBehind,
-    /// A placeholder stands there twice.
+    /// A placeholder occurs twice.
     #[error("{{{0}}} stands there twice")]
     Twice(&'static str),
 }
@@ -54,9 +55,9 @@ enum Part {
     /// A session's id, decimal or hexadecimal.
     Session,
     Digits,
-    /// One of the words to which the user gave a role.
+    /// One of the words with a role.
     Role,
-    /// At least one character, which name the lock.
+    /// At least one character: the name of the lock.
     Lock,
     /// At least one character.
     Text,
@@ -80,7 +81,7 @@ impl Part {
         matches!(self, Self::Lock | Self::Text)
     }
 
-    /// How many bytes at the beginning of a text are this part.
+    /// Returns how many bytes at the start of a text match this part.
     fn at_front(&self, text: &str, roles: &[&str]) -> Option<usize> {
         let length = match self {
             Self::Literal(literal) => return text.starts_with(&**literal).then_some(literal.len()),
@@ -98,7 +99,7 @@ impl Part {
         self.is(text.get(..length)?).then_some(length)
     }
 
-    /// How many bytes at the end of a text are this part.
+    /// Returns how many bytes at the end of a text match this part.
     fn at_back(&self, text: &str, roles: &[&str]) -> Option<usize> {
         let length = match self {
             Self::Literal(literal) => return text.ends_with(&**literal).then_some(literal.len()),
@@ -121,7 +122,7 @@ impl Part {
     }
 }
 
-/// What a name says by a pattern.
+/// The parts of a name that a pattern found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::recipe) struct Matched<'n> {
     pub sequence: Option<Sequence>,
@@ -130,14 +131,14 @@ pub(in crate::recipe) struct Matched<'n> {
     pub role: Option<&'n str>,
 }
 
-/// What node names look like.
+/// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// Read from the left.
+    /// The parts that are matched from the left.
     front: Vec<Part>,
-    /// What stays between the two.
+    /// The part between the two, which can have any length.
     middle: Option<Part>,
-    /// Read from the right; the last part first.
+    /// The parts that are matched from the right, the last part first.
     back: Vec<Part>,
     /// Whether the server numbers the nodes.
     pub numbered: bool,
@@ -161,17 +162,17 @@ impl Pattern {
         Ok(Self { middle: back.pop(), front, back, numbered: head.is_some() })
     }
 
-    /// Whether the pattern has a part for roles.
+    /// Returns whether the pattern has `{role}`.
     pub(super) fn has_role(&self) -> bool {
         self.parts().any(|part| *part == Part::Role)
     }
 
-    /// Whether the pattern has a part that names the lock.
+    /// Returns whether the pattern has `{lock}`.
     pub(super) fn names_lock(&self) -> bool {
         self.parts().any(|part| *part == Part::Lock)
     }
 
-    /// Whether anything in it tells its names from others.
+    /// Returns whether any part tells matching names from other names.
     pub(super) fn is_particular(&self) -> bool {
         self.parts().any(|part| !part.is_of_any_length() && *part != Part::Digits)
     }
@@ -180,7 +181,8 @@ impl Pattern {
         self.front.iter().chain(&self.middle).chain(&self.back)
     }
 
-    /// What a name says; `None` when it is none of this pattern. The work is linear in the length of the name.
+    /// Matches a name. Returns `None` if it does not fit. The cost is linear in the length of the
+    /// name.
     pub(super) fn read<'n>(&self, name: &'n str, roles: &[&str]) -> Option<Matched<'n>> {
         let (mut rest, sequence) = match Sequence::split(name) {
             Some((head, sequence)) if self.numbered => (head, Some(sequence)),
@@ -249,7 +251,7 @@ fn parts(mut text: &str) -> Result<Vec<Part>, BadPattern> {
     Ok(parts)
 }
 
-/// Whether it can be told where each part ends, and what it means.
+/// Checks that the borders of all parts are unambiguous and no meaning occurs twice.
 fn check(parts: &[Part], numbered: bool) -> Result<(), BadPattern> {
     let texts = parts.iter().filter(|part| part.is_of_any_length()).count();
     if texts > 1 {

@@ -1,4 +1,4 @@
-//! Recipes of the user's own, from their definition to what they read.
+//! Tests of the user's own recipes, from definition to reading.
 
 use super::*;
 use crate::recipe::{Classification, Classifier, Recipe, Role};
@@ -28,7 +28,7 @@ const UUID: &str = "8c1f8b2e-3b1a-4e7e-9f00-0123456789ab";
 const HEX32: &str = "8c1f8b2e3b1a4e7e9f000123456789ab";
 
 #[test]
-fn each_placeholder_stands_for_what_it_says_and_for_nothing_else() {
+fn each_placeholder_matches_only_its_kind_of_text() {
     for (pattern, fits, others) in [
         (
             "zlock#{uuid}#{sequence}",
@@ -84,7 +84,7 @@ fn names_of_any_kind_are_read_without_a_panic() {
 }
 
 #[test]
-fn what_a_pattern_cannot_mean_is_said() {
+fn an_invalid_pattern_is_refused_with_a_reason() {
     for (pattern, part) in [
         ("", "from 1 to 200 bytes"),
         ("a/{sequence}", "no slash"),
@@ -105,7 +105,7 @@ fn what_a_pattern_cannot_mean_is_said() {
 }
 
 #[test]
-fn what_a_recipe_cannot_mean_is_said() {
+fn an_invalid_definition_is_refused_with_a_reason() {
     use LockKind::{Exclusive, Latch, ReadWrite, Semaphore, SingleNode};
     let with_roles = |pattern: &str, kind, all: &[(&str, NameRole)]| Definition {
         roles: roles(all),
@@ -146,7 +146,7 @@ fn classified(own: &[Definition], at: &str) -> Option<Classification> {
 }
 
 #[test]
-fn a_recipe_of_ones_own_comes_before_the_others_and_only_below_its_node() {
+fn an_own_recipe_takes_precedence_below_its_node_only() {
     let own = Definition {
         below: Some(path("/app")),
         roles: roles(&[("sh", NameRole::Reader), ("ex", NameRole::Writer)]),
@@ -171,7 +171,7 @@ fn members_of_a_group_are_no_contenders() {
 }
 
 #[test]
-fn a_semaphore_and_a_single_node_are_what_they_are_called() {
+fn own_semaphores_and_single_nodes_are_classified() {
     let semaphore = Definition {
         roles: roles(&[("lease", NameRole::Lease), ("wait", NameRole::Waiter)]),
         ..definition("pool", "{role}-{sequence}", LockKind::Semaphore)
@@ -184,7 +184,7 @@ fn a_semaphore_and_a_single_node_are_what_they_are_called() {
 }
 
 #[test]
-fn a_recipe_of_ones_own_is_the_same_after_it_was_written_and_read() {
+fn an_own_recipe_survives_serialization() {
     let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
     let bytes = postcard::to_allocvec(&(Recipe::Hive, Recipe::Own(own))).unwrap();
     assert_eq!(postcard::from_bytes::<(Recipe, Recipe)>(&bytes).unwrap(), (Recipe::Hive, Recipe::Own(own)));

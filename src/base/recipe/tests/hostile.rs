@@ -1,4 +1,4 @@
-//! Names that no library would make, and names that each would.
+//! Tests with names that no library makes, and with generated names of each library.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,8 @@ use super::{classifier, path};
 use crate::recipe::{Recipe, read};
 use crate::znode::{Sequence, ZnodePath};
 
-/// Pieces of real names, glued in any order, come closer to the edges than random characters do.
+/// Generates names from pieces of real names in any order. They reach more edge cases than random
+/// characters.
 fn shards() -> impl Strategy<Value = String> {
     let shard = prop_oneof![
         Just("_c_".to_owned()),
@@ -22,12 +23,13 @@ fn shards() -> impl Strategy<Value = String> {
 }
 
 fn sequence() -> impl Strategy<Value = String> {
-    // What a counter gives: from 0 on, and from the far end once it has wrapped.
+    // The values of a counter: from 0 on, and from the lowest number once it has wrapped.
     prop_oneof![0..=i32::MAX, Just(i32::MAX), i32::MIN..-2_000_000_000].prop_map(|number| Sequence(number).to_string())
 }
 
-/// What a library puts before the number. All end in one `-` or `_`: where a word ends otherwise (only an application can
-/// choose so), the sign of a wrapped counter looks like a dash of the word.
+/// Generates the part that a library puts before the number. Each ends in one `-` or `_`. After
+/// another ending, which only an application can choose, the sign of a wrapped counter looks like a
+/// dash of the name.
 fn head() -> impl Strategy<Value = (Recipe, String)> {
     let uuid = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
     let hex = "[0-9a-f]{32}";
@@ -96,8 +98,8 @@ proptest! {
 }
 
 #[test]
-fn a_name_of_a_megabyte_is_read_like_any_other() {
-    // Work beyond linear would not end here within a day.
+fn a_name_of_a_megabyte_is_read_in_linear_time() {
+    // A cost above linear would run for more than a day here.
     for unit in ["-", "0", "a", "lock-", "é", "_c_", "x-1"] {
         let long = unit.repeat((1 << 20) / unit.len());
         let names = [

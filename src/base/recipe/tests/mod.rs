@@ -1,4 +1,4 @@
-//! Tests of the names, row by row, and of what stands around them.
+//! Tests of the names, row by row, and of their neighbours.
 
 mod hostile;
 mod neighbours;
@@ -24,7 +24,7 @@ fn place(text: &str, hints: &[&str]) -> Option<Classification> {
 }
 
 #[test]
-fn every_recipe_has_the_id_that_other_programs_build_on_and_a_title_that_fits() {
+fn every_recipe_keeps_its_documented_id_and_has_a_title_that_fits() {
     let documented = "curator-mutex curator-read-write curator-semaphore curator-latch kazoo-lock kazoo-read-write \
         kazoo-semaphore zookeeper-write-lock zookeeper-election go-lock rust-lock hive solr-election hadoop-elector \
         kafka-controller textbook-queue textbook-session-queue textbook-named-queue textbook-shared single-node \
@@ -44,7 +44,7 @@ fn every_recipe_has_the_id_that_other_programs_build_on_and_a_title_that_fits() 
 }
 
 #[test]
-fn kazoo_readers_and_writers_stand_in_one_queue_and_nobody_else_shares_one() {
+fn only_kazoo_readers_and_writers_share_a_queue() {
     for recipe in Recipe::ALL {
         let family = if recipe == Recipe::KazooReadWrite { Recipe::KazooLock } else { recipe };
         assert_eq!(recipe.family(), family);
@@ -56,7 +56,7 @@ fn kazoo_readers_and_writers_stand_in_one_queue_and_nobody_else_shares_one() {
 }
 
 #[test]
-fn only_names_that_do_not_prove_a_lock_need_a_session() {
+fn only_ambiguous_names_need_an_ephemeral_node() {
     for name in ["lock", "job.leader", "ActiveStandbyElectorLock", "anything-0000000001"] {
         assert!(place(&format!("/p/{name}"), &[]).unwrap().needs_ephemeral(), "{name}");
     }

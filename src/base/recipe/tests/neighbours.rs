@@ -1,4 +1,4 @@
-//! What stands around a node.
+//! Tests of classification by neighbours.
 
 use super::{classifier, path, place};
 use crate::recipe::{Classifier, Recipe, RequestMode, Role};
@@ -41,7 +41,7 @@ fn a_kazoo_lease_whose_id_ends_in_digits_is_still_a_lease() {
 }
 
 #[test]
-fn only_nodes_that_show_what_their_neighbours_are_are_hints() {
+fn only_leases_and_kazoo_queues_are_hints() {
     for hint in ["/leases", "/a/leases", "/a-__lock__", "/a/b-__lock__"] {
         assert!(Classifier::is_hint(&path(hint)), "{hint}");
         assert_eq!(Classifier::regrouped_by(&path(hint)).len(), 2, "{hint}");
@@ -55,7 +55,7 @@ fn only_nodes_that_show_what_their_neighbours_are_are_hints() {
 }
 
 #[test]
-fn a_node_that_the_user_names_is_a_single_node_whatever_it_is_called() {
+fn a_node_that_the_user_names_is_always_a_single_node() {
     let classifier = Classifier::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
     for (named, recipe) in [
         ("/jobs/nightly", Recipe::SingleNode),
@@ -72,7 +72,7 @@ fn a_node_that_the_user_names_is_a_single_node_whatever_it_is_called() {
 }
 
 #[test]
-fn queues_of_other_recipes_in_a_semaphores_parents_stay_their_own() {
+fn queues_of_other_recipes_below_a_semaphore_stay_separate() {
     let hints = ["/s/leases", "/p-__lock__"];
     for (text, recipe) in [
         (format!("/s/locks/{H}__lock__0000000001"), Recipe::KazooLock),

@@ -1,4 +1,4 @@
-//! Every row of the table of recipes, as data.
+//! The table of recipes as test data.
 
 use super::place;
 use crate::recipe::LockKind::{self, Exclusive as ExclusiveLock, Latch, ReadWrite, Semaphore, SingleNode as OneNode};
@@ -11,7 +11,8 @@ use crate::znode::ZnodePath;
 const U: &str = "b3a1c2d4-0f1e-4a2b-8c3d-112233445566";
 const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
 
-/// `{U}` and `{H}` stand for ids. What is `None` in the last two: no name separates the locks; no attempt is named.
+/// A name and what it means. `{U}` and `{H}` are replaced by ids. The last two are the lock's name
+/// and the attempt; `None` if the node's name has none.
 type Row = (
     (&'static str, &'static [&'static str]),
     (Recipe, LockKind, RequestMode, Role),
@@ -95,7 +96,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn every_row_of_the_table_is_read_as_the_recipe_that_made_it() {
+fn every_row_of_the_table_is_read_as_its_recipe() {
     for ((template, hints), (recipe, kind, mode, role), lock, sequence, (name, attempt)) in ROWS {
         let path = template.replace("{U}", U).replace("{H}", H);
         let place = place(&path, hints).unwrap_or_else(|| panic!("{path} stands nowhere"));
@@ -120,7 +121,7 @@ fn the_table_has_a_row_for_every_recipe() {
 }
 
 #[test]
-fn what_only_looks_like_a_queue_or_a_lock_stands_nowhere() {
+fn names_that_only_look_like_locks_are_not_classified() {
     for template in [
         "/",
         "/clickhouse/tables/t/block_numbers/202401/block-0000000001",
@@ -156,7 +157,7 @@ fn what_only_looks_like_a_queue_or_a_lock_stands_nowhere() {
 }
 
 #[test]
-fn a_real_lock_is_found_also_where_others_only_count() {
+fn a_known_lock_name_is_classified_even_below_numbered_nodes() {
     let path = format!("/locks/block_numbers/_c_{U}-lock-0000000001");
     assert_eq!(place(&path, &[]).unwrap().recipe, CuratorMutex);
     assert_eq!(place("/zookeepers/lock-0000000001", &[]).unwrap().recipe, TextbookQueue);
