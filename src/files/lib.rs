@@ -1,14 +1,17 @@
-//! Opens files that hold secrets, settings that steer deletions, or evidence of deletions: checks who owns them and who may change
-//! them.
+//! Opens files that hold secrets, settings that steer deletions, or evidence of deletions. Checks
+//! who owns them and who may change them.
 //!
-//! Whatever is checked is checked of the opened file and not of its path, which could mean another file by then. Nothing here
-//! waits: a FIFO, a device or a socket is refused at once.
+//! All checks look at the opened file rather than its path, which could mean another file by then.
+//! Nothing here waits: FIFOs, devices and sockets are refused at once.
 //!
 //! # Symbolic links
 //!
-//! Files that are only read may be reached by links (secrets are mounted so), since what counts is who owns and who may change
-//! the file at their end. A file that is written is never reached by a link as the last part of its path: somebody else could
-//! have put it there to have another file of ours written. Folders above it may be links.
+//! Files that are only read may be reached by links, since secrets are often mounted as links. The
+//! owner and the mode of the link's target count.
+//!
+//! A file that is written is never reached through a link as the last part of its path: another
+//! user could have put the link there to have one of our files overwritten. Folders above it may be
+//! links.
 
 mod replacement;
 
@@ -23,49 +26,51 @@ use rustix::process::geteuid;
 
 pub use replacement::{NewFile, Readers, can_replace, replace, replace_for};
 
-/// What depends on a file.
+/// What a file is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensitivity {
-    /// A secret: it belongs to us or root, and nobody else may read or change it.
+    /// A secret. The file belongs to the current user or root, and nobody else may read or change
+    /// it.
     Secret,
-    /// As `Secret`, but a group may read it.
+    /// Like `Secret`, but a group may read the file.
     GroupSecret,
-    /// What is done: it belongs to us or root, and neither a group nor others may change it.
+    /// Settings that steer actions. The file belongs to the current user or root, and neither a
+    /// group nor others may change it.
     Steering,
-    /// What was done: as `Steering`, but a group may share it.
+    /// Evidence of past actions. Like `Steering`, but a group may change the file too.
     Evidence,
-    /// Nothing but its contents, which are public.
+    /// Public content. Owner and mode do not matter.
     Public,
 }
 
-/// Why a file is not used. Each text continues a sentence that names the file.
+/// The reason why a file is refused. Each text continues a sentence that names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// What the system says.
+    /// The system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The path is not a regular file.
     #[error("it is a {0} and not a file")]
     NotAFile(&'static str),
-    /// It is somebody else's.
+    /// The file belongs to another user.
     #[error("it belongs to user {uid}, who could change it at any time: it must be yours or root's")]
     ForeignOwner {
-        /// The owner's number.
+        /// The owner's user id.
         uid: u32,
     },
-    /// Others than its owner may read or change it.
+    /// Others than the owner may read or change the file.
     #[error("it can be read or changed by others (mode {mode:04o}): run chmod 600 on it")]
     Exposed {
         /// Its permission bits.
         mode: u32,
     },
-    /// Others than its owner may change it.
+    /// Others than the owner may change the file.
     #[error("it can be changed by others (mode {mode:04o}): run chmod go-w on it")]
     Writable {
         /// Its permission bits.
         mode: u32,
     },
-    /// It is larger than what is read of such a file.
+    /// The file is larger than the limit.
     #[error("it is larger than {most} bytes")]
     TooLarge {
         /// The limit, in bytes.
@@ -74,20 +79,20 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file.
+    /// Returns whether the file does not exist.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Io(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
     }
 }
 
-/// Reads a file of at most so many bytes. Blocks the thread as long as the disk does.
+/// Reads a file of at most `most` bytes. Blocks the thread during disk I/O.
 pub fn read(path: &Path, guard: Sensitivity, most: u64) -> Result<Vec<u8>, FileError> {
     let mut content = Vec::new();
     open(path, guard)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > most { Err(FileError::TooLarge { most }) } else { Ok(content) }
 }
 
-/// As [`read`], for text.
+/// Reads a UTF-8 text file, like [`read`].
 pub fn read_text(path: &Path, guard: Sensitivity, most: u64) -> Result<String, FileError> {
     let text = String::from_utf8(read(path, guard, most)?);
     text.map_err(|error| FileError::Io(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
@@ -99,8 +104,8 @@ pub fn open(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     checked(file, guard)
 }
 
-/// Opens a file for appending and for reading its end; makes it for its owner only where it is missing, with the folders above
-/// it, and returns when their names are on the disk.
+/// Opens a file for appending and for reading its end. Creates a missing file, and missing folders
+/// above it, for its owner only. Returns once their names are on the disk.
 pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let changed = make_folders(folder)?;
@@ -108,7 +113,7 @@ pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     options.read(true).append(true).create(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
     let file = checked(options.open(path).map_err(explain)?, guard)?;
     if file.metadata()?.len() == 0 {
-        // A file whose name is not on the disk is as good as none.
+        // A file is lost in a crash unless its name is on the disk.
         File::open(folder)?.sync_all()?;
     }
     for folder in changed {
@@ -117,20 +122,21 @@ pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     Ok(file)
 }
 
-/// Opens a file for appending what may be lost, such as a log; makes it for its owner only where it is missing. A terminal, a device
-/// or a FIFO that somebody reads is taken too; what it does not take at once is lost.
+/// Opens a log, whose lines may be lost, for appending. Creates a missing file for its owner only.
+/// Also accepts a terminal, a device or a FIFO with a reader; output that it cannot take at once is
+/// lost.
 pub fn append_log(path: &Path) -> Result<File, FileError> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600).custom_flags(flags(OFlags::empty()));
     options.open(path).map_err(explain)
 }
 
-/// Makes a file that only its owner reads, where there is nothing yet, not even a link.
+/// Creates a file that only its owner may read. Fails if anything exists at the path, even a link.
 pub fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW)).open(path)
 }
 
-/// Lets the group of a file of ours read it; does nothing where there is none.
+/// Lets the file's group read one of our files. Does nothing if the file does not exist.
 pub fn let_group_read(path: &Path) -> Result<(), FileError> {
     let opened = OpenOptions::new().read(true).custom_flags(flags(OFlags::NOFOLLOW)).open(path).map_err(explain);
     match opened.and_then(|file| checked(file, Sensitivity::GroupSecret)) {
@@ -140,15 +146,15 @@ pub fn let_group_read(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// The folder, among those above a file, that everybody may change and that does not keep its entries for their owners: whoever
-/// likes can put another file in the place of this one. `None` when there is none, or the file is not there.
+/// Returns the folder above a file that everybody may write without the sticky bit: any user can
+/// replace the file there. Returns `None` if there is none or the file does not exist.
 pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let exposed = |folder: &&Path| folder.metadata().is_ok_and(|found| found.mode() & 0o1002 == 0o0002);
     real.ancestors().skip(1).find(exposed).map(Path::to_owned)
 }
 
-/// Makes the missing folders, for their owner only; gives those that have a new entry.
+/// Creates the missing folders for their owner only. Returns the folders that got a new entry.
 fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let missing: Vec<&Path> =
         folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
@@ -156,7 +162,7 @@ fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for folder in missing.into_iter().rev() {
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // Whoever was faster may not have synced it yet.
+            // Another process that created the folder may not have synced it yet.
             _ => changed.push(
                 folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
             ),
@@ -165,17 +171,18 @@ fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
-/// Never to wait for a FIFO's other end, and never to let a terminal become ours.
+/// Returns open flags that never wait for a FIFO's other end and never make a terminal the
+/// controlling one.
 fn flags(more: OFlags) -> i32 {
     (OFlags::NONBLOCK | OFlags::NOCTTY | more).bits().cast_signed()
 }
 
 fn explain(error: io::Error) -> FileError {
     match Errno::from_io_error(&error) {
-        // FreeBSD has the second.
+        // FreeBSD returns the second.
         Some(Errno::LOOP | Errno::MLINK) => FileError::NotAFile("symbolic link"),
         Some(Errno::ISDIR) => FileError::NotAFile("directory"),
-        // So answer sockets, FIFOs that nobody reads, and devices that are not there.
+        // Returned for sockets, FIFOs without a reader and missing devices.
         Some(Errno::NXIO | Errno::OPNOTSUPP) => FileError::NotAFile("socket, FIFO or device"),
         _ => FileError::Io(error),
     }
@@ -201,7 +208,7 @@ fn other_kind(found: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Whether a file with such an owner and mode is used by such a user.
+/// Checks whether `user` may use a file with this owner and mode.
 fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileError> {
     let (readable, writable) = match guard {
         Sensitivity::Secret => (0o077, 0),
@@ -254,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_and_how_open_a_file_may_be_follows_from_what_depends_on_it() {
+    fn allowed_owner_and_mode_depend_on_the_sensitivity() {
         let (me, other) = (1000, 1001);
         let used = |uid, mode| ALL.map(|guard| judge(uid, mode, me, guard).is_ok());
         for owner in [me, 0] {
@@ -265,7 +272,7 @@ mod tests {
             assert_eq!(used(owner, 0o666), [false, false, false, false, true]);
         }
         assert_eq!(used(other, 0o600), [false, false, false, false, true]);
-        // Root uses no file of somebody else either: that one could change it while it is used.
+        // Root uses no other user's file either: that user could change it meanwhile.
         assert!(judge(other, 0o600, 0, Sensitivity::Secret).is_err());
     }
 
@@ -283,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_at_once_by_its_name() {
+    fn anything_but_a_file_is_refused_at_once_with_its_kind() {
         let folder = folder();
         let (fifo, socket) = (folder.path().join("fifo"), folder.path().join("socket"));
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
@@ -305,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_to_what_is_read_and_never_to_what_is_written() {
+    fn links_are_followed_for_reading_and_never_for_writing() {
         let folder = folder();
         let (target, link) = (file(folder.path(), "target", 0o600), folder.path().join("link"));
         symlink(&target, &link).unwrap();
@@ -322,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_its_owners_alone_and_every_changed_folder_is_known() {
+    fn new_files_are_their_owners_only_and_changed_folders_are_returned() {
         let folder = folder();
         let (a, b) = (folder.path().join("a"), folder.path().join("a/b"));
         assert_eq!(make_folders(&b).unwrap(), [folder.path().to_owned(), a.clone()]);
@@ -335,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn a_file_beyond_the_limit_is_refused() {
         let folder = folder();
         let path = file(folder.path(), "file", 0o600);
         assert_eq!(read_text(&path, Sensitivity::Public, 7).unwrap(), "content");
@@ -344,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_everybody_may_change_is_named_unless_it_keeps_entries_for_their_owners() {
+    fn a_folder_that_everybody_may_write_is_reported_unless_it_is_sticky() {
         let folder = folder();
         fs::create_dir(folder.path().join("open")).unwrap();
         let path = file(&folder.path().join("open"), "file", 0o600);

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Files that appear whole or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -9,20 +9,20 @@ use rustix::fs::OFlags;
 
 use super::{FileError, create_new, flags, other_kind};
 
-/// What the system leaves of it is the mode of a file that is nobody's secret.
+/// The mode of a public file, before the umask.
 const USUAL_MODE: u32 = 0o666;
 
-/// Whether a file can be put there by [`replace`]; leaves nothing behind.
+/// Checks that [`replace`] can write a file there. Leaves nothing behind.
 pub fn can_replace(path: &Path) -> Result<(), FileError> {
     Temporary::beside(path, USUAL_MODE).map(drop)
 }
 
-/// The users that may read a file, besides root. Its owner may write it, too.
+/// The users besides root that may read a file. The owner may also write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner.
+    /// The owner only.
     Owner,
-    /// Its group too.
+    /// The owner and the group.
     Group,
     /// Every user.
     Everyone,
@@ -38,10 +38,10 @@ impl Readers {
     }
 }
 
-/// Puts a file with this content there, in place of the one that was there, whose permissions it gets. Whoever reads it meanwhile sees
-/// the old one or the new one. A link is not followed: nothing but a file is replaced.
+/// Replaces the file at the path atomically and keeps its permissions. A concurrent reader sees the
+/// old or the new content. Only files are replaced; a link is not followed.
 ///
-/// Blocks the thread as long as the disk does.
+/// Blocks the thread during disk I/O.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut temporary = Temporary::beside(path, USUAL_MODE)?;
     if let Ok(old) = fs::symlink_metadata(path) {
@@ -51,16 +51,17 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
     temporary.put(path)
 }
 
-/// As [`replace`], for a file that these may read, whoever could read the old one.
+/// Replaces a file like [`replace`], but with these readers instead of the old permissions.
 pub fn replace_for(path: &Path, content: &[u8], readers: Readers) -> Result<(), FileError> {
-    // Nobody else opens it before it is whole.
+    // Others cannot open the file before it is complete.
     let mut temporary = Temporary::beside(path, Readers::Owner.mode())?;
     temporary.file.write_all(content)?;
     temporary.file.set_permissions(Permissions::from_mode(readers.mode()))?;
     temporary.put(path)
 }
 
-/// A file that only its owner reads, and that comes to where nothing is yet: whole, when it is [put](Self::put) there, or not at all.
+/// A new file for its owner only. It appears at its path complete, when it is [put](Self::put)
+/// there, or not at all. It never replaces another file.
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,
@@ -69,9 +70,12 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Makes an empty file in the folder of that path, which is deleted with this value unless it is put there. Fails with
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) where anything is there. Whoever writes it may make others beside it, whose names
-    /// end in these: they are deleted too.
+    /// Creates an empty temporary file in the folder of `path`. Dropping the value deletes the file
+    /// unless it was put there. Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if
+    /// anything exists at `path`.
+    ///
+    /// The writer may create further files beside the temporary one whose names add one of the
+    /// endings in `others`. They are deleted too.
     pub fn beside(path: &Path, others: &'static [&'static str]) -> Result<Self, FileError> {
         match fs::symlink_metadata(path) {
             Ok(_) => return Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
@@ -83,18 +87,20 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), temporary, beside: others })
     }
 
-    /// Where to write it.
+    /// Returns the path of the temporary file, to which the caller writes.
     pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Puts it there, when it is on the disk. Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) where somebody was faster. Blocks
-    /// the thread as long as the disk does.
+    /// Syncs the file and moves it to its path. Fails with
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if another file was created there meanwhile.
+    /// Blocks the thread during disk I/O.
     pub fn put(self) -> Result<(), FileError> {
         File::open(&self.temporary)?.sync_all()?;
         match fs::hard_link(&self.temporary, &self.path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),
-            // Not every file system has links. The name may be taken between the look and the renaming.
+            // Not every file system has hard links. Here another process may take the name between
+            // the check and the rename.
             Err(_) if fs::symlink_metadata(&self.path).is_err() => fs::rename(&self.temporary, &self.path)?,
             Err(error) => return Err(error.into()),
             Ok(()) => {}
@@ -115,7 +121,7 @@ impl Drop for NewFile {
     }
 }
 
-/// A new file in the folder of another; it is deleted with this value.
+/// A temporary file in the folder of another one. Dropping the value deletes it.
 struct Temporary {
     path: PathBuf,
     file: File,
@@ -136,11 +142,11 @@ impl Temporary {
         Ok(Self { path, file })
     }
 
-    /// Takes the place of the file at that path when all of it is on the disk.
+    /// Syncs the file and renames it to that path.
     fn put(mut self, path: &Path) -> Result<(), FileError> {
         self.file.sync_all()?;
         fs::rename(&self.path, path)?;
-        // Its name is the other one's now.
+        // The temporary path no longer exists, so the drop must not delete it.
         self.path = PathBuf::new();
         File::open(folder(path))?.sync_all()?;
         Ok(())
@@ -156,7 +162,7 @@ impl Drop for Temporary {
     }
 }
 
-/// The name of a file in the same folder that only this process uses.
+/// Returns a hidden path in the same folder that only this process uses.
 fn hidden_beside(path: &Path) -> Result<PathBuf, FileError> {
     let name = path.file_name().ok_or(FileError::NotAFile("directory"))?;
     let mut hidden = std::ffi::OsString::from(".");
@@ -183,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_with_its_permissions_and_nothing_else_stays() {
+    fn a_file_is_replaced_atomically_with_its_permissions_and_no_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plot.svg");
         can_replace(&path).unwrap();
@@ -199,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_for_some_readers_is_theirs_whoever_could_read_the_one_before() {
+    fn replace_for_ignores_the_old_permissions() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         let (aside, link) = (folder.path().join("aside"), folder.path().join("link.html"));
@@ -220,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_comes_whole_for_its_owner_only_and_replaces_nothing() {
+    fn a_new_file_appears_complete_for_its_owner_and_replaces_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("small.db");
         let dropped = NewFile::beside(&path, &["-wal"]).unwrap();
@@ -248,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_has_no_folder_is_refused_and_stays() {
+    fn anything_but_a_file_is_refused_and_stays() {
         let folder = tempfile::tempdir().unwrap();
         let (target, link) = (folder.path().join("target"), folder.path().join("link.svg"));
         fs::write(&target, "content").unwrap();
