@@ -1,4 +1,4 @@
-//! One change at a time: a node was seen, a node is gone.
+//! Applies one [`Change`] to the table.
 
 use super::parent::Listing;
 use super::table::SyncPhase;
@@ -6,8 +6,10 @@ use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use lockscope_base::recipe::{Classifier, LockKind};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// When the server sent what this change, which was seen now, came from; `None` when the change says nothing of that: that a
-/// connection is lost is noticed later than it is, and a survey uses connections of its own.
+/// Returns when the server sent the information behind a change that arrived at `now`.
+///
+/// Returns `None` for two changes that carry no such time: the loss of a connection is noticed only
+/// after it happened, and a survey uses connections of its own.
 fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
         Change::Connection(_) | Change::Surveyed { .. } => None,
@@ -16,7 +18,7 @@ fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Notes the transaction that deleted a node at those who went by that.
+/// Adds the transaction that deleted `node` to the events that report its release or departure.
 fn note_transaction(out: &mut [Happening], node: &str, zxid: Option<Zxid>) {
     let is_end = |happening: &&mut Happening| matches!(happening.event, LockEvent::Released | LockEvent::Left);
     let ended = out.iter_mut().filter(is_end).filter(|happening| happening.node.as_deref() == Some(node));
@@ -24,14 +26,17 @@ fn note_transaction(out: &mut [Happening], node: &str, zxid: Option<Zxid>) {
 }
 
 impl LockTable {
-    /// Takes one change and returns what it means. Logarithmic in the number of contenders, but for
-    /// [`Change::Synced`], which looks at each once, and for the deletion of a parent whose children's deletions
-    /// were missed.
+    /// Applies one change and returns the events that follow from it.
     ///
-    /// A change that comes twice changes nothing the second time; a read that is older than what is known is ignored.
+    /// Takes time logarithmic in the number of contenders, with two exceptions: [`Change::Synced`]
+    /// visits every contender, and the deletion of a parent visits each child whose own deletion
+    /// was missed.
     ///
-    /// Which locks were there when everything was read the first time is not reported: [`locks`](Self::locks) are those. Reports of very
-    /// many would take as much memory as the locks.
+    /// Applying a change twice has no further effect. A read that is older than the known state of
+    /// its node is ignored.
+    ///
+    /// The first complete reading reports no events for the locks that it finds: such a list would
+    /// need as much memory as the locks themselves. [`locks`](Self::locks) returns them.
     pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
         let mut out = Vec::new();
         if self.is_live() {
@@ -153,13 +158,15 @@ impl LockTable {
                 self.mark_parent(path);
                 return;
             }
-            // Its predecessor of the same path must have been deleted meanwhile.
+            // An older node with the same path was known, so it must have been deleted in the
+            // meantime.
             self.remove(path, id, slot, now, out);
         }
         self.add(path, &place, node, now, out);
     }
 
-    /// kazoo keeps the most leases of a semaphore in the data of the node itself.
+    /// Records a semaphore's maximum number of leases, which kazoo stores in the data of its parent
+    /// node.
     fn note_maximum(&mut self, path: &ZnodePath, node: &Node) {
         let maximum = std::str::from_utf8(node.data.bytes()).ok().and_then(|text| text.trim().parse().ok());
         if !Classifier::hints_of(path).iter().any(|hint| self.hint_epochs.contains_key(hint)) {

@@ -1,27 +1,32 @@
-//! How long somebody has held at the least and at the most, also where the beginning was not seen.
+//! Bounds for how long a contender has held its lock, even when its acquisition was not seen.
 //!
-//! A contender begins to hold when its node is created or when another's node is deleted; who holds goes on until its own node
-//! is deleted. From the first reading on every deletion is seen. Of the time before:
+//! A contender becomes a holder when its own node is created or when another node is deleted. It
+//! stays a holder until its own node is deleted. The table sees every deletion after the first
+//! complete reading. For the time before that reading, the stats are evidence:
 //!
-//! | evidence | what follows |
+//! | evidence | conclusion |
 //! | --- | --- |
-//! | the holder's node | nobody holds before its node is created |
-//! | the lock parent's `pzxid`, the transaction that last created or deleted a child, is not later than the creation of a node | no child was deleted since that node was created: who holds now held then, or from its own creation on |
-//! | the parent's `cversion` is the number of its children | no child of it was ever deleted: who holds now has held since its creation, but for a lease that is older than the parent of the queue, which may have been made anew |
-//! | a lease, and one behind it in their order | only the last lease may be one whose owner still queues: the first has been held since the other was created |
-//! | a single node | who creates it holds it |
+//! | the holder's node | nobody holds before their own node is created |
+//! | the lock parent's `pzxid` (the transaction that last created or deleted a child) is not later than the creation of a node | no child was deleted after that creation: today's holder held at that time, or has held since its own creation |
+//! | the parent's `cversion` equals its number of children | no child was ever deleted: today's holder has held since its creation. Exception: a lease that is older than the queue's parent, since that parent may have been recreated |
+//! | a lease with another lease behind it | only the last lease can belong to a contender that still queues: the first lease has been held since the other was created |
+//! | a single node | its creator holds the lock |
 //!
-//! `pzxid` knows the parent, not the queue: the children of other queues of the same parent, and those that are no contenders,
-//! count. A deletion among them makes the bound looser, never wrong. Nothing is claimed of a node that [was deleted and is
-//! shown again](super::Contender::returned).
+//! `pzxid` covers the whole parent, not one queue: children of the parent's other queues and
+//! children that are no contenders count too. A deletion among them makes the bound looser, never
+//! wrong. No bound is given for a node that [was deleted and is shown
+//! again](super::Contender::returned).
 //!
-//! The stats come with what is read anyway. A lock that was handed on has no lower bound from before the first look where nothing that
-//! is read was created afterwards: a stat numbers the last deletion, and does not date it.
+//! The stats arrive with reads that are needed anyway, so the bounds cost no requests. A stat tells
+//! the transaction of the last deletion but not its time. So the lower bound of a lock that was
+//! handed over starts at the first reading, unless some node that is read was created after the
+//! hand-over.
 //!
-//! The evidence rests on the leader's clock going forward, and on how far this machine's clock is ahead of it (`clock`). That is taken
-//! from nodes that are created before our eyes; before there are some, from when the server of our own session accepted our connection,
-//! which it tells when it is asked about itself. Where neither is known, or before the first answer, the clocks are taken to agree: a
-//! bound is then wrong by as much as they differ.
+//! Two conditions must hold: the leader's clock never goes backwards, and the difference between
+//! this machine's clock and the leader's is known ([`Clock`](super::clock::Clock)). The difference
+//! is estimated from nodes that are created while the table is live. Before the first such node it
+//! comes from our own server, which reports when it accepted our connection. Without either, the
+//! clocks are assumed to agree, and a bound is wrong by as much as they differ.
 
 use super::clock::Clock;
 use super::hold::{Hold, HoldBounds, LastHandover, TransactionTimes};
@@ -30,19 +35,22 @@ use super::{Contender, LockId, LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
 
-/// After these times, by the servers' clock, nothing of a lock was deleted before it was read; `None` where that is not proven.
+/// Times, by the servers' clock, after which none of a lock's nodes was deleted up to the reading.
+/// `None` where the stats do not prove such a time.
 #[derive(Clone, Copy, Debug)]
 struct Undisturbed {
-    /// Among those of its nodes by which somebody holds.
+    /// The time for the nodes of holders (a semaphore's leases).
     holders: Option<Timestamp>,
-    /// Among those who queue.
+    /// The time for the nodes in the queue.
     queue: Option<Timestamp>,
 }
 
 impl LockTable {
-    /// How long a contender has held; `None` for who does not hold, or whose node was deleted and is shown again.
+    /// Returns how long a contender has held its lock.
     ///
-    /// `now` is by this machine's clock. What the table says of holders was true when it [was last](LockTable::last_true) live.
+    /// Returns `None` for a contender that does not hold, and for one whose node was deleted and is
+    /// shown again. `now` is by this machine's clock. The set of holders is as of
+    /// [`last_true`](LockTable::last_true).
     pub fn hold_bounds(&self, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
         if !contender.holds() || contender.returned {
             return None;
@@ -62,8 +70,10 @@ impl LockTable {
         Some(HoldBounds { at_least, at_most })
     }
 
-    /// How long a holder had held when it was first seen; `None` for one that was seen to acquire,
-    /// and where nobody can have held before it. How the holder before it ended is not in the tree.
+    /// Returns how long a holder had held when it was first seen.
+    ///
+    /// Returns `None` when its acquisition was seen, and when nobody can have held the lock before
+    /// it. The tree does not show how the hold before it ended.
     pub fn held_before_seen(&self, lock: &LockQueue, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
         let found = contender.found_holding().filter(|_| !contender.returned)?;
         let listing = self.parents.get(lock.path()).and_then(|parent| parent.listing);
@@ -73,8 +83,10 @@ impl LockTable {
         Some(HoldBounds { at_least: at_least.saturating_sub(watched), at_most: at_most.saturating_sub(watched) })
     }
 
-    /// Since when, by the servers' clock, it is proven that nobody was given this lock and no holder of it gave it back; `None` while nobody
-    /// holds it. It is the earliest such time that is known.
+    /// Returns the time, by the servers' clock, since which this lock had no hand-over: no
+    /// acquisition and no release.
+    ///
+    /// This is the earliest time that can be proven. Returns `None` while the lock has no holder.
     pub fn no_handover_since(&self, lock: &LockQueue) -> Option<Timestamp> {
         let holders = lock.rows(0..lock.holding()).map(|row| row.contender);
         let mut latest: Option<Timestamp> = None;
@@ -85,7 +97,7 @@ impl LockTable {
         if !matches!(lock.kind(), LockKind::ReadWrite | LockKind::Semaphore) {
             return Some(latest);
         }
-        // One of several holders may have gone since.
+        // Another of several holders may have released the lock after that.
         let last = lock.last_handover.as_deref()?;
         let gone = match (last.seen(), last.proven(), last.read()) {
             (Some(seen), ..) => self.clock.server_at_most(seen),
@@ -96,7 +108,7 @@ impl LockTable {
         Some(latest.max(gone))
     }
 
-    /// By the servers' clock.
+    /// Returns the latest time, by the servers' clock, at which this holder can have acquired.
     fn holds_since_at_latest(&self, holder: &Contender) -> Option<Timestamp> {
         if holder.returned {
             return None;
@@ -109,7 +121,9 @@ impl LockTable {
         Some(found.proven.map_or(read, |proven| proven.min(read)))
     }
 
-    /// A node was deleted. What its parent's stat says may be older than that, while everything is being read.
+    /// Marks the listing of the node's parent as disturbed by a deletion.
+    ///
+    /// During a complete reading, the parent's stat may be older than the deletion.
     pub(super) fn note_child_deleted(&mut self, path: &ZnodePath) {
         if !self.is_syncing() {
             return;
@@ -121,7 +135,8 @@ impl LockTable {
         }
     }
 
-    /// Everything was read, and it is settled who holds: finds out what the stats say of the time before.
+    /// Derives what the stats prove about the current holds. Called at the end of a complete
+    /// reading, once the holders are known.
     pub(super) fn prove_holds(&mut self, now: Timestamp) {
         let times = self.transaction_times();
         let ids: Vec<LockId> = self.names.values().copied().collect();
@@ -161,12 +176,13 @@ impl LockTable {
         }
     }
 
-    /// No child of this node was deleted after that time, up to now.
+    /// Returns a time after which no child of `parent` was deleted, up to the reading.
     fn undisturbed_since(&self, parent: &ZnodePath, times: &TransactionTimes) -> Option<Timestamp> {
         let listing = self.parents.get(parent)?.listing.filter(|listing| listing.epoch == self.epoch)?;
         match listing {
             Listing { disturbed: true, .. } => None,
-            // Of its own children: it may have been deleted itself while it was empty, and made anew, as containers are.
+            // This covers the parent's children only. The parent itself may have been deleted while
+            // it was empty, and recreated, as containers are.
             Listing { any_deleted: false, .. } => Some(listing.node().created_at),
             Listing { last, .. } => times.after(last),
         }
@@ -174,16 +190,16 @@ impl LockTable {
 }
 
 impl LockQueue {
-    /// Somebody was seen to acquire it or to give it back.
+    /// Records that the lock was acquired or released at `now`.
     pub(super) fn handed_over(&mut self, now: Timestamp) {
         if let Some(last) = self.last_handover() {
             last.was_seen(now);
         }
     }
 
-    /// What is kept of its last hand-over, where several may hold it at once.
+    /// Returns the record of the last hand-over. Only locks with several possible holders keep one.
     fn last_handover(&mut self) -> Option<&mut LastHandover> {
-        // Of kazoo's locks only a reader tells that there may be several.
+        // Before a reader shows up, kazoo's exclusive and write locks look alike.
         let several = matches!(self.family().kind(), LockKind::ReadWrite | LockKind::Semaphore)
             || self.family() == Recipe::KazooLock;
         several.then(|| &mut **self.last_handover.get_or_insert_default())
@@ -192,7 +208,7 @@ impl LockQueue {
     fn prove_holds(&mut self, undisturbed: Undisturbed) {
         let kind = self.kind();
         let head = self.semaphore_head().map(|head| (head.session(), head.czxid));
-        // The lease behind the one that is looked at.
+        // The lease behind the one that this iteration looks at.
         let mut behind = self.order.get(self.holding()).filter(|_| self.is_pending());
         for position in (0..self.holding()).rev() {
             let Some(key) = self.order.get(position) else { continue };
@@ -202,7 +218,8 @@ impl LockQueue {
             let since = match kind {
                 LockKind::SingleNode => Some(holder.created_at),
                 LockKind::Semaphore => {
-                    // Its owner queued last by a node that is gone, unless it is the one that heads the queue now.
+                    // The owner's last node in the queue is gone, unless the owner heads the queue
+                    // right now.
                     let is_heads =
                         head.is_some_and(|(session, came)| session == holder.session() && came < holder.czxid);
                     let queue = undisturbed.queue.filter(|_| !is_heads);
@@ -221,12 +238,14 @@ impl LockQueue {
 }
 
 impl Clock {
-    /// The servers' clock shows this or later when this machine's shows `now`.
+    /// Returns the earliest time that the servers' clock can show when this machine's clock shows
+    /// `now`.
     fn server_at_least(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(self.ahead_at_most()))
     }
 
-    /// The servers' clock shows this or earlier when this machine's shows `now`.
+    /// Returns the latest time that the servers' clock can show when this machine's clock shows
+    /// `now`.
     fn server_at_most(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(self.ahead_at_least()))
     }

@@ -1,4 +1,5 @@
-//! Which contender waits behind which, and what follows from that: who holds, and what a departure costs in watch events.
+//! Which contender waits behind which, who holds as a result, and how many watch events an arrival
+//! or a departure costs.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use super::{Contender, ContenderRow, ContenderState, LockQueue, WatchEvents};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
 
 impl LockQueue {
-    /// How many of the first contenders hold.
+    /// Returns how many contenders, counted from the front, hold the lock.
     pub(super) fn count_holders(&self) -> usize {
         let len = self.order().len();
         match self.kind() {
@@ -21,12 +22,13 @@ impl LockQueue {
         }
     }
 
-    /// The position of the request before which a waiting request of a read/write lock stands.
+    /// Returns the position of the request that a waiting request of a read/write lock waits for.
     pub(super) fn awaited_by_request(&self, position: usize) -> Option<usize> {
         let key = self.order().get(position)?;
         if !self.is_reader(key) {
             let before = position.checked_sub(1)?;
-            // Whoever queues behind a write and its own thread's reads, which bear its number, watches the write.
+            // A contender behind a write lock and its own thread's reads watches the write lock.
+            // Those reads bear the write's number.
             return Some(if before <= self.readers_under_own_write() { 0 } else { before });
         }
         match self.recipe().reader_waits_for() {
@@ -35,9 +37,11 @@ impl LockQueue {
         }
     }
 
-    /// The names of the nodes right before the contender at this position that must go before its
-    /// turn, at most `most` of them. A writer [stands behind](Self::waits_for) the last reader, and
-    /// waits for all readers beside that one, too.
+    /// Returns the names of the nodes, closest first, that must go before the contender at
+    /// `position` gets its turn. Returns at most `most` names.
+    ///
+    /// A writer [waits directly](Self::waits_for) for the last reader before it, and also for every
+    /// other reader in that run.
     pub fn blockers(&self, position: usize, most: usize) -> Vec<&str> {
         if position < self.holding() || self.kind() != LockKind::ReadWrite {
             return self.waits_for(position, most);
@@ -48,12 +52,12 @@ impl LockQueue {
         }
     }
 
-    /// The positions of the readers right before a writer, which it needs to go; none where it
-    /// waits for a writer.
+    /// Returns the positions of the run of readers right before a writer. The range is empty where
+    /// the writer waits for another writer.
     fn readers_awaited_by_writer(&self, position: usize) -> Range<usize> {
         let none = position..position;
         let Some(key) = self.order().get(position).filter(|key| !self.is_reader(*key)) else { return none };
-        // It waits for the write that these read under.
+        // The writer waits for the write lock under which these readers read.
         if position <= self.readers_under_own_write() + 1 && self.readers_under_own_write() > 0 {
             return none;
         }
@@ -62,22 +66,25 @@ impl LockQueue {
         position - readers..position
     }
 
-    /// The position of the last writer before a reader.
+    /// Returns the position of the last writer before a reader.
     fn nearest_writer(&self, position: usize, key: OrderKey) -> Option<usize> {
         let rank = self.readers().rank(key);
         let between = run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
         position.checked_sub(between + 1)
     }
 
-    /// The node of the last writer before a reader of a read/write lock: whoever watches that is woken too, though its recipe's own
-    /// clients may watch the first writer. `None` for others.
+    /// Returns the node of the last writer before a reader of a read/write lock; `None` for all
+    /// others.
+    ///
+    /// A client that watches this node is woken as well, even if its recipe watches the first
+    /// writer.
     pub fn last_writer_before(&self, position: usize) -> Option<&str> {
         let key =
             self.order().get(position).filter(|key| self.kind() == LockKind::ReadWrite && self.is_reader(*key))?;
         Some(&self.contender_at(self.nearest_writer(position, key)?)?.node)
     }
 
-    /// What it costs when the contender at this position goes.
+    /// Returns the cost in watch events when the contender at `position` leaves.
     pub(super) fn cost_of_removal(&self, position: usize) -> WatchEvents {
         let chain = match self.kind() {
             LockKind::SingleNode => return WatchEvents::default(),
@@ -88,7 +95,8 @@ impl LockQueue {
         WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
     }
 
-    /// What it costs when a contender comes: in a herd every waiter gets a watch event, in a chain nobody does.
+    /// Returns the cost in watch events when a contender arrives: one for each waiter in a herd,
+    /// none in a chain.
     pub(super) fn cost_of_arrival(&self) -> WatchEvents {
         match self.kind() {
             LockKind::SingleNode => WatchEvents::default(),
@@ -104,10 +112,11 @@ impl LockQueue {
         if position < self.holding() { self.waiting() > 0 } else { position + 1 < self.order().len() }
     }
 
-    /// How many watch the request at this position when each watches the one that it waits for.
+    /// Returns how many contenders watch the request at `position` when each watches its
+    /// predecessor.
     fn watchers_of_request(&self, position: usize) -> usize {
         let Some(key) = self.order().get(position) else { return 0 };
-        // Nobody watches the reads under a write, and whoever comes behind them watches the write.
+        // Nobody watches the reads under a write lock: the contender behind them watches the write.
         let own_reads = self.readers_under_own_write();
         let behind = if position == 0 { own_reads + 1 } else { position + 1 };
         let next_is_writer = self.order().get(behind).is_some_and(|next| !self.is_reader(next));
@@ -131,15 +140,17 @@ impl LockQueue {
         run(readers.len() - first, |ahead| order.get(position + 1 + ahead) == readers.get(first + ahead))
     }
 
-    /// Requests for reading before the first request for writing.
+    /// Returns how many read requests stand before the first write request.
     fn leading_readers(&self) -> usize {
         run(self.readers().len(), |rank| self.order().get(rank) == self.readers().get(rank))
     }
 
-    /// Whether a request for reading of the writer's own session may hold although it stands behind that writer.
+    /// Returns whether a read request may hold although it stands behind a write of its own
+    /// session.
     ///
-    /// Curator lets a thread read under its own write. Up to 5.4.0 (measured) that read has a number of its own, and
-    /// nothing in the tree tells it from the read of another thread of that session, which waits.
+    /// Curator lets a thread read under its own write lock. Up to Curator 5.4.0 (measured), such a
+    /// read gets a number of its own. Nothing in the tree tells it from a read by another thread of
+    /// the same session, which has to wait.
     pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
         let own = |first: OrderKey| {
             let writer = self.contender(first.slot as usize);
@@ -151,7 +162,9 @@ impl LockQueue {
             && self.order().get(0).is_some_and(own)
     }
 
-    /// Newer versions of Curator make the read under one's own write an ephemeral node with the writer's number.
+    /// Returns how many reads the first writer holds under its own write lock.
+    ///
+    /// Curator after 5.4.0 creates such a read as an ephemeral node with the writer's number.
     fn readers_under_own_write(&self) -> usize {
         let Some(first) = self.order().get(0).filter(|first| !self.is_reader(*first)) else { return 0 };
         let Some(writer) = self.contender(first.slot as usize) else { return 0 };
@@ -166,7 +179,7 @@ impl LockQueue {
         (1..self.order().len()).take_while(|position| own(*position)).count()
     }
 
-    /// The row at a position. Logarithmic.
+    /// Returns the row at a position. Logarithmic in the length of the queue.
     pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
         let contender = self.contender_at(position)?;
         let state = match position < self.holding() {
@@ -181,14 +194,17 @@ impl LockQueue {
         Some(ContenderRow { position, contender, mode, state })
     }
 
-    /// The rows of a window. Work follows the window, not the queue.
+    /// Returns the rows of a window of positions. Takes time proportional to the window, not the
+    /// queue.
     pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = ContenderRow<'_>> {
         let end = window.end.min(self.len());
         (window.start.min(end)..end).filter_map(|position| self.row(position))
     }
 
-    /// The names of the nodes that the contender at this position stands behind directly: at most `most` of them.
-    /// Only who waits for a semaphore's lease stands behind more than one.
+    /// Returns the names of the nodes that the contender at `position` waits for directly, at most
+    /// `most` of them.
+    ///
+    /// Only a contender that waits for a semaphore's lease has more than one.
     pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
         if position < self.holding() || position >= self.len() {
             return Vec::new();
@@ -210,9 +226,10 @@ impl LockQueue {
         awaited.map(|contender| &*contender.node).collect()
     }
 
-    /// Watch events that the next release costs; `None` where the waiters are not in the tree (single node).
+    /// Returns the cost of the next release in watch events; `None` for single-node locks, whose
+    /// waiters are not in the tree.
     ///
-    /// Where several hold, the release that counts is the last one before the next waiter's turn.
+    /// With several holders, this is the last release before the next waiter's turn.
     pub fn watch_cost(&self) -> Option<WatchEvents> {
         match (self.kind(), self.holding().checked_sub(1)) {
             (LockKind::SingleNode, _) => None,

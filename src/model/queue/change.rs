@@ -1,4 +1,4 @@
-//! What the table is fed with: one change to a node, to the connection, or to what the servers say.
+//! The input of the table: one change to a node, to the connection or to the servers' answers.
 
 use std::sync::Arc;
 
@@ -8,72 +8,80 @@ use super::ConnectionState;
 use crate::server_view::ServerView;
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// What the ensemble did to a node, or what happened to the way we look at it.
+/// Something that was learned about a node, about our connection or about the servers.
 ///
-/// One type serves the live view, headless output and tests. A change may come twice, and a read that is older than what
-/// is known of its node is ignored. Only the reader can know whether a read was overtaken by its node's deletion:
-/// the observer drops such answers.
+/// The live view, headless output and tests all use this type. A change may arrive twice, and a
+/// read that is older than the known state of its node is ignored. Only the reader can tell that a
+/// read was overtaken by the deletion of its node: the observer drops such answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// A read found this node, new or changed or as it was.
+    /// A read returned this node. The node may be new, changed or unchanged.
     Seen {
-        /// Its path.
+        /// The node's path.
         path: ZnodePath,
         /// What the read found.
         node: Node,
     },
-    /// A listing of this node's children was answered: it exists, and may be a lock parent.
+    /// The children of this node were listed. The node exists and may be a lock parent.
     Listed {
-        /// Its path.
+        /// The node's path.
         path: ZnodePath,
-        /// Its stat at that time.
+        /// The node's stat at the time of the listing.
         stat: ZnodeStat,
     },
-    /// A node exists that was not read, and its mere presence says something: of a hint
-    /// ([`Classifier::is_hint`](lockscope_base::recipe::Classifier::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
-    /// that a contender which leaves the queue after this may have it; of any other
-    /// contender, that it is there, though its node is read later or, when it is soon gone, never.
+    /// A node exists that was not read, and its name alone is information.
+    ///
+    /// - A hint ([`Classifier::is_hint`](lockscope_base::recipe::Classifier::is_hint)) tells what
+    ///   its neighbours are.
+    /// - A semaphore's lease, which is read next, may belong to a contender that leaves the queue
+    ///   later.
+    /// - Any other contender counts from now on. Its node is read later, or never if it is deleted
+    ///   soon.
     Appeared {
-        /// Its path.
+        /// The node's path.
         path: ZnodePath,
     },
-    /// A node is gone, whoever deleted it.
+    /// A node was deleted, by any client or by the server.
     Deleted {
-        /// Its path.
+        /// The node's path.
         path: ZnodePath,
-        /// The transaction that deleted it, where the server reports it (ZooKeeper 3.9 and later).
+        /// The transaction that deleted the node, where the server reports it (ZooKeeper 3.9 and
+        /// later).
         zxid: Option<Zxid>,
     },
-    /// While events come faster than they can be taken in ([`ConnectionState::Overloaded`]), a lock parent was read: it says how many
-    /// children it has, and how many were created and deleted, and not which.
+    /// The stat of a lock parent was read during an overload ([`ConnectionState::Overloaded`]).
+    ///
+    /// The stat tells how many children the parent has and how many were created and deleted, but
+    /// not which ones.
     Sampled {
-        /// Its path.
+        /// The parent's path.
         path: ZnodePath,
-        /// Its stat at that time.
+        /// The parent's stat at the time of the read.
         stat: ZnodeStat,
     },
-    /// The servers answered what was asked about themselves: their connections, sessions and watches.
+    /// The servers answered questions about themselves: connections, sessions and watches.
     Surveyed {
-        /// Their answers, put together.
+        /// All answers, combined.
         view: Arc<ServerView>,
     },
-    /// The server refused to let us read here; what lies below is not known.
+    /// The server refused to let us read this node, so the nodes below it are unknown.
     Unreadable {
-        /// Where.
+        /// The node's path.
         path: ZnodePath,
-        /// What it said, as a sentence for people.
+        /// The server's reason, as a sentence for people.
         why: String,
     },
-    /// The last sign of the server came at that time, as far as is known. Sent when the server is silent or the connection is gone:
-    /// what the table says was true until then.
+    /// The last message from the server arrived at this time, as far as is known.
+    ///
+    /// Sent when the server is silent or the connection is lost: the table was accurate up to then.
     Heard {
-        /// When, by this machine's clock.
+        /// The time of that message, by this machine's clock.
         at: Timestamp,
     },
-    /// The connection changed.
+    /// The state of the connection changed.
     Connection(ConnectionState),
-    /// Everything is about to be read anew: what is not seen until [`Change::Synced`] is gone.
+    /// A complete reading begins. Nodes that are not seen before [`Change::Synced`] are gone.
     Syncing,
-    /// Everything was read: from here on the table is true, until the connection is lost.
+    /// The complete reading is finished. The table is accurate until the connection is lost.
     Synced,
 }

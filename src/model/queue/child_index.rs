@@ -1,4 +1,4 @@
-//! Which of a parent's children contend for which lock, by their names.
+//! An index of the contenders below one parent, by name.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::LockId;
 
-/// Up to how many children are kept in a plain list: most parents have few, and memory counts there.
+/// Maximum number of children in a plain list. Most parents have few, and a list saves memory.
 const MAX_LISTED: usize = 8;
 
-/// A child that contends: for which lock, and its index among that lock's contenders.
+/// The lock of a contender, and the contender's slot in that lock.
 pub(super) type ChildPlace = (LockId, u32);
 
-/// The children of one parent that contend, by their names.
+/// The contenders below one parent, by name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<(Arc<str>, ChildPlace)>", into = "Vec<(Arc<str>, ChildPlace)>")]
 pub(super) enum ChildIndex {
     Few(Vec<(Arc<str>, ChildPlace)>),
-    /// In a box, for most parents have few.
+    /// Boxed, because most parents have few children.
     Many(Box<FxHashMap<Arc<str>, ChildPlace>>),
 }
 
@@ -49,7 +49,7 @@ impl From<ChildIndex> for Vec<(Arc<str>, ChildPlace)> {
 
 impl ChildIndex {
     pub fn is_empty(&self) -> bool {
-        // What holds none is a list.
+        // An empty index is always a list: `remove` turns it back into one.
         matches!(self, Self::Few(children) if children.is_empty())
     }
 
@@ -66,7 +66,7 @@ impl ChildIndex {
                 if let Some((_, known)) = children.iter_mut().find(|(child, _)| *child == name) {
                     *known = place;
                 } else if children.len() < MAX_LISTED {
-                    // By itself it would take room for four at once.
+                    // A plain `push` would allocate room for four at once.
                     children.reserve_exact(1);
                     children.push((name, place));
                 } else {
@@ -96,7 +96,7 @@ impl ChildIndex {
         }
     }
 
-    /// All of them, in any order.
+    /// Returns all children, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, ChildPlace)> {
         let (few, many) = match self {
             Self::Few(children) => (Some(children), None),

@@ -1,4 +1,4 @@
-//! Which of a parent's children contend for which lock.
+//! Finds the contenders below one parent by name.
 
 use std::sync::Arc;
 
@@ -9,18 +9,21 @@ use super::child_index::{ChildIndex, ChildPlace};
 use super::{LockId, LockQueue};
 use lockscope_base::recipe::LockKind;
 
-/// Up to how many contenders of a lock are searched for a name: most locks have few, and memory counts there.
+/// Maximum number of a lock's contenders that are searched for a name one by one. Most locks have
+/// few, and doing without an index saves memory.
 const MAX_SEARCHED: usize = 8;
 
 /// All locks of a table.
 pub(super) type Locks = FxHashMap<LockId, Box<LockQueue>>;
 
-/// The children of one parent that contend.
+/// The contenders below one parent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Children {
-    /// All the contenders of this lock and no others: nothing is kept of them here. A lock that is gone has none.
+    /// The children are exactly the contenders of this lock, so they are looked up there. Empty
+    /// once the lock is gone.
     OfLock(LockId),
-    /// Those of several locks, of one with many contenders, or of one whose contenders stand below two parents.
+    /// An index of its own: for the children of several locks, of one lock with many contenders, or
+    /// of one lock whose contenders stand below two parents.
     Listed(ChildIndex),
 }
 
@@ -38,7 +41,7 @@ impl Children {
         }
     }
 
-    /// A contender has taken its place in its lock.
+    /// Adds a contender that was just placed in its lock.
     pub fn insert(&mut self, name: Arc<str>, place: ChildPlace, locks: &Locks) {
         let (id, _) = place;
         let has_no_others = match self {
@@ -60,7 +63,7 @@ impl Children {
         }
     }
 
-    /// A contender is about to leave its lock, or has left it.
+    /// Removes a contender that is about to leave its lock, or has just left it.
     pub fn remove(&mut self, name: &str) {
         match self {
             Self::OfLock(_) => {}
@@ -68,7 +71,7 @@ impl Children {
         }
     }
 
-    /// All of them, in any order.
+    /// Returns all children, in no particular order.
     pub fn iter<'a>(&'a self, locks: &'a Locks) -> impl Iterator<Item = (&'a Arc<str>, ChildPlace)> {
         let (of, listed) = match self {
             Self::OfLock(id) => (Some(*id), None),
@@ -79,7 +82,8 @@ impl Children {
     }
 }
 
-/// Whether a lock is asked for its contenders, which then all stand below one parent.
+/// Returns whether a lock's contenders are looked up in the lock itself. All of them stand below
+/// one parent then.
 pub(super) fn is_searched(lock: &LockQueue) -> bool {
     lock.family().kind() != LockKind::Semaphore && lock.contenders.len() <= MAX_SEARCHED
 }

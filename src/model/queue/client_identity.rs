@@ -1,4 +1,4 @@
-//! Who a contender is, for people: the one rule by which screens, sentences and JSON name the client behind a session.
+//! Names the client behind a session. Screens, sentences and JSON all use the rule in this file.
 
 use std::sync::Arc;
 
@@ -9,37 +9,42 @@ use crate::text::human::duration;
 use crate::text::{Charset, Keep, fit, session, width};
 use lockscope_base::znode::{SessionId, Timestamp, escaped};
 
-/// What is longer is no name, in bytes.
+/// Maximum length of a name, in bytes. Longer data is not taken for a name.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// So many hexadecimal digits are an id that says nothing to people.
+/// A name with this many hexadecimal digits, and nothing else, is a random id.
 const MIN_ID_LENGTH: usize = 16;
 
-/// Columns of a session's id that follows something more telling.
+/// Columns for a session id that follows a name or an address.
 const SHORT_SESSION: usize = 9;
 
-/// Columns between the parts of a name in a table.
+/// Separator between the parts of an identity in a table.
 const GAP: &str = "  ";
 
-/// Who a contender is, as far as its node and the servers tell: the most telling first.
+/// The identity of a client, as far as its node and the servers reveal it. The fields are in order
+/// of how much they tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClientIdentity {
-    /// What it wrote into its node, where that names somebody.
+    /// The name that the client wrote into its node; `None` when the data is no name.
     pub name: Option<Arc<str>>,
-    /// Its address, `ADDRESS:PORT`, as a server lists its connection or last listed it; `None` where no server reported it. While that
-    /// server does not answer nobody knows whether it is connected: it counts as listed.
+    /// The client's address, `ADDRESS:PORT`, as a server lists its connection now or listed it
+    /// last.
+    ///
+    /// `None` where no server reported it. While that server does not answer, the connection counts
+    /// as listed, since it may still exist.
     pub address: Option<Arc<str>>,
-    /// When the connection was last listed, by this machine's clock; `None` while it is, and without an address.
+    /// When the connection was last listed, by this machine's clock. `None` while it is listed, and
+    /// when there is no address.
     pub last_listed: Option<Timestamp>,
-    /// Its session; `None` when no session owns the node, or when it was not read.
+    /// The client's session; `None` when no session owns the node, or when the node was not read.
     pub session: Option<SessionId>,
-    /// Whether the node was not [read](Contender::is_read), so that nothing else can be known.
+    /// Whether the node was not [read](Contender::is_read), so that no other field can be known.
     pub unread: bool,
 }
 
 impl ClientIdentity {
-    /// The data of a node, if it names somebody: one short word of printable characters such as a host, a pod or `worker-3`; no JSON, no
-    /// number, no random id.
+    /// Returns the data of a node if it is a name: one short word of printable characters, such as
+    /// a host, a pod or `worker-3`. JSON, numbers and random ids are no names.
     pub fn name_in(data: &[u8]) -> Option<&str> {
         let name = std::str::from_utf8(data).ok()?.trim();
         let is_mark = |char| matches!(char, '-' | '_' | '.' | ':' | '/' | '@' | '#' | '+' | '[' | ']');
@@ -57,14 +62,16 @@ impl ClientIdentity {
         (is_word || is_address && !is_id).then_some(name)
     }
 
-    /// As far as a contender's node tells.
+    /// Returns the identity as far as the contender's node reveals it.
     pub(super) fn of_node(contender: &Contender) -> Self {
         let name = Self::name_in(contender.data.bytes()).map(Arc::from);
         Self { name, session: contender.session(), unread: !contender.is_read(), ..Self::default() }
     }
 
-    /// For a sentence: `worker-3 (10.0.4.17:51586)`, `10.0.4.17:51586` or `session 0x1b`. A client that is no longer connected is
-    /// `worker-3 (was 10.0.4.17:51586 until 12s ago)`.
+    /// Returns the identity for a sentence: `worker-3 (10.0.4.17:51586)`, `10.0.4.17:51586` or
+    /// `session 0x1b`.
+    ///
+    /// A client that is no longer connected is `worker-3 (was 10.0.4.17:51586 until 12s ago)`.
     pub fn in_sentence(&self, now: Timestamp) -> String {
         let session = || self.session.map_or_else(|| self.nobody().to_owned(), |session| format!("session {session}"));
         let address = self.address.as_deref().map(escaped);
@@ -79,14 +86,17 @@ impl ClientIdentity {
         }
     }
 
-    /// What follows a node's name in a sentence: ` of worker-3 (10.0.4.17:51586)`; empty when nobody is known.
+    /// Returns the text after a node's name in a sentence, ` of worker-3 (10.0.4.17:51586)`, or an
+    /// empty string when the client is unknown.
     pub fn behind_node(&self, now: Timestamp) -> String {
         let nobody = Self { unread: self.unread, ..Self::default() };
         if *self == nobody { String::new() } else { format!(" of {}", self.in_sentence(now)) }
     }
 
-    /// For a line beside one that has the session: `worker-3 (10.0.4.17:51586)`, `worker-3`, `was 10.0.4.17:51586 until 21:18:12`;
-    /// `None` when only the session is known. `time` writes a time.
+    /// Returns the identity for a line that already shows the session: `worker-3
+    /// (10.0.4.17:51586)`, `worker-3` or `was 10.0.4.17:51586 until 21:18:12`.
+    ///
+    /// Returns `None` when only the session is known. `time` formats a time.
     pub fn beside_session(&self, time: impl Fn(Timestamp) -> String) -> Option<String> {
         let address = self.address.as_deref().map(|address| match self.last_listed {
             None => escaped(address).to_string(),
@@ -99,13 +109,16 @@ impl ClientIdentity {
         }
     }
 
-    /// What stands in place of a session.
+    /// Returns the text in place of an unknown session.
     fn nobody(&self) -> &'static str {
         if self.unread { "not read yet" } else { "no session" }
     }
 
-    /// For a table, in so many columns: what does not fit as a whole gives way, the least telling first. Of what is cut the end stays,
-    /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`, where that fits.
+    /// Returns the identity for a table cell of `columns` columns.
+    ///
+    /// Parts that do not fit are dropped, the least telling first. A part that is cut keeps its
+    /// end, since the ends of names and addresses tell instances apart. `was` precedes a former
+    /// address if it fits.
     pub fn fit(&self, columns: usize, charset: Charset) -> String {
         let id = |columns: usize| self.session.map(|id| session(id, columns, charset));
         let address = self.address.as_deref().map(|address| match self.last_listed {
@@ -127,12 +140,14 @@ impl ClientIdentity {
         shown
     }
 
-    /// The name, unless it is a machine's address, which all clients there may share.
+    /// Returns the name unless it is an IP address, which all clients of that machine may share.
     pub(super) fn name_of_one_client(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| name.parse::<std::net::IpAddr>().is_err())
     }
 
-    /// The name, unless the address tells more: Curator writes its machine's address into its nodes, which all its clients there share.
+    /// Returns the name unless the address tells more.
+    ///
+    /// Curator writes the address of its machine into its nodes, and all clients there share it.
     pub fn telling_name(&self) -> Option<&str> {
         let name = self.name.as_deref()?;
         let is_address = self.name_of_one_client().is_none() || self.address.as_deref() == Some(name);
@@ -221,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_session_it_is_not_said_again() {
+    fn beside_the_session_the_session_is_not_repeated() {
         let said = |name, address, until| client(name, address, until).beside_session(|at| at.0.to_string());
         assert_eq!(said("worker-3", "10.0.4.17:51586", None).as_deref(), Some("worker-3 (10.0.4.17:51586)"));
         assert_eq!(said("worker-3", "", None).as_deref(), Some("worker-3"));
@@ -234,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_table_the_least_telling_gives_way_and_of_what_is_cut_the_end_stays() {
+    fn in_a_table_the_least_telling_part_is_dropped_and_a_cut_keeps_the_end() {
         let fit = |name, address, until, columns| client(name, address, until).fit(columns, Charset::Unicode);
         let named = |columns| fit("billing-worker-3", "10.0.4.17:51586", None, columns);
         assert_eq!(named(44), "billing-worker-3  10.0.4.17:51586  0x1…0001b");

@@ -1,4 +1,4 @@
-//! How far this machine's clock and the servers' differ.
+//! Estimates the difference between this machine's clock and the servers' clock.
 
 use std::collections::VecDeque;
 
@@ -6,33 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use lockscope_base::znode::Timestamp;
 
-/// How many of the last creations the difference is taken from: enough to see one that came without delay.
+/// Number of recent creations that are kept: enough to include one that arrived without delay.
 const SAMPLES: usize = 32;
 
-/// How many creations are enough to take it that one of them came without delay.
+/// Number of creations after which one of them can be assumed to have arrived without delay.
 const ENOUGH_SAMPLES: usize = 8;
 
-/// Differences below this, in milliseconds, are taken for the time that a message travels.
+/// Smaller differences, in milliseconds, are put down to the travel time of messages.
 const TOLERANCE_MS: i64 = 1_000;
 
-/// How far this machine's clock and the servers' differ, as far as is known.
+/// The difference between this machine's clock and the servers' clock, as far as it is known.
 ///
-/// A node that is created while the table is live shows the server's clock with the delay of a watch event and a read. The smallest of
-/// some such differences is the best guess; a node from the future shows at once that the server is ahead. Before that the server of
-/// our own session tells when it accepted our connection. It may be another than the one that dates the nodes: the servers of an ensemble
-/// are taken to agree.
+/// A node that is created while the table is live shows the server's clock, delayed by a watch
+/// event and a read. The smallest of several such differences is the best estimate. A creation time
+/// in the future proves at once that the server is ahead.
+///
+/// Before there are such nodes, the server of our own session provides the difference: it reports
+/// when it accepted our connection. Another server may date the nodes; the servers of an ensemble
+/// are assumed to agree.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Clock {
     samples: VecDeque<i64>,
     server_is_ahead: i64,
-    /// By how much this machine's clock is ahead by the server of our own session, at the least and at the most.
+    /// Bounds, in milliseconds, of how far this machine's clock is ahead of the server of our
+    /// session: at least and at most.
     measured: Option<(i64, i64)>,
-    /// What follows from these.
+    /// The estimate that follows from the other fields.
     ahead_ms: i64,
 }
 
 impl Clock {
-    /// A node that was created just now.
+    /// Adds a node that was created while the table was live.
     pub fn created(&mut self, ctime: Timestamp, now: Timestamp) {
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
@@ -41,7 +45,7 @@ impl Clock {
         self.guess();
     }
 
-    /// A node that was created at some time before.
+    /// Adds a node that was created at an unknown time before `now`.
     pub fn found(&mut self, ctime: Timestamp, now: Timestamp) {
         let ahead = ctime.0.saturating_sub(now.0);
         if ahead > self.server_is_ahead {
@@ -50,21 +54,26 @@ impl Clock {
         }
     }
 
-    /// A server told when it accepted our connection. What contradicts an older answer replaces it: a clock was set, or it is another
-    /// server.
+    /// Adds the bounds that follow from when a server accepted our connection.
+    ///
+    /// Bounds that contradict the earlier ones replace them: a clock was set, or another server
+    /// answered.
     pub fn measured(&mut self, (least, most): (i64, i64)) {
         let before = self.measured.filter(|before| before.0 <= most && least <= before.1);
         self.measured = Some(before.map_or((least, most), |before| (before.0.max(least), before.1.min(most))));
         self.guess();
     }
 
-    /// By how much this machine's clock is ahead of the servers', in milliseconds; negative when it is behind.
+    /// Returns how far this machine's clock is ahead of the servers' clock, in milliseconds.
+    /// Negative when it is behind.
     pub fn ahead_ms(&self) -> i64 {
         self.ahead_ms
     }
 
-    /// By how much this machine's clock is ahead at the most. A node is never seen before it is created, so each difference bounds it;
-    /// without any evidence the clocks are taken to agree.
+    /// Returns the most by which this machine's clock can be ahead, in milliseconds.
+    ///
+    /// A node is never seen before it is created, so each difference is an upper bound. Without any
+    /// evidence the clocks are assumed to agree.
     pub fn ahead_at_most(&self) -> i64 {
         let sample = self.samples.iter().min().copied();
         let measured = self.measured.filter(|_| self.has_few_samples()).map(|(_, most)| most);
@@ -72,7 +81,9 @@ impl Clock {
         [sample, measured, future].into_iter().flatten().min().unwrap_or_default()
     }
 
-    /// By how much it is ahead at the least. A few messages may all have come late; many never do.
+    /// Returns the least by which this machine's clock can be ahead, in milliseconds.
+    ///
+    /// A few messages may all have arrived late, but not [`ENOUGH_SAMPLES`] of them.
     pub fn ahead_at_least(&self) -> i64 {
         match (self.ahead_at_most(), self.measured) {
             (most, Some((least, _))) if self.has_few_samples() => least.min(most),
@@ -89,7 +100,8 @@ impl Clock {
     fn guess(&mut self) {
         let most = self.ahead_at_most();
         self.ahead_ms = match self.measured {
-            // Nearer to the truth than a message that may have come late: what lies between the bounds needs no tolerance.
+            // These bounds are more exact than a message that may be late, so they need no
+            // tolerance.
             Some((least, _)) if self.has_few_samples() => 0.clamp(least.min(most), most),
             _ if most.saturating_abs() < TOLERANCE_MS => 0,
             _ => most,
@@ -111,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_alone_are_no_difference_and_old_nodes_show_nothing() {
+    fn message_delays_and_old_nodes_show_no_difference() {
         let mut clock = Clock::default();
         clock.found(Timestamp(0), Timestamp(1_000_000));
         assert_eq!(clock.ahead_ms(), 0);
@@ -146,7 +158,7 @@ mod tests {
         for ahead in [-300_000_i64, -400, 0, 400, 300_000] {
             let mut clock = Clock::default();
             clock.measured((ahead - 120, ahead + 180));
-            // Later answers say less.
+            // A less exact later answer changes nothing.
             clock.measured((ahead - 120, ahead + 9_000));
             assert_eq!((clock.ahead_at_least(), clock.ahead_at_most()), (ahead - 120, ahead + 180));
             assert!((clock.ahead_ms() - ahead).abs() < TOLERANCE_MS, "{ahead} {}", clock.ahead_ms());
@@ -161,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_right_counts_after_some_creations() {
+    fn a_corrected_clock_counts_after_some_creations() {
         let mut clock = Clock::default();
         clock.created(Timestamp(0), Timestamp(-60_000));
         for _ in 0..SAMPLES {

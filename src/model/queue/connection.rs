@@ -4,51 +4,55 @@ use serde::{Deserialize, Serialize};
 
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// The way to the ensemble: whether what the table says is true now.
+/// The state of the connection to the ensemble. It tells whether the table is accurate now.
 ///
-/// New states are added at the end: their place is their number in a recording.
+/// New variants go to the end: a recording stores a variant by its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConnectionState {
-    /// No session yet, or none any more: trying.
+    /// There is no session, or it is lost. The console is trying to connect.
     Connecting {
-        /// Which try this is, from 1.
+        /// The number of this attempt, from 1.
         attempt: u32,
-        /// Why the last one failed.
+        /// Why the last attempt failed.
         reason: Option<String>,
-        /// When the next one starts; `None` while one is under way.
+        /// When the next attempt starts; `None` while one is running.
         next_try: Option<Timestamp>,
     },
-    /// There is a session and a connection.
+    /// There is a session, and it is connected.
     Connected {
         /// The console's own session.
         session: SessionId,
-        /// Whether one recursive watch a root serves; otherwise the server is older than 3.6.0 and one-shot
-        /// child watches are used.
+        /// Whether one recursive watch per root is used. `false` for a server before 3.6.0, where
+        /// one-shot child watches are used instead.
         recursive: bool,
     },
-    /// There is a connection, and events come faster than they can be taken in: what the table says is old until everything
-    /// was read again, which begins with the next [`Connected`](Self::Connected).
+    /// There is a connection, but events arrive faster than they can be processed.
+    ///
+    /// The table is outdated until the next complete reading, which begins with the next
+    /// [`Connected`](Self::Connected).
     Overloaded {
-        /// What is the matter, as a sentence.
+        /// What is wrong, as a sentence.
         reason: String,
     },
-    /// The connection was cut; the session may yet be saved.
+    /// The connection was cut. The session may still survive.
     Lost {
-        /// Why.
+        /// Why the connection was cut.
         reason: String,
     },
-    /// It will not be tried again: the server refused us.
+    /// The server refused us. There is no further attempt.
     Refused {
         /// Why, and what to do.
         reason: String,
     },
-    /// There is a connection, and the member of the ensemble that it leads to lags: what it shows
-    /// is old. Everything is read again from another member, or from this one when it has caught
-    /// up. That begins with the next [`Connected`](Self::Connected).
+    /// There is a connection, but the member of the ensemble behind it lags, so its data is
+    /// outdated.
+    ///
+    /// Everything is read again from another member, or from this one once it has caught up. That
+    /// reading begins with the next [`Connected`](Self::Connected).
     Lagging {
         /// The member, as `--connect` names it.
         member: String,
-        /// What is the matter and what comes next, as a sentence.
+        /// What is wrong and what happens next, as a sentence.
         reason: String,
     },
 }

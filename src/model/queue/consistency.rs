@@ -1,4 +1,4 @@
-//! Whether the parts of a table agree: those of one that was read from a file may not.
+//! Checks whether the parts of a table agree. A table that was read from a file may be damaged.
 
 use super::children::{Children, is_searched};
 use super::order::OrderKey;
@@ -7,14 +7,19 @@ use lockscope_base::recipe::{LockKind, RequestMode, Role};
 use lockscope_base::znode::ZnodePath;
 
 impl LockTable {
-    /// Counts the contenders anew. Earlier versions counted a semaphore's client twice while it had two nodes, also in recordings.
-    /// Linear in the number of locks.
+    /// Recounts the contenders. Linear in the number of locks.
+    ///
+    /// Earlier versions counted a semaphore's client twice while it had two nodes, also in
+    /// recordings.
     pub fn recount(&mut self) {
         self.contenders = self.locks.values().map(|lock| lock.len()).sum();
     }
 
-    /// Whether everything that refers to something finds it. A table that only [`apply`](Self::apply) has changed is consistent; one
-    /// that was deserialized is used only if it is. Linear in the number of contenders.
+    /// Returns whether every reference in the table has a target. Linear in the number of
+    /// contenders.
+    ///
+    /// A table that only [`apply`](Self::apply) has changed is consistent. A deserialized table is
+    /// used only if it is consistent.
     pub fn is_consistent(&self) -> bool {
         let locks = self.locks.iter().all(|(id, lock)| lock.id() == *id && lock.is_consistent() && id.0 < self.next_id);
         let names = self.names.iter().all(|(name, id)| self.lock(*id).is_some_and(|lock| lock.key_in_table() == *name));

@@ -1,4 +1,4 @@
-//! One contender, and its identity.
+//! A contender of a lock, and its identity.
 
 use std::fmt;
 use std::num::NonZeroI64;
@@ -11,20 +11,20 @@ use super::optional::OptionalNumber;
 use lockscope_base::recipe::{Classification, RequestMode, Role};
 use lockscope_base::znode::{Node, NodeData, Sequence, SessionId, Timestamp, Zxid};
 
-/// Whether a contender has what it asks for.
+/// Whether a contender holds its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContenderState {
-    /// It holds the lock.
+    /// The contender holds the lock.
     Holds,
-    /// It waits for its turn.
+    /// The contender waits for its turn.
     Waits,
-    /// Not known: the table is not in step with the ensemble, or the tree does not show it (Curator's read under one's
-    /// own write).
+    /// Unknown: the table is out of step with the ensemble, or the tree does not show it (Curator's
+    /// read under its own write lock).
     Unknown,
 }
 
 impl ContenderState {
-    /// The name in JSON and on the screen.
+    /// Returns the name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -34,27 +34,27 @@ impl ContenderState {
     }
 }
 
-/// Since when a lock is held.
+/// When a lock was acquired by its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldSince {
-    /// Nobody holds it.
+    /// The lock has no holder.
     Free,
-    /// The acquisition was seen, at this time by this machine's clock.
+    /// The acquisition was seen at this time, by this machine's clock.
     Since(Timestamp),
-    /// It was held already when it was first seen: not longer than since then, when the holder's node was created,
-    /// by the server's clock.
+    /// The lock was already held when it was first seen. It has been held at most since this time,
+    /// when the holder's node was created, by the server's clock.
     AtMostSince(Timestamp),
 }
 
-/// The identity of a contender: the node by which it came, and the transaction that created that.
+/// The identity of a contender: its first node, and the transaction that created that node.
 ///
-/// It stays the same for as long as the contender stands in its lock, also where its node changes: a semaphore's contender
-/// comes by a node in the queue and holds by a lease. As text it is `NODE@CZXID`.
+/// The identity stays the same even when the contender's node changes: a semaphore's contender
+/// arrives with a node in the queue and holds by a lease. As text it is `NODE@CZXID`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContenderId {
     /// The node's name.
     pub node: Arc<str>,
-    /// The transaction that created it.
+    /// The transaction that created the node.
     pub czxid: Zxid,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for ContenderId {
     }
 }
 
-/// How a contender stood in the queue whose node was another then, or was not read yet.
+/// A contender's earlier place in the queue: before its lease, or before its node was read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
     pub id: ContenderId,
@@ -78,50 +78,56 @@ impl Queued {
     }
 }
 
-/// What is kept of few contenders.
+/// Fields that few contenders have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Rare {
     queued: Option<Queued>,
-    /// The transaction that last changed its data, where that is not the one that created it.
+    /// The transaction that last changed the data; `None` while that is the one that created the
+    /// node.
     changed_by: Option<Zxid>,
 }
 
-/// One node in a lock's queue. There are very many: what most do not have lies apart.
+/// One node in a lock's queue. A table has very many of them, so rare fields are boxed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Contender {
     /// The node's name.
     pub node: Arc<str>,
-    /// What the node is to its lock.
+    /// The role of the node in its lock.
     pub role: Role,
-    /// What it asks for.
+    /// The access that the contender asks for.
     pub mode: RequestMode,
-    /// Its number.
+    /// The sequence number in the node's name.
     pub sequence: Option<Sequence>,
-    /// Servers write 0 where no session owns a node.
+    /// The owning session; `None` without one, which servers write as 0.
     session: Option<NonZeroI64>,
-    /// When it was created, by the server's clock.
+    /// When the node was created, by the server's clock.
     pub created_at: Timestamp,
-    /// The transaction that created it: its fencing token. Negative while it is not [read](Self::is_read).
+    /// The transaction that created the node: the fencing token. Negative until the node is
+    /// [read](Self::is_read).
     pub czxid: Zxid,
-    /// How often its data was changed.
+    /// How often the node's data was changed.
     pub version: i32,
-    /// The beginning of its data.
+    /// The beginning of the node's data.
     pub data: NodeData,
-    /// All of its data, in bytes.
+    /// The length of the node's whole data, in bytes.
     pub data_length: i32,
     enqueued_at: OptionalNumber,
-    /// Whether its node was read again after it had been deleted. The member that is read shows what the ensemble deleted, or is
-    /// behind: what it says of this contender proves nothing.
+    /// Whether the node was read again after its deletion.
+    ///
+    /// The member that was read shows a node that the ensemble deleted, or lags. Its data about
+    /// this contender proves nothing.
     pub returned: bool,
     pub(super) epoch: u32,
     pub(super) hold: Hold,
-    /// Whether a returned node stands before it now, so that it does not count as a holder until that is gone.
+    /// Whether a returned node stands before this contender. It does not count as a holder until
+    /// that node is gone.
     pub(super) displaced: bool,
     rare: Option<Box<Rare>>,
 }
 
 impl Contender {
-    /// One whose node was just read, or whose creation was seen, during the reading of everything with the number `epoch`.
+    /// Creates a contender whose node was just read, or whose creation was seen, in the reading
+    /// number `epoch`.
     pub(super) fn new(name: &str, place: &Classification, node: Node, epoch: u32) -> Self {
         let mut contender = Self {
             node: name.into(),
@@ -145,7 +151,7 @@ impl Contender {
         contender
     }
 
-    /// Takes in all that a read says of its node.
+    /// Takes over everything that a read returned for the node.
     pub(super) fn take_node(&mut self, node: Node) {
         self.session = node.stat.ephemeral_owner.and_then(|owner| NonZeroI64::new(owner.0));
         self.created_at = node.stat.ctime;
@@ -153,7 +159,7 @@ impl Contender {
         self.take_data(node);
     }
 
-    /// Takes in what a read says of its node's data.
+    /// Takes over the data and the stat fields about it from a read.
     pub(super) fn take_data(&mut self, Node { stat, data }: Node) {
         let changed_by = Some(stat.mzxid).filter(|mzxid| *mzxid != self.czxid);
         if changed_by.is_some() || self.rare.is_some() {
@@ -164,19 +170,21 @@ impl Contender {
         self.data_length = stat.data_length;
     }
 
-    /// The session that owns the node; `None` for a node that no session's end deletes, and while it is not
-    /// [read](Self::is_read).
+    /// Returns the session that owns the node; `None` for a node that does not end with a session,
+    /// and until the node is [read](Self::is_read).
     pub fn session(&self) -> Option<SessionId> {
         self.session.map(|session| SessionId(session.get()))
     }
 
-    /// The transaction that last changed its data.
+    /// Returns the transaction that last changed the node's data.
     pub fn mzxid(&self) -> Zxid {
         self.rare.as_ref().and_then(|rare| rare.changed_by).unwrap_or(self.czxid)
     }
 
-    /// When it was seen to come, by this machine's clock; `None` when it was there already. A lease's owner came by its node in
-    /// the queue.
+    /// Returns when the contender's arrival was seen, by this machine's clock; `None` when it was
+    /// there from the start.
+    ///
+    /// The owner of a lease arrived with its node in the queue.
     pub fn enqueued_at(&self) -> Option<Timestamp> {
         self.enqueued_at.get().map(Timestamp)
     }
@@ -185,8 +193,8 @@ impl Contender {
         self.enqueued_at = at.map(|at| at.0).into();
     }
 
-    /// When it was seen to become a holder, by this machine's clock; `None` for a waiter, and for a holder that held
-    /// already when it was first seen.
+    /// Returns when the contender was seen to acquire, by this machine's clock; `None` for a
+    /// waiter, and for a holder that already held when it was first seen.
     pub fn acquired_at(&self) -> Option<Timestamp> {
         match self.hold {
             Hold::Acquired(at) if !self.displaced => Some(at),
@@ -194,7 +202,7 @@ impl Contender {
         }
     }
 
-    /// For who held already when it was found: what is known of the time before.
+    /// Returns what is known about a hold that began before the contender was first seen.
     pub(super) fn found_holding(&self) -> Option<FoundHolding> {
         match self.hold {
             Hold::Found(found) => Some(found),
@@ -206,7 +214,7 @@ impl Contender {
         self.hold != Hold::No && !self.displaced
     }
 
-    /// Since when it holds, if it does.
+    /// Returns since when the contender holds.
     pub fn held(&self) -> HeldSince {
         match self.acquired_at() {
             Some(since) => HeldSince::Since(since),
@@ -215,7 +223,7 @@ impl Contender {
         }
     }
 
-    /// Its identity.
+    /// Returns the contender's identity.
     pub fn id(&self) -> ContenderId {
         match self.queued() {
             Some(queued) => queued.id.clone(),
@@ -223,7 +231,8 @@ impl Contender {
         }
     }
 
-    /// For a lease: how its owner stood in the queue, where that was seen. For who was seen before it was read: as whom.
+    /// Returns the earlier place in the queue: that of a lease's owner, where it was seen, or that
+    /// of a contender before its node was read.
     pub(super) fn queued(&self) -> Option<&Queued> {
         self.rare.as_ref()?.queued.as_ref()
     }
@@ -234,19 +243,21 @@ impl Contender {
         }
     }
 
-    /// How it stands in the queue, for its lease.
+    /// Returns the current place in the queue, to keep for the lease.
     pub(super) fn as_queued(&self) -> Queued {
         Queued::new(self.id(), self.enqueued_at(), self.created_at)
     }
 
-    /// This lease is that of the contender which stands or stood in the queue like this.
+    /// Marks this lease as that of the contender with the given place in the queue.
     pub(super) fn came_from(&mut self, queued: Queued) {
         self.set_enqueued_at(queued.enqueued_at);
         self.set_queued(Some(queued));
     }
 
-    /// Since when it contends, by this machine's clock: when it was seen to come, else when the server created its node (that in
-    /// the queue, of a lease whose owner was seen there); `ahead_ms` is how far this clock is ahead
+    /// Returns since when the contender contends, by this machine's clock.
+    ///
+    /// This is when its arrival was seen, otherwise when the server created its node. For a lease
+    /// it is the node in the queue, if that was seen. `ahead_ms` is how far this clock is ahead
     /// ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
     pub fn contends_since(&self, ahead_ms: i64) -> Timestamp {
         let (enqueued_at, created_at) = match self.queued() {
@@ -262,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_small() {
+    fn a_contender_stays_small() {
         assert!(size_of::<Contender>() <= 128, "{} bytes", size_of::<Contender>());
     }
 }

@@ -1,4 +1,5 @@
-//! The memory of contenders whose nodes were deleted: [`returned`](super::returned) asks it about a node that is read again.
+//! Remembers contenders whose nodes were deleted. [`returned`](super::returned) looks up nodes here
+//! that are read again.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +11,25 @@ use super::Contender;
 use super::contender::Queued;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
-/// How many deleted contenders are remembered. Beyond that the oldest is forgotten: if a member brings it back, it looks new.
+/// Maximum number of deleted contenders in memory. The oldest is forgotten first; if a member shows
+/// its node again, the node looks new.
 pub(super) const MAX_DELETED: usize = 10_000;
 
-/// The transaction that created a node, and the checksum of its path: only nodes that one transaction made together need the checksum to be told
-/// apart. The paths themselves would take most of the memory, and most of a recording's keyframes.
+/// Identifies a node by the transaction that created it and a checksum of its path.
+///
+/// Only nodes that one transaction created together need the checksum. Whole paths would take most
+/// of the memory, and most of a recording's keyframes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct NodeKey(Zxid, PathChecksum);
 
-/// In bytes: as a number it would take five bytes of a file.
+/// Stored as bytes: a 32-bit number would take five bytes of a file.
 type PathChecksum = [u8; 4];
 
 /// A contender whose node was deleted.
 #[derive(Clone, Debug)]
 pub(super) struct DeletedNode {
     number: u64,
-    /// Which reading of everything was the last one before its deletion was known.
+    /// The number of the last complete reading that had begun when the deletion became known.
     pub epoch: u32,
     pub created_at: Timestamp,
     pub session: Option<SessionId>,
@@ -33,18 +37,20 @@ pub(super) struct DeletedNode {
     pub queued: Option<Box<Queued>>,
 }
 
-/// The contenders that were deleted last: at most [`MAX_DELETED`].
+/// The last deleted contenders, at most [`MAX_DELETED`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Columns")]
 pub(super) struct DeletedNodes {
-    /// Not a hash map: where one comes for each that goes, it would grow to twice the size that it needs.
+    /// A tree instead of a hash map: with one removal per insertion, a hash map would grow to twice
+    /// the needed size.
     nodes: BTreeMap<NodeKey, DeletedNode>,
     oldest_first: BTreeMap<u64, NodeKey>,
     next: u64,
 }
 
 impl DeletedNodes {
-    /// Remembers a contender whose node was deleted while `epoch` was the last reading of everything.
+    /// Remembers a contender whose node was deleted. `epoch` numbers the last complete reading that
+    /// had begun by then.
     pub fn insert(&mut self, path: &ZnodePath, contender: &Contender, epoch: u32) {
         let node = DeletedNode {
             number: self.next,
@@ -70,13 +76,14 @@ impl DeletedNodes {
         }
     }
 
-    /// Forgets those of which that is not true of the transaction that created them.
+    /// Keeps only the nodes whose creating transaction satisfies `stays`.
     pub fn retain(&mut self, stays: impl Fn(Zxid) -> bool) {
         self.nodes.retain(|key, _| stays(key.0));
         self.oldest_first.retain(|_, key| stays(key.0));
     }
 
-    /// Forgets it, and gives what was known of it; `None` when no deletion of this node is remembered.
+    /// Removes and returns what is remembered of a node; `None` when no deletion of it is
+    /// remembered.
     pub fn remove(&mut self, path: &ZnodePath, czxid: Zxid) -> Option<DeletedNode> {
         if self.nodes.is_empty() {
             return None;
@@ -87,24 +94,26 @@ impl DeletedNodes {
     }
 }
 
-/// FNV-1a. It stands in files, so it must stay the same.
+/// Returns the FNV-1a hash. Recordings contain it, so it must not change.
 fn checksum(path: &ZnodePath) -> PathChecksum {
     let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     path.as_str().bytes().fold(0x811c_9dc5, fold).to_le_bytes()
 }
 
-/// The deleted contenders as a file keeps them, oldest first: column by column, and what rises as the difference to the one before, which is
-/// compressed to a fraction.
+/// The deleted contenders in a recording, oldest first.
+///
+/// The data is stored by column. Rising values are stored as differences to the one before: they
+/// compress to a fraction.
 #[derive(Default, Serialize, Deserialize)]
 struct Columns {
     checksums: Vec<PathChecksum>,
     czxids: Vec<i64>,
     epochs: Vec<u32>,
     created_at: Vec<i64>,
-    /// Numbers of `all_sessions`.
+    /// Indexes into `all_sessions`.
     sessions: Vec<u32>,
     all_sessions: Vec<Option<SessionId>>,
-    /// Differences to when it was created.
+    /// Differences to the node's creation time.
     enqueued_at: Vec<Option<i64>>,
     queued: Vec<Option<Box<Queued>>>,
 }

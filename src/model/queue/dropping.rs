@@ -1,11 +1,11 @@
-//! Locks go when nothing in the tree stands for them any more.
+//! Drops locks that no node in the tree stands for any more.
 
 use super::{Happening, LockEvent, LockId, LockTable};
 use lockscope_base::recipe::{Classifier, LockKind, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 impl LockTable {
-    /// Drops an empty lock when nothing in the tree stands for it any more.
+    /// Drops an empty lock when no node in the tree stands for it any more.
     pub(super) fn drop_lock_if_gone(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get(&id).filter(|lock| lock.is_empty()) else { return };
         let path = lock.path();
@@ -22,12 +22,14 @@ impl LockTable {
         }
     }
 
-    /// Whether what stands below this parent is the queue of a semaphore, not a lock of its own.
+    /// Returns whether the children of this parent are the queue of a semaphore, not a lock of
+    /// their own.
     fn is_part_of_semaphore(&self, parent: &ZnodePath) -> bool {
         Classifier::hints_beside(parent).iter().any(|hint| self.hint_epochs.contains_key(hint))
     }
 
-    /// The single-node locks below a node that is gone are gone, too. Logarithmic where there are none.
+    /// Drops the single-node locks below a deleted node. Logarithmic in the number of locks when
+    /// there are none.
     pub(super) fn drop_free_below(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let first = (path.child(""), Recipe::ALL[0], None);
         let below = self.names.range(first..).take_while(|((lock, ..), _)| lock.is_within(path));

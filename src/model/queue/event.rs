@@ -1,12 +1,11 @@
-//! What can happen to a lock, and what a change costs in watch events.
+//! The events of a lock, and their cost in watch events.
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of a node that went while its session lived: released by its client, or deleted by
-/// another.
+/// The end of a node whose session lived on. Its client released it, or another client deleted it.
 pub const GONE: &str = "gone";
 
-/// What a change means for a lock.
+/// An event of a lock or of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockEvent {
@@ -14,31 +13,39 @@ pub enum LockEvent {
     Enqueued,
     /// A contender became a holder.
     Acquired,
-    /// A holder's node is gone, and nothing proves that its session had expired. Whether it can have is in
-    /// [`Happening::may_have_expired`](super::Happening::may_have_expired). ZooKeeper does not say
-    /// who deleted the node: the holder released it, or somebody else deleted it.
+    /// A holder's node is gone, and nothing proves that its session expired.
+    ///
+    /// [`Happening::may_have_expired`](super::Happening::may_have_expired) tells whether the
+    /// session can have expired. ZooKeeper does not report who deleted a node: the holder released
+    /// the lock, or another client deleted the node.
     Released,
-    /// A waiter's node is gone before its turn; the same holds.
+    /// A waiter's node is gone before its turn. As for `Released`, ZooKeeper does not report who
+    /// deleted it.
     Left,
-    /// A contender's node vanished with its session, whose time had run out.
+    /// A contender's session expired and took the node with it.
     Expired,
     /// A lock was found.
     LockFound,
-    /// A lock is gone: its parent is, or who stood there belongs to another lock now, and is reported as enqueued there.
+    /// A lock is gone. Either its parent was deleted, or its contenders belong to another lock now
+    /// and are reported as enqueued there.
     LockGone,
-    /// The connection was cut: from here on nothing is known.
+    /// The connection was cut. Nothing is known from here on.
     Disconnected,
-    /// Events came faster than they could be taken in: from here on nothing is known until everything was read again.
+    /// Events arrived faster than they could be processed. Nothing is known until the next complete
+    /// reading.
     Overloaded,
-    /// There is a connection again.
+    /// The connection is back.
     Reconnected,
-    /// Everything was read again: what happened meanwhile stands before this, without its true time.
+    /// The complete reading after a cut is finished. Events during the cut come before this one,
+    /// without their true times.
     Resynced,
 }
 
 impl LockEvent {
-    /// The name on the screen and in lines for people. It is `gone` where JSON says `released` or
-    /// `left`: nothing proves that the client itself deleted the node.
+    /// Returns the name on the screen and in lines for people.
+    ///
+    /// The name is `gone` where JSON says `released` or `left`, since nothing proves that the
+    /// client itself deleted the node.
     pub fn title(self) -> &'static str {
         match self {
             Self::Released | Self::Left => GONE,
@@ -46,7 +53,7 @@ impl LockEvent {
         }
     }
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::Enqueued => "enqueued",
@@ -64,26 +71,27 @@ impl LockEvent {
     }
 }
 
-/// What is known of a session at the moment at which a node of it goes.
+/// What is known about a session at the moment one of its nodes is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::queue) enum SessionAtEnd {
-    /// It cannot have expired: its client deleted the node, or ended the session, or somebody else did. So it is with nodes without a session.
+    /// The session cannot have expired, or the node has none. The client deleted the node or closed
+    /// its session, or another client deleted the node.
     Lived,
-    /// It was heard so long ago that nobody can tell.
+    /// Unknown: the session was last heard too long ago.
     #[default]
     MayHaveExpired,
-    /// It expired.
+    /// The session expired.
     Expired,
 }
 
-/// Watch events that a change costs the ensemble and its clients.
+/// The watch events that a change costs the ensemble and its clients.
 ///
-/// Both are bounds that the recipes imply, not measurements: watches fire once, so a waiter that is late to set its
-/// watch again gets fewer.
+/// Both numbers are bounds that follow from the recipes, not measurements. A watch fires once, so a
+/// waiter that is late to set its watch again gets fewer events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchEvents {
-    /// When every waiter watches the lock parent's children.
+    /// The cost when every waiter watches the children of the lock parent.
     pub herd: u64,
-    /// When each waiter watches the one that it waits for.
+    /// The cost when each waiter watches its predecessor.
     pub chain: u64,
 }

@@ -1,17 +1,20 @@
-//! Whether a client whose session expired while it held knows that it lost the lock.
+//! Tells whether a client whose session expired while it held knows that it lost the lock.
 
 use super::{ClientIdentity, Contender, LockQueue, SessionExpired};
 
 impl LockQueue {
-    /// A contender was read. Where it is of the client whose session expired while it held, that
-    /// client has a new session, so it knows that it lost the lock: the expiry is forgotten.
+    /// Forgets the last expiry if this newly read contender is the expired client.
+    ///
+    /// The client has a new session, so it knows that it lost the lock.
     pub(super) fn note_client_is_back(&mut self, slot: usize) {
         if self.last_expiry().zip(self.contender(slot)).is_some_and(|(expired, came)| self.is_back(expired, came)) {
             self.rare_mut().session_expired = None;
         }
     }
 
-    /// A client is known again by its name, unless others here bear the same.
+    /// Returns whether `came` is the expired client.
+    ///
+    /// The client is recognized by its name, unless other sessions in this lock use the same name.
     fn is_back(&self, expired: &SessionExpired, came: &Contender) -> bool {
         let name_of = |contender: &Contender| ClientIdentity::name_in(contender.data.bytes()).map(str::to_owned);
         let Some(name) = expired.client.name_of_one_client() else { return false };

@@ -1,17 +1,21 @@
-//! Takes out of a table what it remembers of others than those who stand, for a recording that is handed over.
+//! Removes from a table the memory of clients and nodes that are gone, for a recording that is
+//! handed to somebody else.
 
 use super::LockTable;
 use lockscope_base::znode::{NodeData, SessionId, Zxid};
 
 impl LockTable {
-    /// Forgets who went before: sessions that have no contender, and deleted nodes, each known by the transaction that created it. Of those that
-    /// stay, since they are heard of again, the same is known then as with the whole memory.
+    /// Forgets sessions without contenders and deleted nodes, each known by its creating
+    /// transaction, unless they satisfy `session_stays` or `node_stays`.
+    ///
+    /// Keep those that later changes mention again: the table then knows as much about them as it
+    /// does with its whole memory.
     pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
         self.sessions.retain_departed(session_stays);
         self.deleted_nodes.retain(node_stays);
     }
 
-    /// Takes out the data of all contenders, and the names that were read from it.
+    /// Removes the data of all contenders, and the names that were read from it.
     pub fn forget_data(&mut self) {
         for lock in self.locks.values_mut() {
             for (_, contender) in &mut lock.contenders {
@@ -32,7 +36,7 @@ mod tests {
     use lockscope_base::znode::SessionId;
 
     #[test]
-    fn who_is_gone_is_forgotten_unless_it_comes_again_and_who_stands_is_known() {
+    fn departed_sessions_are_forgotten_unless_they_return_and_contenders_stay_known() {
         let mut fixture = TableFixture::new();
         for owner in 1..4 {
             let node = fixture.put_numbered("/a/lock-", owner);

@@ -1,4 +1,4 @@
-//! What a change means for a lock, as the timeline and JSON say it.
+//! An event as the timeline and the JSON show it.
 
 use std::sync::Arc;
 
@@ -6,36 +6,40 @@ use super::event::{GONE, SessionAtEnd};
 use super::{ClientIdentity, Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
-/// What happened to a lock, at what price.
+/// An event with its lock, its contender and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happening {
-    /// When it was seen, by this machine's clock.
+    /// When the event was seen, by this machine's clock.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of event.
     pub event: LockEvent,
-    /// To which lock; `None` when it concerns the connection.
+    /// The lock; `None` for an event of the connection.
     pub lock: Option<LockName>,
-    /// The contender's node; `None` when it concerns the whole lock or the connection.
+    /// The contender's node; `None` for an event of the whole lock or of the connection.
     pub node: Option<Arc<str>>,
-    /// The contender: the same for all that happens to it, also where its node changes. `None` as for `node`.
+    /// The contender. The identity is the same in all of a contender's events, even when its node
+    /// changes. `None` whenever `node` is.
     pub contender: Option<ContenderId>,
-    /// The session that owns the node; `None` when none does.
+    /// The session that owns the node; `None` without one.
     pub session: Option<SessionId>,
-    /// Who the contender is or was, as far as that was known then.
+    /// The contender's client, as far as it was known at the time of the event.
     pub client: ClientIdentity,
-    /// How long it waited, in milliseconds, where both ends were seen or the server's clock shows it; `None` otherwise.
+    /// How long the contender waited, in milliseconds. `None` unless both ends were seen or the
+    /// server's clock shows them.
     pub waited_ms: Option<u64>,
-    /// How long it held, in milliseconds, where both ends were seen; `None` otherwise.
+    /// How long the contender held, in milliseconds. `None` unless both ends were seen.
     pub held_ms: Option<u64>,
-    /// Whether nobody can tell that its session had not expired: of who released or left, that the servers were last asked too long
-    /// before. See [`LockEvent::Released`].
+    /// Whether the session may have expired, since the servers were last asked too long before.
+    ///
+    /// Only for contenders that released or left. See [`LockEvent::Released`].
     pub may_have_expired: bool,
-    /// The transaction that deleted its node, where the server says so, as it does from 3.9 on; of
-    /// who released or left.
+    /// The transaction that deleted the node of a contender that released or left. Servers report
+    /// it from ZooKeeper 3.9 on.
     pub deleted_by: Option<Zxid>,
-    /// Contenders in the queue afterwards.
+    /// The number of contenders in the queue after the event.
     pub queue: usize,
-    /// What the change cost. An acquisition costs nothing of its own: the release before it was paid.
+    /// The cost of the event. An acquisition has none of its own: the release before it was
+    /// counted.
     pub watch_events: WatchEvents,
 }
 
@@ -63,12 +67,12 @@ impl Happening {
         }
     }
 
-    /// A lock was there already when everything was first read.
+    /// Creates the event for a lock that existed before the first reading.
     pub fn lock_found(lock: &LockQueue, now: Timestamp) -> Self {
         Self::new(LockEvent::LockFound, lock, None, now)
     }
 
-    /// What happened to the connection, and so to no lock: that it was cut, is there again, or that everything was read again.
+    /// Creates an event of the connection: it was cut, it is back, or everything was read again.
     pub fn of_connection(event: LockEvent, now: Timestamp) -> Self {
         Self {
             at: now,
@@ -87,7 +91,7 @@ impl Happening {
         }
     }
 
-    /// Its wait ended with this; it had begun at `since`, by this machine's clock.
+    /// Sets the wait, which began at `since` by this machine's clock and ends with this event.
     pub(super) fn after_waiting(mut self, since: Timestamp) -> Self {
         self.waited_ms = Some(Self::milliseconds(self.at, since));
         self
@@ -98,13 +102,13 @@ impl Happening {
         self
     }
 
-    /// What was known of its session then.
+    /// Sets what was known about the session at this event.
     pub(super) fn ending(mut self, at_end: SessionAtEnd) -> Self {
         self.may_have_expired = at_end == SessionAtEnd::MayHaveExpired;
         self
     }
 
-    /// What the JSON calls the end of a contender; `None` for other events.
+    /// Returns the JSON name for the end of a contender; `None` for other events.
     pub fn end(&self) -> Option<&'static str> {
         match self.event {
             LockEvent::Released | LockEvent::Left if self.may_have_expired => Some("unknown"),

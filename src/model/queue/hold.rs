@@ -1,4 +1,4 @@
-//! What is kept to tell how long somebody has held, where the beginning was not seen.
+//! What a table keeps to bound a hold whose beginning was not seen.
 
 use std::time::Duration;
 
@@ -7,55 +7,55 @@ use serde::{Deserialize, Serialize};
 use super::optional::OptionalNumber;
 use lockscope_base::znode::{Timestamp, Zxid};
 
-/// How long a contender has held: at least so long, and at most so long.
+/// Lower and upper bounds for how long a contender has held its lock.
 ///
-/// The two are equal where the beginning is known: it was seen (to within the delay of a watch event and a read), or the stats
-/// of the nodes prove it.
+/// Both are equal where the beginning is known. It was either seen, to within the delay of a watch
+/// event and a read, or it follows from the stats of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldBounds {
-    /// It has held for this long or longer.
+    /// The contender has held for at least this long.
     pub at_least: Duration,
-    /// It has held for this long or shorter.
+    /// The contender has held for at most this long.
     pub at_most: Duration,
 }
 
 impl HoldBounds {
-    /// Known exactly.
+    /// Creates bounds that are both `held`.
     pub(super) fn exact(held: Duration) -> Self {
         Self { at_least: held, at_most: held }
     }
 
-    /// Whether the beginning of the hold is known.
+    /// Returns whether the beginning of the hold is known.
     pub fn is_exact(self) -> bool {
         self.at_least == self.at_most
     }
 }
 
-/// Whether a contender holds, and what is known of when it began.
+/// Whether a contender holds, and what is known about the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Hold {
-    /// It does not hold.
+    /// The contender does not hold.
     #[default]
     No,
-    /// It was seen to acquire at this time, by this machine's clock.
+    /// The acquisition was seen at this time, by this machine's clock.
     Acquired(Timestamp),
-    /// It held already when it was found.
+    /// The contender already held when it was found.
     Found(FoundHolding),
-    /// It holds, and no more is known.
+    /// The contender holds, and nothing else is known.
     Unknown,
 }
 
-/// What is known of a contender that held already when it was found.
+/// What is known about a contender that already held when it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FoundHolding {
-    /// When it was found, by this machine's clock: it has held since then.
+    /// When the contender was found, by this machine's clock. It has held at least since then.
     pub at: Timestamp,
-    /// By the servers' clock, the earliest time at which it is proven to have held; `None` where nothing proves more than that
-    /// it held when it was found.
+    /// The earliest time, by the servers' clock, at which the contender provably held. `None` when
+    /// the hold before `at` cannot be proven.
     pub proven: Option<Timestamp>,
 }
 
-/// When a lock was last handed on, as far as that is known.
+/// The last hand-over of a lock, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LastHandover {
     seen: OptionalNumber,
@@ -64,43 +64,45 @@ pub(super) struct LastHandover {
 }
 
 impl LastHandover {
-    /// When somebody was last seen to acquire or to release it, by this machine's clock.
+    /// Returns when an acquisition or a release was last seen, by this machine's clock.
     pub fn seen(self) -> Option<Timestamp> {
         self.seen.get().map(Timestamp)
     }
 
-    /// When it was read completely the last time, by this machine's clock: from then on nothing was missed.
+    /// Returns when the last complete reading ended, by this machine's clock. Nothing was missed
+    /// since.
     pub fn read(self) -> Option<Timestamp> {
         self.read.get().map(Timestamp)
     }
 
-    /// By the servers' clock, a time after which none of its nodes was deleted before that reading; `None` where nothing proves
-    /// that.
+    /// Returns a time, by the servers' clock, after which none of the lock's nodes was deleted up
+    /// to the last complete reading. `None` when there is no proof.
     pub fn proven(self) -> Option<Timestamp> {
         self.proven.get().map(Timestamp)
     }
 
-    /// Somebody was seen to acquire or to release it.
+    /// Records that an acquisition or a release was seen.
     pub fn was_seen(&mut self, at: Timestamp) {
         self.seen = Some(at.0).into();
     }
 
-    /// It was read completely.
+    /// Records a complete reading.
     pub fn was_read(&mut self, at: Timestamp, proven: Option<Timestamp>) {
         (self.read, self.proven) = (Some(at.0).into(), proven.map(|proven| proven.0).into());
     }
 }
 
-/// The times of transactions, as far as nodes tell when they were created.
+/// The known times of transactions, from the creation times of nodes.
 ///
-/// Transactions are numbered in the order in which they happen, and the leader writes its time into each.
+/// Transactions are numbered in the order in which they happen, and the leader writes its time into
+/// each.
 #[derive(Debug)]
 pub(super) struct TransactionTimes(Vec<(Zxid, Timestamp)>);
 
 impl TransactionTimes {
     pub fn new(mut times: Vec<(Zxid, Timestamp)>) -> Self {
         times.sort_unstable();
-        // Where the leader's clock was set back, the later time is kept: that claims less.
+        // If the leader's clock was set back, the later time is kept: it claims less.
         let mut latest = Timestamp(i64::MIN);
         for (_, time) in &mut times {
             latest = latest.max(*time);
@@ -109,7 +111,8 @@ impl TransactionTimes {
         Self(times)
     }
 
-    /// A time at which this transaction had happened: that of the next one that is known, or its own.
+    /// Returns a time by which this transaction had happened: its own, or that of the next known
+    /// one.
     pub fn after(&self, zxid: Zxid) -> Option<Timestamp> {
         let at = self.0.partition_point(|(known, _)| *known < zxid);
         self.0.get(at).map(|(_, time)| *time)
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transaction_happened_before_the_next_one_that_is_known() {
+    fn a_transaction_happened_before_the_next_known_one() {
         let times =
             TransactionTimes::new([(30, 900), (10, 500), (20, 700)].map(|(z, t)| (Zxid(z), Timestamp(t))).into());
         let after = |zxid| times.after(Zxid(zxid)).map(|time| time.0);
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_nothing_older() {
+    fn a_clock_that_is_set_back_makes_no_transaction_older() {
         let times =
             TransactionTimes::new([(10, 500), (20, 100), (30, 600)].map(|(z, t)| (Zxid(z), Timestamp(t))).into());
         let after = |zxid| times.after(Zxid(zxid)).map(|time| time.0);

@@ -1,4 +1,4 @@
-//! One lock: its contenders in order, and what is read from it.
+//! A lock and its contenders, in order.
 
 use std::sync::Arc;
 
@@ -17,30 +17,33 @@ use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, Watch
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// Above all transactions' numbers, with room for as many more.
+/// Stands in for the transaction number of an unread contender. Above all real numbers, with room
+/// for as many more.
 const NOT_READ: i64 = i64::MAX / 2;
 
-/// The requests for reading of a lock that has none.
+/// The read requests of a lock without any.
 static NO_KEYS: RankedKeys = RankedKeys::Few(Vec::new());
 
-/// One contender, with what its place in the queue says.
+/// A contender, with what follows from its position in the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct ContenderRow<'a> {
-    /// Its place in the queue, from 0.
+    /// The position in the queue, from 0.
     pub position: usize,
     /// The contender.
     pub contender: &'a Contender,
-    /// What it asks for. The names of kazoo's `Lock` and `WriteLock` are the same: beside readers it is a writer.
+    /// The access that the contender asks for. kazoo's `Lock` and `WriteLock` create the same
+    /// names: with readers in the queue, such a contender is a writer.
     pub mode: RequestMode,
-    /// Whether it holds.
+    /// Whether the contender holds.
     pub state: ContenderState,
 }
 
-/// One lock: its contenders in the order in which the recipe serves them.
+/// A lock: its contenders in the order in which the recipe serves them.
 ///
-/// Holders are always the first of the order. In a semaphore the leases stand before the queue; the last of them
-/// may be *pending*: its session still heads the queue, so it does not hold yet. That session's queue node is
-/// then *hidden*: out of the order, so that nobody stands in it twice.
+/// Holders always come first. In a semaphore the leases come before the queue. The last lease may
+/// be *pending*: its session still heads the queue, so the lease does not hold yet. The queue node
+/// of that session is then *hidden*, which means that it is left out of the order, so that no
+/// contender stands there twice.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockQueue {
     id: LockId,
@@ -52,14 +55,15 @@ pub struct LockQueue {
     #[serde(with = "super::slots")]
     pub(super) contenders: Slab<Contender>,
     pub(super) order: RankedKeys,
-    /// How many of them hold.
+    /// How many contenders hold.
     pub(super) holding: u32,
     next_sequence: OptionalNumber,
-    /// In a box: most locks of many are idle.
+    /// Boxed, because most locks are idle.
     activity: Option<Box<Activity>>,
-    /// In a box: few locks have any of it.
+    /// Boxed, because few locks need it.
     pub(super) rare: Option<Box<RareParts>>,
-    /// Where several may hold at once: else the holder itself tells.
+    /// Kept only where several contenders may hold at once. Otherwise the holder itself has the
+    /// data.
     pub(super) last_handover: Option<Box<LastHandover>>,
 }
 
@@ -82,32 +86,34 @@ impl LockQueue {
         }
     }
 
-    /// Its place in the table.
+    /// Returns the lock's id in the table.
     pub fn id(&self) -> LockId {
         self.id
     }
 
-    /// How it is named, for those who outlive it.
+    /// Returns a name that stays usable after the lock is gone.
     pub fn lock_name(&self) -> LockName {
         LockName { id: self.id, path: self.path.clone(), name: self.name().map(Arc::from) }
     }
 
-    /// Its path: the lock parent, the semaphore's own path, or the node of a single-node lock.
+    /// Returns the path: the lock parent, the semaphore's own path, or the node of a single-node
+    /// lock.
     pub fn path(&self) -> &ZnodePath {
         &self.path
     }
 
-    /// Which queue, where its parent holds several.
+    /// Returns the queue's name where the parent has several queues.
     pub fn name(&self) -> Option<&str> {
         self.several.then(|| self.label())
     }
 
-    /// Its name among the queues of its parent, if there are several.
+    /// Returns the queue's name, whether or not the parent has several queues.
     pub(super) fn label(&self) -> &str {
         self.own_name.as_deref().unwrap_or(self.family.id())
     }
 
-    /// What the names of its nodes call it, where a parent can hold several queues; unlike [`name`](Self::name) also when it holds one.
+    /// Returns the name that the nodes' names contain, for recipes where one parent can have
+    /// several queues. Unlike [`name`](Self::name), also set when the parent has one queue.
     pub fn own_name(&self) -> Option<&Arc<str>> {
         self.own_name.as_ref()
     }
@@ -116,7 +122,7 @@ impl LockQueue {
         (self.path.clone(), self.family, self.own_name.clone())
     }
 
-    /// The parent of a semaphore's leases.
+    /// Returns the parent of a semaphore's leases.
     pub(super) fn lease_parent(&self) -> ZnodePath {
         if self.family == Recipe::CuratorSemaphore { self.path.child("leases") } else { self.path.clone() }
     }
@@ -125,46 +131,48 @@ impl LockQueue {
         self.family
     }
 
-    /// Who made it.
+    /// Returns the recipe of the lock's nodes.
     pub fn recipe(&self) -> Recipe {
-        // kazoo's Lock and WriteLock give one name; only a reader beside them shows which it is.
+        // kazoo's `Lock` and `WriteLock` create the same names. Only a reader tells them apart.
         match self.family {
             Recipe::KazooLock if self.readers().len() > 0 => Recipe::KazooReadWrite,
             family => family,
         }
     }
 
-    /// Whether nobody knows the rules of this queue: that the first of it holds is assumed.
+    /// Returns whether the rules of this queue are unknown. Its first contender is then assumed to
+    /// hold.
     pub fn is_assumed(&self) -> bool {
         self.recipe() == Recipe::UnknownQueue
     }
 
-    /// What it grants.
+    /// Returns the kind of the lock.
     pub fn kind(&self) -> LockKind {
         self.recipe().kind()
     }
 
-    /// Contenders, holders among them; a session between its queue node and its lease counts once.
+    /// Returns the number of contenders, holders included. A session between its queue node and its
+    /// lease counts once.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether nobody contends.
+    /// Returns whether the lock has no contenders.
     pub fn is_empty(&self) -> bool {
         self.order.len() == 0
     }
 
-    /// How many hold.
+    /// Returns the number of holders.
     pub fn holding(&self) -> usize {
         self.holding as usize
     }
 
-    /// How many wait.
+    /// Returns the number of waiters.
     pub fn waiting(&self) -> usize {
         self.len() - self.holding()
     }
 
-    /// The most leases that a semaphore grants, where its recipe stores that.
+    /// Returns a semaphore's maximum number of leases, where the recipe stores it.
     pub fn maximum(&self) -> Option<u32> {
         self.rare.as_ref()?.maximum
     }
@@ -175,33 +183,34 @@ impl LockQueue {
         }
     }
 
-    /// The first holder in queue order.
+    /// Returns the first holder in queue order.
     pub fn first_holder(&self) -> Option<&Contender> {
         if self.holding() == 0 { None } else { self.contender_at(0) }
     }
 
-    /// The first waiter in queue order.
+    /// Returns the first waiter in queue order.
     pub fn first_waiter(&self) -> Option<&Contender> {
         self.contender_at(self.holding())
     }
 
-    /// Since when the first holder holds.
+    /// Returns since when the first holder holds.
     pub fn held(&self) -> HeldSince {
         self.first_holder().map_or(HeldSince::Free, Contender::held)
     }
 
-    /// The last holder that lost this lock to the end of its session, since the table is fed.
+    /// Returns the last holder that lost this lock because its session expired, among those that
+    /// the table saw.
     pub fn last_expiry(&self) -> Option<&SessionExpired> {
         self.rare.as_ref()?.session_expired.as_deref()
     }
 
-    /// How many of its contenders [returned](Contender::returned) after their deletion. While there are any, its order is that
-    /// of the member that shows them, and not the ensemble's.
+    /// Returns how many contenders [returned](Contender::returned) after their deletion. If there
+    /// are any, the order is that of the member that shows them, not the ensemble's.
     pub fn returned(&self) -> usize {
         self.rare.as_ref().map_or(0, |rare| rare.returned)
     }
 
-    /// The number that the next contender gets, where known.
+    /// Returns the sequence number of the next contender, where it is known.
     pub fn next_sequence(&self) -> Option<i64> {
         self.next_sequence.get()
     }
@@ -210,12 +219,12 @@ impl LockQueue {
         self.next_sequence = next.into();
     }
 
-    /// The contender at a position. Logarithmic.
+    /// Returns the contender at a position. Logarithmic in the length of the queue.
     pub fn contender_at(&self, position: usize) -> Option<&Contender> {
         self.contenders.get(self.order.get(position)?.slot as usize)
     }
 
-    /// Full path of one of its contenders.
+    /// Returns the full path of a contender's node.
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
         match (self.family, contender.role) {
             (_, Role::SingleNode) => self.path.clone(),
@@ -224,7 +233,8 @@ impl LockQueue {
         }
     }
 
-    /// The parent of those who queue; of a semaphore, not that of its leases.
+    /// Returns the parent of the queue's nodes. For a semaphore, this is not the parent of its
+    /// leases.
     pub fn queue_path(&self) -> ZnodePath {
         match self.family {
             Recipe::CuratorSemaphore => self.path.child("locks"),
@@ -236,18 +246,18 @@ impl LockQueue {
         }
     }
 
-    /// What it does per second.
+    /// Returns the lock's rates per second.
     pub fn rates(&self, now: Timestamp) -> Rates {
         self.activity.as_deref().copied().unwrap_or_default().rates(now)
     }
 
-    /// When somebody was last seen to come or to leave while others waited: whoever watched the parent's children then was
-    /// woken. By this machine's clock.
+    /// Returns when a contender last arrived or left while others waited, by this machine's clock.
+    /// Every client that watched the parent's children was woken then.
     pub fn woke_herd_at(&self) -> Option<Timestamp> {
         self.activity.as_deref()?.woke_herd_at()
     }
 
-    /// The position of a contender; `None` for one that is hidden.
+    /// Returns the position of a contender; `None` for a hidden one.
     pub(super) fn position_of_slot(&self, slot: usize) -> Option<usize> {
         let key = self.key(slot);
         let rank = self.order.rank(key);
@@ -278,14 +288,14 @@ impl LockQueue {
         self.rare_mut().readers.insert(key);
     }
 
-    /// A change cost these watch events.
+    /// Records the cost of a change in watch events.
     pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
         if events != WatchEvents::default() {
             self.activity.get_or_insert_default().cost(events, now);
         }
     }
 
-    /// Somebody acquired it.
+    /// Records an acquisition.
     pub(super) fn acquired(&mut self, now: Timestamp) {
         self.activity.get_or_insert_default().acquired(now);
     }
@@ -298,23 +308,24 @@ impl LockQueue {
         self.rare.as_ref()?.handover.as_deref()
     }
 
-    /// What few locks have.
+    /// Returns the fields that few locks have, creating them if needed.
     pub(super) fn rare_mut(&mut self) -> &mut RareParts {
         self.rare.get_or_insert_default()
     }
 
-    /// Who heads a semaphore's queue, also when it has made its lease already.
+    /// Returns the head of a semaphore's queue, even when it already created its lease.
     pub(super) fn semaphore_head(&self) -> Option<&Contender> {
         let key = self.hidden().or_else(|| self.order.get(self.leases()))?;
         self.contenders.get(key.slot as usize)
     }
 
-    /// Whether the last lease does not hold yet.
+    /// Returns whether the last lease does not hold yet.
     pub(super) fn is_pending(&self) -> bool {
         self.hidden().is_some()
     }
 
-    /// The node in the queue that is out of the order, since its owner stands there by its lease.
+    /// Returns the queue node that is left out of the order, since its owner stands there by its
+    /// lease.
     pub(super) fn hidden(&self) -> Option<OrderKey> {
         self.handover()?.hidden()
     }
@@ -325,11 +336,12 @@ impl LockQueue {
 
     pub(super) fn key(&self, slot: usize) -> OrderKey {
         let contender = &self.contenders[slot];
-        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
+        // Leases come before the queue. A sequence number has 32 bits, so bit 40 separates the
+        // classes.
         let class =
             if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
         let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        // A contender that is not read yet came after all that are; what stands in for its czxid counts down.
+        // An unread contender came after all others. Its stand-in for the czxid counts down.
         let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
         OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
@@ -340,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_small() {
+    fn a_lock_stays_small() {
         assert!(size_of::<LockQueue>() <= 160, "{} bytes", size_of::<LockQueue>());
     }
 }

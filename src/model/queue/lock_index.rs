@@ -1,4 +1,4 @@
-//! Which locks stand where, and how they are named apart.
+//! Finds the locks at a path, and names several queues of one parent apart.
 
 use super::lock_name::key_of;
 use super::table::SyncPhase;
@@ -7,7 +7,8 @@ use lockscope_base::recipe::{Classification, Classifier, LockKind};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 impl LockTable {
-    /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
+    /// Returns whether changes are reported as events. What the first complete reading finds
+    /// happened before anybody watched, so it is not reported.
     pub fn is_reporting(&self) -> bool {
         !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
     }
@@ -19,7 +20,7 @@ impl LockTable {
         }
     }
 
-    /// The lock to which a place belongs, made when it is new.
+    /// Returns the lock at a place, creating it if needed.
     pub(super) fn lock_of(&mut self, place: &Classification, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
         let key = key_of(place);
         if let Some(id) = self.names.get(&key) {
@@ -27,7 +28,7 @@ impl LockTable {
         }
         let id = LockId(self.next_id);
         self.next_id += 1;
-        // Each path is kept once: the parent's.
+        // Shares the parent's copy of the path, so that memory holds each path once.
         let path = self.parents.get_key_value(&place.lock).map_or(&place.lock, |(path, _)| path).clone();
         let key = (path.clone(), key.1, key.2);
         let mut lock = LockQueue::new(id, path, key.2.clone(), place.family());
@@ -44,17 +45,17 @@ impl LockTable {
         id
     }
 
-    /// A contender came to a lock or left it: gives the queues of its parent their names, unless the lock has others, or had some
-    /// before.
+    /// Updates the names of a parent's queues after a contender joined or left a lock. Does nothing
+    /// if the lock has other contenders or had some before.
     pub(super) fn name_apart_if_first_or_last(&mut self, id: LockId) {
-        // A semaphore's client may be hidden when it comes.
+        // The client of a semaphore may be hidden when it arrives.
         if self.lock(id).is_some_and(|lock| lock.len() <= 1 || lock.kind() == LockKind::Semaphore) {
             self.name_apart(id);
         }
     }
 
-    /// Gives the queues of one parent their names when there are several that have contenders, and takes
-    /// them away when there is one.
+    /// Names the queues of a parent if several of them have contenders, and removes the names
+    /// otherwise.
     pub(super) fn name_apart(&mut self, id: LockId) {
         let Some(path) =
             self.locks.get(&id).filter(|lock| lock.kind() != LockKind::SingleNode).map(|lock| lock.path().clone())
@@ -74,12 +75,13 @@ impl LockTable {
         }
     }
 
-    /// The locks at a path that stand for a parent, not for a single node.
+    /// Returns the locks at a path that stand for a parent. Single-node locks are left out.
     pub(super) fn ids_at(&self, path: &ZnodePath) -> Vec<LockId> {
         self.locks_at(path).filter(|lock| lock.kind() != LockKind::SingleNode).map(LockQueue::id).collect()
     }
 
-    /// The locks whose queue stands below a parent: those at its path, and the semaphore of which it is a part.
+    /// Returns the locks whose queue stands below a parent: those at its path, and the semaphore
+    /// that the parent belongs to.
     pub(super) fn ids_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
         let semaphores = Classifier::hints_beside(parent).into_iter().filter_map(|hint| Classifier::lock_of(&hint));
         let paths = semaphores.chain([parent.clone()]);

@@ -1,10 +1,12 @@
-//! The state of every lock: who holds, who waits, what changed and what it cost.
+//! The state of all locks: holders, waiters, recent changes and their cost.
 //!
-//! [`LockTable::apply`] takes one [`Change`] (what the ensemble did to a node) and returns what that means for the
-//! locks as [`Happening`]s. The same changes make the same table, in whatever order reads came back.
+//! [`LockTable::apply`] takes one [`Change`], which was learned from the ensemble, and returns its
+//! meaning for the locks as [`Happening`]s. The same changes lead to the same table, no matter in
+//! which order the answers to reads arrive.
 //!
-//! Pure: no clock, no runtime, no client. Time is an argument. Architecture invariant: the work for one change
-//! grows at most with the logarithm of the queue's length.
+//! The module is pure: it uses no clock, no runtime and no client. Time is an argument.
+//! Architecture invariant: the work per change grows at most with the logarithm of the queue's
+//! length.
 
 mod apply;
 mod bounds;

@@ -1,8 +1,8 @@
-//! An optional number that takes no more memory than a number: a table has very many of them.
+//! An optional number without extra memory. A table has very many of them.
 
 use serde::{Deserialize, Serialize};
 
-/// A number, or none. `i64::MIN` stands for none: no clock shows it, and no server counts that far.
+/// A number or none. `i64::MIN` stands for none: no clock and no server counter reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<i64>", into = "Option<i64>")]
 pub(super) struct OptionalNumber(i64);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_kept_and_the_one_that_stands_for_none_is_none() {
+    fn numbers_are_kept_and_the_reserved_value_means_none() {
         for number in [None, Some(0), Some(-1), Some(i64::MAX), Some(i64::MIN + 1)] {
             assert_eq!(OptionalNumber::from(number).get(), number);
         }

@@ -1,22 +1,25 @@
-//! Keys of contenders in their order, each found by its rank.
+//! A sorted set of contender keys with access by rank.
 
 use indexset::BTreeSet;
 use serde::{Deserialize, Serialize};
 
-/// Up to how many keys a plain sorted vector is kept: most locks have few contenders, and memory counts there.
+/// Maximum number of keys in a sorted vector. Most locks have few contenders, and a vector saves
+/// memory.
 const MAX_VECTOR_KEYS: usize = 64;
 
-/// Below how many keys a tree shrinks back to a vector: far enough from [`MAX_VECTOR_KEYS`] that no queue swings between both.
+/// A tree below this size becomes a vector again. The distance to [`MAX_VECTOR_KEYS`] keeps a queue
+/// from switching back and forth.
 const MIN_TREE_KEYS: usize = 16;
 
-/// Which part of its keys a vector keeps room for when it grows.
+/// A growing vector reserves room for its length divided by this.
 const SPARE_FRACTION: usize = 4;
 
-/// Keys in one leaf of the tree. Small enough that shifting one is cheap, large enough that splits are rare.
+/// Keys per leaf of the tree: few enough that shifting a leaf is cheap, enough that splits are
+/// rare.
 const MAX_LEAF_KEYS: usize = 256;
 
-/// A contender's place: by number, then by creation, since numbers can be equal (Curator's downgrade). The slot
-/// is only the contender's index in its lock.
+/// The place of a contender in the order: by sequence number, then by creation, since numbers can
+/// be equal (Curator's downgrade of a write lock). The slot only leads to the contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct OrderKey {
     pub ordinal: i64,
@@ -24,12 +27,13 @@ pub(super) struct OrderKey {
     pub slot: u32,
 }
 
-/// Keys in order, each found by its rank. Everything here is logarithmic, or bounded by a constant.
+/// Sorted keys with access by rank. Every operation takes logarithmic time, or time bounded by a
+/// constant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<OrderKey>", into = "Vec<OrderKey>")]
 pub(super) enum RankedKeys {
     Few(Vec<OrderKey>),
-    /// In a box, for most locks have few.
+    /// Boxed, because most locks have few keys.
     Many(Box<BTreeSet<OrderKey>>),
 }
 
@@ -59,7 +63,7 @@ impl From<RankedKeys> for Vec<OrderKey> {
 }
 
 impl RankedKeys {
-    /// All of them, in order.
+    /// Returns all keys in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = OrderKey> + '_> {
         match self {
             Self::Few(keys) => Box::new(keys.iter().copied()),
@@ -77,13 +81,13 @@ impl RankedKeys {
     pub fn get(&self, rank: usize) -> Option<OrderKey> {
         match self {
             Self::Few(keys) => keys.get(rank).copied(),
-            // The tree's own lookup is not defined behind its end.
+            // `get_index` is undefined beyond the end of the tree.
             Self::Many(keys) if rank < keys.len() => keys.get_index(rank).copied(),
             Self::Many(_) => None,
         }
     }
 
-    /// How many keys are smaller.
+    /// Returns the number of smaller keys.
     pub fn rank(&self, key: OrderKey) -> usize {
         match self {
             Self::Few(keys) => keys.partition_point(|other| *other < key),
@@ -96,7 +100,8 @@ impl RankedKeys {
             Self::Few(keys) => {
                 if let Err(at) = keys.binary_search(&key) {
                     if keys.len() == keys.capacity() {
-                        // By itself it would take room for four at once, and then double it.
+                        // A plain `insert` would allocate room for four at once, and double it
+                        // later.
                         keys.reserve_exact(1 + keys.len() / SPARE_FRACTION);
                     }
                     keys.insert(at, key);
@@ -115,7 +120,7 @@ impl RankedKeys {
         }
     }
 
-    /// Gives back what is kept for keys to come.
+    /// Frees the room that is reserved for more keys.
     pub fn release_spare_memory(&mut self) {
         if let Self::Few(keys) = self {
             keys.shrink_to_fit();
@@ -139,7 +144,8 @@ impl RankedKeys {
     }
 }
 
-/// How many of the first `limit` numbers satisfy `holds`, when it holds for all before the first for which it fails.
+/// Returns the length of the longest prefix of `0..limit` for whose numbers `holds` is true.
+/// `holds` must be false for all numbers after the first for which it is false. A binary search.
 pub(super) fn run(limit: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, limit);
     while low < high {

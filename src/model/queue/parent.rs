@@ -1,4 +1,4 @@
-//! What is kept of the nodes below which contenders stand.
+//! What a table keeps for the parents of contenders.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,24 +6,24 @@ use super::children::Children;
 use super::optional::OptionalNumber;
 use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// A node that has contenders among its children, or had, or may have.
+/// A node that has, had or may have contenders among its children.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Parent {
     pub children: Children,
     next_sequence: OptionalNumber,
-    /// What kazoo's semaphore keeps in its data: the most leases.
+    /// The maximum number of leases, which kazoo's semaphore stores in the node's data.
     pub maximum: Option<u32>,
     pub epoch: u32,
     pub listing: Option<Listing>,
 }
 
 impl Parent {
-    /// One that was heard of during the reading of everything with the number `epoch`.
+    /// Creates a parent that was first heard of in the complete reading number `epoch`.
     pub fn new(epoch: u32) -> Self {
         Self { epoch, ..Self::default() }
     }
 
-    /// The number that its next child gets, where known.
+    /// Returns the sequence number of the next child, where it is known.
     pub fn next_sequence(&self) -> Option<i64> {
         self.next_sequence.get()
     }
@@ -33,18 +33,18 @@ impl Parent {
     }
 }
 
-/// A node below which a lock's contenders stand, as its last listing found it.
+/// A parent of contenders, as of its last listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParentNode {
-    /// The transaction that created it.
+    /// The transaction that created the node.
     pub czxid: Zxid,
-    /// When that was, by the server's clock.
+    /// When the node was created, by the server's clock.
     pub created_at: Timestamp,
-    /// Whether a session owns it.
+    /// Whether a session owns the node.
     pub ephemeral: bool,
 }
 
-/// What the stat of a parent said when it was last listed: of the node itself, and of the children that came and went.
+/// The stat of a parent at its last listing.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Listing {
     czxid: Zxid,
@@ -54,29 +54,29 @@ pub(super) struct Listing {
     pub last: Zxid,
     /// Whether a child was ever deleted.
     pub any_deleted: bool,
-    /// During which reading of everything it was listed.
+    /// The number of the complete reading that listed the parent.
     pub epoch: u32,
-    /// Whether a child was deleted during that reading: the listing may be older than that.
+    /// Whether a child was deleted during that reading, so that the listing may be outdated.
     pub disturbed: bool,
 }
 
 impl Listing {
-    /// The next one after `before`.
+    /// Creates the listing that follows `before`.
     pub fn new(path: &ZnodePath, stat: &ZnodeStat, epoch: u32, before: Option<Self>) -> Self {
         Self {
             czxid: stat.czxid,
             created_at: stat.ctime,
             ephemeral: stat.ephemeral_owner.is_some(),
             last: stat.pzxid,
-            // As servers report it, `cversion` counts each creation and each deletion. At the top of the tree there is a child
-            // that nobody created.
+            // `cversion`, as servers report it, counts each creation and each deletion of a child.
+            // The root has a child that no client created.
             any_deleted: path.is_root() || stat.cversion != stat.num_children,
             epoch,
             disturbed: before.is_some_and(|before| before.epoch == epoch && before.disturbed),
         }
     }
 
-    /// The node itself.
+    /// Returns the node itself.
     pub fn node(self) -> ParentNode {
         ParentNode { czxid: self.czxid, created_at: self.created_at, ephemeral: self.ephemeral }
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_small() {
+    fn a_parent_stays_small() {
         assert!(size_of::<Parent>() <= 80, "{} bytes", size_of::<Parent>());
     }
 }

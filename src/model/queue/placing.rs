@@ -1,4 +1,4 @@
-//! Contenders are placed in their locks and removed from them, and what that means: who came, who went, who holds now.
+//! Adds contenders to their locks, removes them, and reports what follows.
 
 use std::sync::Arc;
 
@@ -11,11 +11,12 @@ use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, Sessi
 use lockscope_base::recipe::{Classification, LockKind, Role};
 use lockscope_base::znode::{Node, Sequence, Timestamp, ZnodePath};
 
-/// How many locks are kept that are free and whose parent does not show that they exist (a single node between two
-/// holders, one of several names): the oldest is forgotten.
+/// Maximum number of free locks without a parent that proves their existence: single nodes between
+/// two holders, or one of several names. The oldest is forgotten first.
 const MAX_FREE_LOCKS: usize = 1_000;
 
-/// Changes a lock, and the number of all contenders with it: with its order, a semaphore's client may come into sight there or be hidden.
+/// Changes a lock and updates the number of all contenders. A change of the order may hide a
+/// semaphore's client or show it again.
 pub(super) fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: impl FnOnce(&mut LockQueue) -> T) -> T {
     let before = lock.len();
     let changed = change(lock);
@@ -24,7 +25,7 @@ pub(super) fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: 
 }
 
 impl LockTable {
-    /// A node was read that is no known contender's.
+    /// Adds a contender for a node that was read and belongs to no known contender.
     pub(super) fn add(
         &mut self,
         path: &ZnodePath,
@@ -60,16 +61,16 @@ impl LockTable {
             if missed && place.role == Role::Lease {
                 self.lease_found(id, slot);
             } else if missed && !returned {
-                // One that is returned came and went before.
+                // A returned contender was reported when it first came, and when it went.
                 out.push(Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now));
             }
             return;
         }
-        // A lease whose session queued before is not a second contender.
+        // A lease is no additional contender if its session queued before.
         self.arrived(id, slot, cost, !(handed_over || returned), now, out);
     }
 
-    /// A contender has taken its place. `joins`: whether it is a new one.
+    /// Handles a contender that was just placed. `joins` tells whether it is a new one.
     pub(super) fn arrived(
         &mut self,
         id: LockId,
@@ -92,10 +93,10 @@ impl LockTable {
         }
     }
 
-    /// Puts a contender into its lock and into the index by path.
+    /// Puts a contender into its lock and into the index by path. Returns its slot.
     pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
-        let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
+        let lock = self.locks.get_mut(&id).expect("the lock was just found or created");
         self.sessions.came(&contender);
         let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
         lock.note_client_is_back(slot);
@@ -103,7 +104,7 @@ impl LockTable {
         let epoch = self.epoch;
         let known = path.parent_str().is_some_and(|parent| self.parents.contains_key(parent));
         if !known {
-            // Each path is kept once.
+            // Memory holds each path once: reuse the lock's copy.
             let of_lock = Some(lock.path()).filter(|lock| path.parent_str() == Some(lock.as_str())).cloned();
             let parent = of_lock.or_else(|| path.parent()).unwrap_or_else(ZnodePath::root);
             self.parents.insert(parent, Parent::default());
@@ -113,15 +114,15 @@ impl LockTable {
         parent.children.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)), &self.locks);
         let next = sequence.map(|Sequence(number)| i64::from(number) + 1);
         parent.set_next_sequence(parent.next_sequence().max(next));
-        let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
+        let lock = self.locks.get_mut(&id).expect("the lock was used above");
         if lock.kind() != LockKind::SingleNode {
-            // A semaphore's leases are counted apart: who comes gets its number in the queue.
+            // Leases have a sequence of their own. A new contender gets its number in the queue.
             lock.set_next_sequence(self.parents.get(&lock.queue_path()).and_then(Parent::next_sequence));
         }
         slot
     }
 
-    /// A contender's node is gone.
+    /// Removes a contender whose node is gone.
     pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.children.remove(path.name());
@@ -173,14 +174,14 @@ impl LockTable {
             let Some(lock) = self.locks.get(&id) else { return };
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued().is_none() && !is_new {
-                // It had been taken for that of another, who has shown its own now.
+                // Its lease was attributed to another contender, whose own lease has shown up.
                 out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
             }
             self.acquires(id, &contender, now, out);
         }
     }
 
-    /// A contender holds the lock, and did not before.
+    /// Reports that a contender has become a holder.
     pub(super) fn acquires(&mut self, id: LockId, contender: &Contender, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         lock.acquired(now);
@@ -190,8 +191,10 @@ impl LockTable {
         out.push(Happening::new(LockEvent::Acquired, lock, Some(contender), now).after_waiting(since));
     }
 
-    /// An emptied lock stays while its parent does. One whose parent does not show that it exists (a single
-    /// node, one of several names) stays too, but only [`MAX_FREE_LOCKS`] of them.
+    /// Keeps or drops a lock that may have lost its last contender.
+    ///
+    /// An empty lock stays as long as its parent. A lock whose parent does not prove its existence
+    /// (a single node, or one of several names) stays too, but at most [`MAX_FREE_LOCKS`] of these.
     fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         self.name_apart_if_first_or_last(id);
         let Some(lock) = self.locks.get_mut(&id) else { return };

@@ -1,4 +1,4 @@
-//! What few locks have: apart from the rest of a lock, since a table has very many of them.
+//! Fields that few locks need. They are stored apart because a table has very many locks.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use super::handover::Handover;
 use super::order::RankedKeys;
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// What is kept of a lock that has or had readers, leases, returned nodes or an expired holder.
+/// The fields of a lock that has or had readers, leases, returned nodes or an expired holder.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct RareParts {
-    /// The requests for reading among the order. Everything about writers follows from it.
+    /// The read requests in the order. Everything about writers follows from them.
     pub readers: RankedKeys,
-    /// How many of the contenders have a lease.
+    /// The number of contenders with a lease.
     pub leases: usize,
-    /// How many of the contenders returned.
+    /// The number of returned contenders.
     pub returned: usize,
-    /// The hand-over of a semaphore, while a contender is between the queue and a lease.
+    /// The hand-over of a semaphore, kept while a contender is between the queue and a lease.
     pub handover: Option<Box<Handover>>,
     pub maximum: Option<u32>,
     pub session_expired: Option<Box<SessionExpired>>,
 }
 
-/// A holder that lost its lock to the end of its session.
+/// A holder that lost its lock because its session expired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionExpired {
-    /// When its node was seen to go, by this machine's clock.
+    /// When the deletion of its node was seen, by this machine's clock.
     pub at: Timestamp,
-    /// Its node.
+    /// The node's name.
     pub node: Arc<str>,
-    /// Its session.
+    /// The expired session.
     pub session: SessionId,
-    /// Who it was.
+    /// The holder's client.
     pub client: ClientIdentity,
 }

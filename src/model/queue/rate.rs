@@ -1,4 +1,4 @@
-//! Counters and rates: of one lock, and of all together.
+//! Counters and rates, per lock and for all locks.
 
 use std::collections::VecDeque;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use super::WatchEvents;
 use lockscope_base::znode::Timestamp;
 
-/// Over how long a lock's own rates are taken, in milliseconds.
+/// The window of a lock's rates, in milliseconds.
 const WINDOW_MS: i64 = 10_000;
 
-/// Seconds of history.
+/// The length of the history, in seconds.
 const HISTORY_SECONDS: usize = 60;
 
 /// A lock's activity per second, over about the last ten seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Acquisitions.
+    /// Acquisitions per second.
     pub acquisitions: f64,
-    /// Watch events, had every waiter watched the parent.
+    /// Watch events per second if every waiter watched the parent.
     pub herd: f64,
-    /// Watch events, had each waiter watched the one that it waits for.
+    /// Watch events per second if each waiter watched its predecessor.
     pub chain: f64,
 }
 
-/// Two neighbouring windows of one counter: a sliding rate in 20 bytes.
+/// Counts in the current and the previous window: a sliding rate in 20 bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Sliding {
     window: i64,
@@ -47,7 +47,7 @@ impl Sliding {
         self.current = self.current.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds of one window fit a float exactly")]
+    #[expect(clippy::cast_precision_loss, reason = "the milliseconds of one window fit a float exactly")]
     fn per_second(mut self, now: Timestamp) -> f64 {
         self.roll(now);
         let into = now.0.rem_euclid(WINDOW_MS) as f64 / WINDOW_MS as f64;
@@ -55,13 +55,13 @@ impl Sliding {
     }
 }
 
-/// One lock's counters.
+/// The counters of one lock.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Activity {
     acquisitions: Sliding,
     herd: Sliding,
     chain: Sliding,
-    /// When a change last cost watch events of a herd.
+    /// When a change last cost watch events in a herd.
     woke_herd_at: Option<Timestamp>,
 }
 
@@ -91,12 +91,12 @@ impl Activity {
     }
 }
 
-/// What was counted over all locks since the console started.
+/// Counters over all locks since the console started.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// Acquisitions seen.
+    /// The number of acquisitions seen.
     pub acquisitions: u64,
-    /// What the changes cost.
+    /// The cost of all changes.
     pub watch_events: WatchEvents,
     /// The last minute, second by second.
     pub history: History,
@@ -117,12 +117,12 @@ impl Totals {
     }
 }
 
-/// What one second saw.
+/// The counts of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
-    /// Acquisitions.
+    /// The number of acquisitions.
     pub acquisitions: u64,
-    /// What its changes cost.
+    /// The cost of the changes.
     pub watch_events: WatchEvents,
 }
 
@@ -148,12 +148,12 @@ impl History {
         while self.seconds.len() > HISTORY_SECONDS {
             self.seconds.pop_front();
         }
-        // A clock that went back adds to the newest second: the sum stays right.
-        self.seconds.back_mut().expect("one was pushed above")
+        // A clock that went back adds to the newest second, so the sum stays right.
+        self.seconds.back_mut().expect("a second was pushed above")
     }
 
-    /// The last 60 seconds before `now`, oldest first, seconds without anything included; the
-    /// second that is under way is the last.
+    /// Returns the last 60 seconds up to `now`, oldest first. Idle seconds are included. The last
+    /// entry is the current, unfinished second.
     pub fn seconds(&self, now: Timestamp) -> Vec<Second> {
         let behind = usize::try_from(now.0.div_euclid(1000).saturating_sub(self.last).max(0)).unwrap_or(usize::MAX);
         let mut line = vec![Second::default(); HISTORY_SECONDS];
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rate_is_measured_right_and_fades_when_it_ends() {
+    fn a_steady_rate_is_measured_correctly_and_fades_when_it_ends() {
         let mut activity = Activity::default();
         for tick in 0..300 {
             activity.acquired(Timestamp(tick * 100));

@@ -1,8 +1,12 @@
-//! Contenders that belong to another lock than before, since a [hint](Classifier::is_hint) came or went beside them.
+//! Moves contenders to another lock when a [hint](Classifier::is_hint) beside them appears or is
+//! deleted.
 //!
-//! `X/leases` makes a semaphore's queue of what stands in `X/locks`. It is a container: the server deletes it when it has been empty for a
-//! while, also while somebody waits in `X/locks`, and the next client makes it again. Whoever reads the reports and keeps who
-//! contends for what must not lose those who wait: the lock that they leave is gone, and they are reported as coming to the other one.
+//! `X/leases` turns the children of `X/locks` into a semaphore's queue. It is a container: the
+//! server deletes it once it has been empty for a while, even if contenders wait in `X/locks`, and
+//! the next client creates it again.
+//!
+//! A consumer of the events that tracks contenders per lock must not lose the waiters. So their old
+//! lock is reported as gone, and they are reported as enqueued in the other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +18,11 @@ use super::{Happening, LockEvent, LockId, LockTable};
 use lockscope_base::recipe::{Classification, Classifier};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// Contenders in the locks to which they have moved.
+/// The slots of moved contenders, by their new lock.
 type Moved = BTreeMap<LockId, Vec<usize>>;
 
 impl LockTable {
-    /// A hint exists.
+    /// Notes that a hint exists.
     pub(super) fn note_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.hint_epochs.insert(hint.clone(), self.epoch);
         if self.classifier.note(hint) {
@@ -26,7 +30,8 @@ impl LockTable {
         }
     }
 
-    /// A node is gone, and as a parent it is dropped already: if it was a hint, its neighbours are something else.
+    /// Forgets a hint that was deleted and regroups its neighbours. As a parent, the node is
+    /// dropped already.
     pub(super) fn forget_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if self.classifier.forget(hint) {
             self.hint_epochs.remove(hint);
@@ -34,7 +39,7 @@ impl LockTable {
         }
     }
 
-    /// Puts each neighbour of a hint where it belongs now. Linear in those.
+    /// Moves each neighbour of a hint to the lock where it belongs now. Linear in the neighbours.
     fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let (mut moved, mut left) = (Moved::new(), BTreeSet::new());
         for parent in Classifier::regrouped_by(hint) {
@@ -64,7 +69,7 @@ impl LockTable {
         }
     }
 
-    /// Takes a contender out of its lock and puts it where it belongs. `None`: it is no contender there.
+    /// Moves a contender to the lock at `place`. Returns `None` if the node is no contender there.
     fn move_contender(
         &mut self,
         path: &ZnodePath,
@@ -90,8 +95,8 @@ impl LockTable {
         Some((to, self.place_contender(path, to, contender)))
     }
 
-    /// Reports who came to a lock from another one, in the order of their queue, and who of them holds it. A
-    /// [returned](super::Contender::returned) one was reported as gone.
+    /// Reports contenders that came from another lock, in queue order, and their acquisitions.
+    /// [Returned](super::Contender::returned) contenders are left out: they were reported as gone.
     fn report_moved(&mut self, id: LockId, slots: &[usize], now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get(&id).filter(|_| self.is_reporting()) else { return };
         let mut moved: Vec<_> = slots.iter().filter_map(|slot| lock.contender(*slot)).collect();
@@ -101,7 +106,8 @@ impl LockTable {
         self.settle_after_move(id, now, out);
     }
 
-    /// Finds out who holds after several contenders came or went. While everything is read, that shows at its end.
+    /// Updates and reports the holders after several contenders moved. During a complete reading
+    /// this waits for its end.
     fn settle_after_move(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let is_live = self.is_live();
         let Some(lock) = self.locks.get_mut(&id).filter(|_| is_live) else { return };

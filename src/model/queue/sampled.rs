@@ -1,4 +1,4 @@
-//! What samples of the lock parents say of the locks.
+//! Applies samples of lock parents during an overload.
 
 use super::samples::ParentSamples;
 use super::{LockId, LockQueue, LockTable, SampledCounts};
@@ -6,8 +6,10 @@ use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat};
 
 impl LockTable {
-    /// What samples say of a lock while the table is not in step because too much happens; `None` at all other times, before the first
-    /// sample, and for a single node, which has no parent that tells.
+    /// Returns what the samples show of a lock during an overload.
+    ///
+    /// Returns `None` at all other times, before the first sample, and for a single-node lock,
+    /// which has no parent to sample.
     pub fn sampled(&self, lock: &LockQueue) -> Option<SampledCounts> {
         if self.samples.is_empty() || lock.kind() == LockKind::SingleNode {
             return None;
@@ -19,7 +21,7 @@ impl LockTable {
         }
     }
 
-    /// The locks whose contenders queue below this node.
+    /// Returns the locks whose contenders queue below this node.
     pub fn locks_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
         self.ids_queueing_at(parent)
     }

@@ -1,7 +1,8 @@
-//! What is known of the locks while events come faster than they can be taken in: counts, from samples of their parents' stats.
+//! Counts of a lock's children during an overload, from samples of its parents' stats.
 //!
-//! The queues stay as they were when they were last true. A parent's stat says how many children it has, and with its `cversion`, which
-//! grows by one with each creation and each deletion of a child, how many were created and how many were deleted between two samples.
+//! The queues stay as they were when they were last accurate. A parent's stat contains its number
+//! of children and its `cversion`, which grows by one with each creation and each deletion of a
+//! child. From both follows how many children were created and deleted between two samples.
 
 use rustc_hash::FxHashMap;
 
@@ -9,47 +10,50 @@ use serde::{Deserialize, Serialize};
 
 use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// The most that a count of creations or deletions can be before it begins at 0 again: a stat holds twice their number in 32 bits.
+/// The maximum of a count of creations or deletions. After it the count starts at 0 again: a stat
+/// holds twice the number in 32 bits.
 const MAX_COUNT: u32 = u32::MAX >> 1;
 
-/// The last samples of each parent, until everything was read again.
+/// The samples of each parent, kept until the next complete reading.
 pub(super) type Samples = FxHashMap<ZnodePath, ParentSamples>;
 
-/// What samples say of a lock: counts of the children of its parent (of a semaphore, of both its parents). All children count: those
-/// of other queues of the same parent, and those that are no contenders, too.
+/// What samples show of a lock: counts of its parent's children. For a semaphore, of both parents.
+///
+/// All children count, including those of other queues below the same parent, and those that are no
+/// contenders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampledCounts {
     /// When the last sample was taken, by this machine's clock.
     pub at: Timestamp,
-    /// When the first one was taken.
+    /// When the first sample was taken.
     pub since: Timestamp,
-    /// How many children there were at the last one.
+    /// The number of children in the last sample.
     pub children: u64,
-    /// How many were created from the first sample to the last.
+    /// The number of creations from the first sample to the last.
     pub created: u64,
-    /// How many were deleted from the first sample to the last.
+    /// The number of deletions from the first sample to the last.
     pub deleted: u64,
-    /// How many came and went between the last two samples; `None` when there is only one.
+    /// The rates between the last two samples; `None` when there is only one.
     pub per_second: Option<ChildRates>,
 }
 
-/// How many children of a node come and go per second.
+/// How many children of a node are created and deleted per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChildRates {
-    /// How many are created.
+    /// Creations per second.
     pub created: f64,
-    /// How many are deleted.
+    /// Deletions per second.
     pub deleted: f64,
 }
 
 impl ChildRates {
-    /// Whether nothing comes and goes.
+    /// Returns whether there were no creations and no deletions.
     pub fn are_zero(self) -> bool {
         self.created + self.deleted <= 0.0
     }
 }
 
-/// One look at a parent.
+/// One sample of a parent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sample {
     at: Timestamp,
@@ -58,7 +62,7 @@ struct Sample {
     children: i32,
 }
 
-/// What is kept of the looks at one parent.
+/// The samples that are kept of one parent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ParentSamples {
     first: Sample,
@@ -67,7 +71,7 @@ pub(super) struct ParentSamples {
 }
 
 impl Sample {
-    /// How many children were created and how many deleted since an earlier sample of the same node.
+    /// Returns how many children were created and deleted since an earlier sample of the same node.
     fn since(self, earlier: Self) -> (u32, u32) {
         let created = |sample: Self| sample.cversion.wrapping_add(sample.children).cast_unsigned() >> 1;
         let deleted = |sample: Self| sample.cversion.wrapping_sub(sample.children).cast_unsigned() >> 1;
@@ -77,14 +81,14 @@ impl Sample {
 }
 
 impl ParentSamples {
-    /// With one more, after those that are known of the same node.
+    /// Adds a sample to the earlier ones of the same node.
     pub fn with(known: Option<&Self>, stat: &ZnodeStat, at: Timestamp) -> Self {
         let last = Sample { at, czxid: stat.czxid, cversion: stat.cversion, children: stat.num_children };
         let known = known.filter(|known| known.last.czxid == last.czxid);
         Self { first: known.map_or(last, |known| known.first), before: known.map(|known| known.last), last }
     }
 
-    /// What they say.
+    /// Returns the counts and rates.
     pub fn counts(&self) -> SampledCounts {
         let (created, deleted) = self.last.since(self.first);
         let per_second = self.before.map(|before| {
@@ -104,7 +108,7 @@ impl ParentSamples {
 }
 
 impl SampledCounts {
-    /// Those of two parents together.
+    /// Returns the sums for two parents.
     pub(super) fn plus(self, other: Self) -> Self {
         let both = self.per_second.zip(other.per_second);
         Self {

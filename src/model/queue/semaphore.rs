@@ -1,4 +1,4 @@
-//! Feeds the [hand-overs](Handover) of semaphores, and carries out what they say.
+//! Feeds the [hand-overs](Handover) of semaphores, and carries out their outputs.
 
 use rustc_hash::FxHashMap;
 
@@ -10,8 +10,10 @@ use lockscope_base::recipe::{Classification, LockKind, Recipe, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 impl LockQueue {
-    /// Where a node stands, for the hand-over. Linear in the contenders for a lease that never held, in the leases for the head, else
-    /// logarithmic.
+    /// Returns where a node stands, for the hand-over.
+    ///
+    /// Linear in the contenders for a lease that never held, linear in the leases for the head of
+    /// the queue, and logarithmic otherwise.
     pub(super) fn stands(&self, slot: usize) -> Stood {
         let hidden = self.hidden().is_some_and(|key| key.slot as usize == slot);
         let is_head = self.position_of_slot(slot) == Some(self.leases());
@@ -26,7 +28,8 @@ impl LockQueue {
         }
     }
 
-    /// Whether the owner of this node of the queue has its lease already. While everything is read anew it is not hidden for that.
+    /// Returns whether the owner of this queue node already has its lease. During a complete
+    /// reading such a node is not hidden.
     fn has_lease(&self, slot: usize) -> bool {
         let leases =
             (0..self.leases()).filter_map(|position| self.contenders.get(self.order.get(position)?.slot as usize));
@@ -35,8 +38,8 @@ impl LockQueue {
             .is_some_and(|head| leases.into_iter().any(|lease| lease.queued().is_some() && lease.id() == head.id()))
     }
 
-    /// Whether this is the lease of somebody who waits, and whose node in the queue is there as well. That one may have gone before:
-    /// when a session ends, its nodes go in any order.
+    /// Returns whether this lease belongs to a waiter that still has its node in the queue. When a
+    /// session ends, its nodes are deleted in any order, so the queue node may be gone first.
     fn is_pending_lease(&self, slot: usize) -> bool {
         let Some(lease) = self.contenders.get(slot) else { return false };
         let owner = lease.queued().filter(|_| lease.role == Role::Lease && !lease.holds()).map(|_| lease.id());
@@ -44,14 +47,14 @@ impl LockQueue {
         owner.is_some_and(queues)
     }
 
-    /// A node is about to be put into the order, or taken out of it.
+    /// Prepares for a node that is about to be added to the order or removed from it.
     pub(super) fn order_changes(&mut self) {
         if self.handover().is_some() {
             self.hand_over(Input::OrderChanges);
         }
     }
 
-    /// The order changed: the head of the queue may be pending now.
+    /// Handles a change of the order, after which the head of the queue may be pending.
     pub(super) fn order_changed(&mut self) {
         if self.family().kind() != LockKind::Semaphore || self.hidden().is_some() {
             return;
@@ -70,13 +73,13 @@ impl LockQueue {
         self.carry_out(outputs);
     }
 
-    /// Feeds the hand-over. Gives what is to be reported.
+    /// Feeds the hand-over. Returns the outputs that the table must report.
     fn hand_over(&mut self, input: Input<'_>) -> Vec<Output> {
         let outputs = Handover::feed(&mut self.rare_mut().handover, input);
         self.carry_out(outputs)
     }
 
-    /// Everything was read. Gives what is to be reported.
+    /// Ends a complete reading. Returns the outputs that the table must report.
     fn end_reading(&mut self) -> Vec<Output> {
         let slots = (0..self.leases()).filter_map(|position| Some(self.order.get(position)?.slot as usize));
         let leases: Vec<_> = slots.filter_map(|slot| Some((slot, self.contenders.get(slot)?))).collect();
@@ -85,7 +88,8 @@ impl LockQueue {
         self.carry_out(outputs)
     }
 
-    /// Does what is said about the order and its contenders. Gives back the rest, which is for the table to report.
+    /// Carries out the outputs for the order and the contenders. Returns the rest, which the table
+    /// must report.
     fn carry_out(&mut self, outputs: Vec<Output>) -> Vec<Output> {
         let mut rest = Vec::new();
         for output in outputs {
@@ -109,7 +113,8 @@ impl LockQueue {
 }
 
 impl LockTable {
-    /// A node was created that is about to be read: if it is a lease, a contender that leaves the queue may have it.
+    /// Announces a node that was created and is about to be read. If the node is a lease, a
+    /// contender that leaves the queue may own it.
     pub(super) fn lease_announced(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let place = self.classifier.classify(path).filter(|place| place.role == Role::Lease);
         let Some(place) = place.filter(|_| self.is_reporting() && self.node(path).is_none()) else { return };
@@ -119,8 +124,8 @@ impl LockTable {
         self.hand_over(key, Input::LeaseAnnounced { node: path.name(), head }, now, out);
     }
 
-    /// A lease was read, and is about to be placed: if its owner is known, they are one contender. Gives what is to be reported
-    /// when it is placed.
+    /// Handles a lease that was read and is about to be placed. A known owner and the lease become
+    /// one contender. Returns the outputs to report once the lease is placed.
     pub(super) fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<Output> {
         let Some(lock) = self.locks.get_mut(&id) else { return Vec::new() };
         let mut rest = Vec::new();
@@ -133,14 +138,14 @@ impl LockTable {
         rest
     }
 
-    /// A node cannot be read. It may be a lease that was announced.
+    /// Handles a node that cannot be read. It may be an announced lease.
     pub(super) fn lease_unreadable(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(place) = self.classifier.classify(path).filter(|place| place.role == Role::Lease) {
             self.hand_over(key_of(&place), Input::LeaseUnreadable { node: path.name() }, now, out);
         }
     }
 
-    /// A node is gone that was never read. It may be one of a semaphore.
+    /// Handles the deletion of a node that was never read. It may belong to a semaphore.
     pub(super) fn unread_node_gone(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let of_semaphore = |place: &Classification| place.recipe.kind() == LockKind::Semaphore;
         let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };
@@ -152,7 +157,7 @@ impl LockTable {
         self.hand_over(key_of(&place), input, now, out);
     }
 
-    /// The children of a node were listed: if they are leases, all that there were have been announced.
+    /// Handles a listing. If the children are leases, all that existed by then have been announced.
     pub(super) fn leases_listed(&mut self, parent: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let semaphores = [(parent.parent(), Recipe::CuratorSemaphore), (Some(parent.clone()), Recipe::KazooSemaphore)];
         for key in semaphores.into_iter().filter_map(|(path, recipe)| Some((path?, recipe, None))) {
@@ -163,7 +168,7 @@ impl LockTable {
         }
     }
 
-    /// A contender's node is gone, and out of the order.
+    /// Handles the deletion of a contender's node, which is already out of the order.
     pub(super) fn node_gone(
         &mut self,
         id: LockId,
@@ -180,12 +185,12 @@ impl LockTable {
             let outputs = lock.hand_over(Input::NodeGone(node));
             self.report(id, outputs, now, out);
         } else if reporting && !gone.contender.returned {
-            // That a returned node is gone was reported when it was deleted.
+            // The deletion of a returned node was reported when it first happened.
             self.report_gone(id, &gone, now, out);
         }
     }
 
-    /// Everything is read anew.
+    /// Tells the hand-overs that a complete reading begins.
     pub(super) fn begin_handovers_reading(&mut self) {
         for lock in self.locks.values_mut().filter(|lock| lock.handover().is_some()) {
             lock.hand_over(Input::ReadingBegins);
@@ -193,7 +198,7 @@ impl LockTable {
         self.announced.clear();
     }
 
-    /// A lease was found while everything is read anew: whose it is shows when everything was read.
+    /// Handles a lease that a complete reading found. Its owner is known at the end of the reading.
     pub(super) fn lease_found(&mut self, id: LockId, slot: usize) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if let Some(lease) = lock.contender(slot).cloned() {
@@ -201,7 +206,8 @@ impl LockTable {
         }
     }
 
-    /// Everything was read. Gives the leases that were found and are of new contenders, in the order of their creation.
+    /// Ends a complete reading. Returns the found leases that belong to new contenders, in order of
+    /// creation.
     pub(super) fn end_handovers_reading(
         &mut self,
         now: Timestamp,
@@ -223,14 +229,15 @@ impl LockTable {
         found
     }
 
-    /// A lock is about to be dropped.
+    /// Reports the departed contenders of a lock that is about to be dropped.
     pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { return };
         let outputs = lock.hand_over(Input::LockGone);
         self.report(id, outputs, now, out);
     }
 
-    /// Feeds the hand-over of a semaphore, also of one of which no more is known than that leases were announced.
+    /// Feeds the hand-over of a semaphore. The semaphore may be unknown apart from its announced
+    /// leases.
     fn hand_over(&mut self, key: LockKey, input: Input<'_>, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(id) = self.names.get(&key).copied() {
             let outputs = self.locks.get_mut(&id).map_or_else(Vec::new, |lock| lock.hand_over(input));
@@ -238,20 +245,20 @@ impl LockTable {
             return;
         }
         let mut handover = self.announced.remove(&key);
-        // Nobody was seen in its queue, of whom something could be reported.
+        // No contender was seen in its queue, so there is nothing to report.
         Handover::feed(&mut handover, input);
         if let Some(handover) = handover {
             self.announced.insert(key, handover);
         }
     }
 
-    /// Reports what hand-overs say.
+    /// Reports the outputs of a hand-over.
     pub(super) fn report(&mut self, id: LockId, outputs: Vec<Output>, now: Timestamp, out: &mut Vec<Happening>) {
         for output in outputs {
             match output {
                 Output::Report(gone) => self.report_gone(id, &gone, now, out),
                 Output::ReportHeld { lease, owner } => self.report_held(id, &lease, *owner, now, out),
-                // Whoever fed the hand-over has done these.
+                // The caller that fed the hand-over has carried these out.
                 Output::LeaseIsOf(_)
                 | Output::FoundLeaseIsOf { .. }
                 | Output::FoundLeaseIsNew { .. }
@@ -273,7 +280,7 @@ impl LockTable {
         });
     }
 
-    /// A lease was returned before it could be read.
+    /// Reports a lease that was returned before it could be read.
     fn report_held(&mut self, id: LockId, node: &str, owner: Gone, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let ahead_ms = self.clock.ahead_ms();

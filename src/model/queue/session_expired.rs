@@ -1,8 +1,9 @@
-//! Whether the session of a node that vanished had ended: what the servers said of it before.
+//! Decides whether a deleted node's session had expired, from what the servers said before.
 //!
-//! Nothing is claimed that the servers can contradict. A session lives at least until the end of its timeout after it was heard, so
-//! it cannot have expired before that; and it has expired where its time had just run out and nobody was connected who could have
-//! deleted the node. A timeout that is not known is the shortest that the servers grant.
+//! The table claims nothing that the servers can contradict. A session lives at least until its
+//! timeout has passed since it was last heard. It certainly expired if its time had just run out
+//! and no connected client could have deleted the node. An unknown timeout counts as the shortest
+//! that the servers grant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,30 +16,33 @@ use super::{Contender, LockTable};
 use crate::server_view::{Connection, Liveness, SessionTiming};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// How long a server takes at the most to end a session whose time has run out, and we to see that. What goes later went
-/// otherwise.
+/// Maximum delay between the end of a session's timeout and our seeing the deletion. A node that is
+/// deleted later was deleted for another reason.
 const MAX_EXPIRY_DELAY: Duration = Duration::from_millis(500);
 
-/// What the servers said longer ago than this says nothing: the client may have come back since.
+/// Maximum age of the servers' answers. After that the client may have come back.
 const MAX_VIEW_AGE: Duration = Duration::from_secs(10);
 
-/// By how much a node that was never read may be seen too late.
+/// Maximum delay of the event for a node that was never read.
 const MAX_EVENT_DELAY: Duration = Duration::from_secs(1);
 
-/// A request may wait in a server before its time is taken, for this part of the session timeout at the most.
+/// A request may wait in the server before it counts as a sign of life: at most the session timeout
+/// divided by this.
 const WAIT_PART: u32 = 8;
 
-/// A session is only said to have expired where it is known to this part of its timeout, and as well as this, when its time ran
-/// out: somebody else may delete the node before that.
+/// The expiry time of a disconnected session must be known to within its timeout divided by this.
+/// Otherwise another client may have deleted the node before the session expired.
 const EXPIRY_PART: u32 = 2;
 
-/// A server writes times in words to the second, and with our errors added no time that counts is off by more.
+/// Maximum uncertainty of an expiry time. Servers print times with a resolution of a second; with
+/// our own errors, no usable time is less certain than this.
 const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
 
-/// The part for a session that is connected, and may be heard at any moment.
+/// The same divisor as [`EXPIRY_PART`] for a connected session, which may be heard at any moment.
 const CONNECTED_EXPIRY_PART: u32 = 10;
 
-/// What makes it certain how sessions end, in a recording: beside the table, in which older recordings have no place for it.
+/// The evidence about the ends of sessions, as a recording stores it. The evidence is stored beside
+/// the table, because older recordings have no place for it in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEvidence {
     members: Vec<SessionTiming>,
@@ -46,12 +50,12 @@ pub struct SessionEvidence {
 }
 
 impl LockTable {
-    /// What makes it certain how sessions end. It is not part of what the table is stored as.
+    /// Returns the evidence about the ends of sessions. It is not part of the serialized table.
     pub fn session_evidence(&self) -> SessionEvidence {
         SessionEvidence { members: self.view.timings(), disconnected: self.sessions.disconnected().clone() }
     }
 
-    /// The table that was stored with this.
+    /// Returns the table with the evidence that was stored beside it.
     #[must_use]
     pub fn with_session_evidence(mut self, evidence: SessionEvidence) -> Self {
         Arc::make_mut(&mut self.view).set_timings(&evidence.members);
@@ -59,7 +63,7 @@ impl LockTable {
         self
     }
 
-    /// What is known of the session of a contender whose node is gone now.
+    /// Returns what is known about the session of a contender whose node was just deleted.
     pub(super) fn session_at_end(&self, contender: &Contender, now: Timestamp) -> SessionAtEnd {
         let session = contender.session();
         if session.is_none() && contender.is_read() {
@@ -73,17 +77,18 @@ impl LockTable {
         expired.map_or(SessionAtEnd::MayHaveExpired, |()| SessionAtEnd::Expired)
     }
 
-    /// It is certain that a session which loses its node now has expired, and did not release.
+    /// Returns `Some` if a session that just lost a node certainly expired, and did not release.
     ///
-    /// The servers must have said shortly before that it has no connection, or that it missed its heartbeats, and the time at which
-    /// it was to expire must just have come.
+    /// The servers must have said shortly before that the session has no connection or missed its
+    /// heartbeats, and its expiry time must just have come.
     fn session_expired(&self, session: SessionId, now: Timestamp) -> Option<()> {
         let view = &*self.view;
         let (expiry, asked) = view.expiry_of(session)?;
         let timeout = self.timeout_of(session)?;
         let (is_silent, part) = match view.liveness(session) {
             Liveness::Disconnected { .. } => (self.is_disconnected_for_certain(session), EXPIRY_PART),
-            // Clients send a heartbeat in each third of the timeout, so that there is always more than a third of it left.
+            // Clients send a heartbeat in each third of the timeout, so more than a third of it is
+            // always left.
             Liveness::Connected => (expiry.latest.since(asked) < timeout / 3, CONNECTED_EXPIRY_PART),
             Liveness::Exists { .. } | Liveness::NoSession { .. } | Liveness::Unproven | Liveness::Unknown => {
                 return None;
@@ -95,25 +100,29 @@ impl LockTable {
         (is_silent && is_known && has_come).then_some(())
     }
 
-    /// The members of an ensemble answer at different times: a client that moves between them, or is new, seems to be nowhere until
-    /// each was asked again.
+    /// Returns whether the session has no connection on any member.
+    ///
+    /// The members of an ensemble answer at different times. A client that moves between them, or
+    /// is new, seems to be disconnected until each member was asked again.
     fn is_disconnected_for_certain(&self, session: SessionId) -> bool {
         let view = &*self.view;
         let asked_again = || Some(view.connections_as_of()? >= *self.sessions.disconnected().get(&session)?);
         view.is_standalone() || asked_again().unwrap_or(false)
     }
 
-    /// The session's timeout, or the shortest that the servers grant.
+    /// Returns the session's timeout, or the shortest that the servers grant.
     fn timeout_of(&self, session: SessionId) -> Option<Duration> {
         let connected = self.view.connection_of(session).map(|(_, connection)| connection);
         let connection = connected.or_else(|| self.sessions.last_of(session));
         connection.and_then(Connection::timeout).or_else(|| self.view.min_session_timeout())
     }
 
-    /// Until when the contender's session did not expire, since it was heard when it made its node.
+    /// Returns the time until which the contender's session was certainly alive, since it was heard
+    /// when it created its node.
     ///
-    /// Only a standalone server hears that itself. Of an ensemble the leader ends sessions, and a follower tells it late, or never,
-    /// whom it heard: there it only counts that a session which the leader did not list is new.
+    /// Only a standalone server hears the session itself. In an ensemble the leader expires
+    /// sessions, and followers tell it late or never which sessions they heard. So there the node
+    /// only proves that a session which the leader did not list is new.
     fn lives_by_its_node(&self, session: Option<SessionId>, contender: &Contender) -> Option<Timestamp> {
         let view = &*self.view;
         if !view.provenance().can_prove() {
@@ -126,7 +135,7 @@ impl LockTable {
         let made_at = if contender.is_read() {
             Timestamp(contender.created_at.0.saturating_add(self.clock.ahead_at_least()))
         } else {
-            // While the servers do not answer, events may be late, too.
+            // Events may be late as well while the servers do not answer.
             contender.enqueued_at()?.min(view.at).minus(MAX_EVENT_DELAY)
         };
         let heard_at = if view.is_standalone() { made_at } else { view.began_after(session?, made_at)? };

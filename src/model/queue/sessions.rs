@@ -1,5 +1,5 @@
-//! The memory of the sessions that contend, and of those that wait by a watch alone: what they call themselves, and where they
-//! were connected from when they no longer are.
+//! Remembers the sessions that contend or wait by a watch: their clients' names, and the
+//! connections that they lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use super::{ClientIdentity, Contender};
 use crate::server_view::{Connection, Listing, MemberView, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// How many sessions are remembered that have no contender: those that had one, and those that were seen to wait for a
-/// single-node lock. Beyond that the one is forgotten whose last contender went first, or that was seen to wait the longest ago.
+/// Maximum number of sessions in memory that have no contender. They had one, or were seen to wait
+/// for a single-node lock. The session whose last contender left first, or that was seen to wait
+/// the longest ago, is forgotten first.
 pub(super) const MAX_DEPARTED: usize = 2_000;
 
-/// A session's connection, as a server lists it or last listed it.
+/// A session's connection, as a server lists it now or listed it last.
 #[derive(Clone, Copy, Debug)]
 pub struct LastConnection<'a> {
     /// The connection.
     pub connection: &'a Connection,
-    /// The address of the server that holds or held it.
+    /// The address of the server that holds or held the connection.
     pub server: &'a str,
-    /// When it was last listed, by this machine's clock; `None` while it is.
+    /// When the connection was last listed, by this machine's clock; `None` while it is listed.
     pub last_listed: Option<Timestamp>,
 }
 
-/// The same for a connection that is no longer listed.
+/// A connection that is no longer listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Unlisted {
     connection: Connection,
@@ -44,31 +45,32 @@ impl Unlisted {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct KnownSession {
-    /// How many contenders it has.
+    /// The number of the session's contenders.
     contenders: u32,
-    /// The last one's name of its client.
+    /// The client's name, from the data of the last contender.
     name: Option<Arc<str>>,
-    /// Its connection, if it had one and no server lists it any more.
+    /// The last connection, once no server lists it any more.
     unlisted: Option<Box<Unlisted>>,
-    /// While it has no contender: its place among those that are forgotten.
+    /// The session's place in the order of forgetting; `None` while it has contenders.
     departed: Option<u64>,
 }
 
-/// Every session that has a contender, and at most [`MAX_DEPARTED`] that had one or were seen to wait by a watch.
+/// Every session with a contender, and at most [`MAX_DEPARTED`] sessions that had one or were seen
+/// to wait by a watch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sessions {
     known: FxHashMap<SessionId, KnownSession>,
     departed: BTreeMap<u64, SessionId>,
     next: u64,
     were_listed: bool,
-    /// Those of an ensemble that exist without a connection, and when that was first seen. A recording has it apart, since older
-    /// ones have no place for it here.
+    /// The sessions of an ensemble that exist without a connection, and when this was first seen.
+    /// Recordings store this apart, because older ones have no place for it here.
     #[serde(skip)]
     disconnected: BTreeMap<SessionId, Timestamp>,
 }
 
 impl Sessions {
-    /// A contender came, or its data changed.
+    /// Updates the client's name from a contender's data.
     fn named(&mut self, contender: &Contender) -> Option<&mut KnownSession> {
         let known = self.known.entry(contender.session()?).or_default();
         if let Some(name) = ClientIdentity::name_in(contender.data.bytes())
@@ -79,7 +81,7 @@ impl Sessions {
         Some(known)
     }
 
-    /// A contender came.
+    /// Adds a contender.
     pub fn came(&mut self, contender: &Contender) {
         let Some(known) = self.named(contender) else { return };
         known.contenders += 1;
@@ -88,12 +90,12 @@ impl Sessions {
         }
     }
 
-    /// A contender's data changed.
+    /// Updates the session after a contender's data changed.
     pub fn changed(&mut self, contender: &Contender) {
         self.named(contender);
     }
 
-    /// A contender is gone.
+    /// Removes a contender.
     pub fn went(&mut self, contender: &Contender) {
         let Some(session) = contender.session() else { return };
         let Some(known) = self.known.get_mut(&session) else { return };
@@ -101,13 +103,14 @@ impl Sessions {
         self.depart(session);
     }
 
-    /// A session watches the node of a single-node lock: nothing else tells that it waits.
+    /// Notes that a session watches the node of a single-node lock. No other evidence shows its
+    /// wait.
     pub fn seen_to_wait(&mut self, session: SessionId) {
         self.known.entry(session).or_default();
         self.depart(session);
     }
 
-    /// Puts a session behind the others that may be forgotten, unless it has a contender.
+    /// Moves a session to the end of the order of forgetting, unless it has a contender.
     fn depart(&mut self, session: SessionId) {
         let Some(known) = self.known.get_mut(&session).filter(|known| known.contenders == 0) else { return };
         if let Some(before) = known.departed.replace(self.next) {
@@ -121,7 +124,8 @@ impl Sessions {
         }
     }
 
-    /// The servers answered anew: of the sessions that they list no more, the connections are remembered.
+    /// Takes over the servers' new answers, and remembers the connections that are no longer
+    /// listed.
     ///
     /// Linear in the connections that were listed before.
     pub fn surveyed(&mut self, before: &ServerView, view: &ServerView) {
@@ -139,7 +143,7 @@ impl Sessions {
         self.note_disconnected(view);
     }
 
-    /// Linear in the sessions that are listed.
+    /// Updates the sessions without a connection. Linear in the listed sessions.
     fn note_disconnected(&mut self, view: &ServerView) {
         let before = std::mem::take(&mut self.disconnected);
         if view.is_standalone() {
@@ -152,33 +156,37 @@ impl Sessions {
         }
     }
 
-    /// The sessions of an ensemble that exist without a connection, and when that was first seen.
+    /// Returns the sessions of an ensemble that exist without a connection, and when this was first
+    /// seen.
     pub fn disconnected(&self) -> &BTreeMap<SessionId, Timestamp> {
         &self.disconnected
     }
 
-    /// Takes what a recording has of them.
+    /// Restores the sessions without a connection from a recording.
     pub fn set_disconnected(&mut self, disconnected: BTreeMap<SessionId, Timestamp>) {
         self.disconnected = disconnected;
     }
 
-    /// Whether any server listed its connections.
+    /// Returns whether any server has ever listed its connections.
     pub fn were_listed(&self) -> bool {
         self.were_listed
     }
 
-    /// The connection that a session had last, also while its server does not answer.
+    /// Returns the last connection of a session that lost it, even while its server does not
+    /// answer.
     pub fn last_of(&self, session: SessionId) -> Option<&Connection> {
         Some(&self.known.get(&session)?.unlisted.as_deref()?.connection)
     }
 
-    /// What the last contender of a session called its client.
+    /// Returns the client's name from the data of the session's last contender.
     pub fn name(&self, session: SessionId) -> Option<&Arc<str>> {
         self.known.get(&session)?.name.as_ref()
     }
 
-    /// The connection of a session that no server lists any more. `None` while the server that listed it last does not answer:
-    /// it may be connected there still.
+    /// Returns the last connection of a session that no server lists any more.
+    ///
+    /// Returns `None` while the server that listed it last does not answer: the client may still be
+    /// connected there.
     pub fn unlisted(&self, session: SessionId, view: &ServerView) -> Option<LastConnection<'_>> {
         let Unlisted { connection, server, at } = self.known.get(&session)?.unlisted.as_deref()?;
         let member = view.members.iter().find(|member| member.address == *server);
@@ -188,13 +196,13 @@ impl Sessions {
         Some(LastConnection { connection, server, last_listed: Some(*at) })
     }
 
-    /// Forgets those without a contender of which that is not true.
+    /// Keeps only the sessions that have a contender or satisfy `stays`.
     pub fn retain_departed(&mut self, stays: impl Fn(SessionId) -> bool) {
         self.known.retain(|session, known| known.departed.is_none() || stays(*session));
         self.departed.retain(|_, session| stays(*session));
     }
 
-    /// Forgets what they called their clients.
+    /// Forgets the names of all clients.
     pub fn forget_names(&mut self) {
         for known in self.known.values_mut() {
             known.name = None;

@@ -1,4 +1,5 @@
-//! A slab as a list of its slots, so that what is read from a file never takes more memory than the file pays for.
+//! Serializes a slab as a list of its slots. Reading such a list takes memory in proportion to the
+//! file, whatever the file contains.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +8,8 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
 
-/// Writes every slot up to the last one in use, the free ones too: others refer to the slots by their numbers.
+/// Writes every slot up to the last one in use. Free slots are included, since other data refers to
+/// slots by number.
 pub fn serialize<T: Serialize, S: Serializer>(slab: &Slab<T>, serializer: S) -> Result<S::Ok, S::Error> {
     let slots = slab.iter().last().map_or(0, |(last, _)| last + 1);
     serializer.collect_seq((0..slots).map(|slot| slab.get(slot)))
@@ -29,7 +31,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SlotVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Slab<T>, A::Error> {
         let mut failure = None;
-        // Each goes to its place at once: a list of all of them would take as much memory again.
+        // Each value goes directly into the slab: a list of all values would double the memory.
         let slots = std::iter::from_fn(|| {
             seq.next_element::<Option<T>>().unwrap_or_else(|error| {
                 failure = Some(error);
@@ -37,7 +39,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SlotVisitor<T> {
             })
         });
         let mut slab: Slab<T> = slots.enumerate().filter_map(|(slot, value)| Some((slot, value?))).collect();
-        // A list makes room for four at once, and most locks of many have one contender.
+        // The slab allocates room for four at once, but most locks have one contender.
         if slab.len() < 4 {
             slab.shrink_to_fit();
         }

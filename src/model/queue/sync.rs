@@ -1,4 +1,5 @@
-//! What spans many nodes: reading everything anew, and parents that go with all their children.
+//! Changes that affect many nodes: complete readings, and parents that are deleted with their
+//! children.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ impl LockTable {
         self.begin_handovers_reading();
     }
 
-    /// Everything was read: what was not seen is gone, and what is there is settled.
+    /// Ends a complete reading: removes what was not seen, and determines the holders.
     pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let SyncPhase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
@@ -31,7 +32,7 @@ impl LockTable {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
             let holding = lock.holding();
-            // It was missed: when it was is not known.
+            // The acquisition was missed, so its time is unknown.
             let hold = Hold::Found(FoundHolding { at: now, proven: None });
             counting(&mut self.contenders, lock, |lock| {
                 lock.settle_all(hold, |contender| {
@@ -78,7 +79,8 @@ impl LockTable {
         }
         gone.sort();
         for (path, id, slot) in gone {
-            // What may no longer be read is not known to be gone: it only leaves the table.
+            // A node that may no longer be read may still exist. It leaves the table without a
+            // report.
             let is_known = !self.is_unreadable(&path);
             if !self.refused {
                 self.note_deleted(&path, id, slot);
@@ -100,15 +102,17 @@ impl LockTable {
         !self.unreadable.is_empty() && above.into_iter().any(|place| self.unreadable.contains_key(&place))
     }
 
-    /// A contender's node was created and deleted before it could be read: its number is not given again. A name that only an
-    /// ephemeral node makes a contender's proves nothing: it may have ended in a date.
+    /// Notes the sequence number of a contender whose node was deleted before it could be read. The
+    /// server does not assign this number again.
+    ///
+    /// A name that only counts for ephemeral nodes proves nothing: it may have ended in a date.
     pub(super) fn number_given(&mut self, path: &ZnodePath) {
         let contender =
             self.classifier.classify(path).filter(|found| found.role == Role::Queue && !found.needs_ephemeral());
         let Some(Sequence(number)) = contender.and_then(|found| found.sequence) else { return };
         let Some(parent) = path.parent() else { return };
         let next = Some(i64::from(number) + 1);
-        // None of the others may have been read yet either.
+        // The parent may be unknown if none of the other children was read yet.
         let epoch = self.epoch;
         let known = self.parents.entry(parent.clone()).or_insert_with(|| Parent::new(epoch));
         if known.next_sequence() >= next {
@@ -123,11 +127,12 @@ impl LockTable {
         }
     }
 
-    /// A parent is gone: so are its children, whether that was reported or not.
+    /// Drops a deleted parent with all its children, reported or not.
     pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(Parent { children, .. }) = self.parents.get(path) else { return };
         let mut left: Vec<_> = children.iter(&self.locks).map(|(name, at)| (path.child(name), at)).collect();
-        // From the end of each queue, so that nobody seems to acquire whose node is gone as well.
+        // Each queue is removed from its end, so that no contender seems to acquire whose node is
+        // gone too.
         left.sort_by_cached_key(|(child, (id, slot))| {
             let position = self.locks.get(id).and_then(|lock| lock.position_of_slot(*slot as usize));
             (*id, Reverse(position), child.clone())

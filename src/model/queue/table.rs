@@ -1,4 +1,4 @@
-//! The table of all locks, and what is read from it.
+//! The table of all locks, and its queries.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,13 +22,13 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Every lock below the observed roots.
 ///
-/// Fed by [`apply`](Self::apply). Everything else reads, and what it reads is ordered and found without a walk
-/// over the contenders.
+/// [`apply`](Self::apply) is the only way to change what the table knows. All other methods find
+/// their answers without walking over the contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockTable {
     pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
-    /// In boxes: half of a map is free at times.
+    /// Boxed values, because half of a map may be empty.
     pub(super) locks: Locks,
     pub(super) names: BTreeMap<LockKey, LockId>,
     pub(super) parents: FxHashMap<ZnodePath, Parent>,
@@ -37,9 +37,9 @@ pub struct LockTable {
     pub(super) epoch: u32,
     pub(super) phase: SyncPhase,
     pub(super) connection: ConnectionState,
-    /// The last session of ours.
+    /// Our last session.
     pub(super) session: Option<SessionId>,
-    /// Whether it was reported that the connection was cut, and not yet that it is there again.
+    /// Whether a cut was reported, but not yet the reconnect.
     pub(super) cut_reported: bool,
     pub(super) last_true: Option<Timestamp>,
     pub(super) totals: Totals,
@@ -49,12 +49,12 @@ pub struct LockTable {
     pub(super) sessions: Sessions,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
-    /// Semaphores of which nothing is known but that leases were created, which are about to be read.
+    /// Semaphores that are unknown apart from leases that were created and are about to be read.
     pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
     pub(super) deleted_nodes: DeletedNodes,
-    /// How many contenders came that were not read at once.
+    /// The number of contenders that were not read immediately. Used for their stand-in numbers.
     pub(super) unread_given: i64,
-    /// Whether something could not be read since the last reading of everything began.
+    /// Whether a read was refused since the last complete reading began.
     pub(super) refused: bool,
     pub(super) samples: Samples,
 }
@@ -62,18 +62,18 @@ pub struct LockTable {
 /// How far the table is in step with the ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SyncPhase {
-    /// Nothing was read completely yet.
+    /// There has been no complete reading yet.
     Never,
-    /// Everything is being read; `again` when it had been read before.
+    /// A complete reading is running. `again` tells whether an earlier one was finished.
     Syncing { again: bool },
-    /// In step.
+    /// The table is in step.
     Live,
-    /// It was in step, and the connection was lost.
+    /// The table was in step until the connection was lost or overloaded.
     Stale,
 }
 
 impl LockTable {
-    /// An empty table that also takes the given nodes for single-node locks.
+    /// Creates an empty table. The nodes `named` also count as single-node locks.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self {
             classifier: Classifier::new(named),
@@ -104,28 +104,30 @@ impl LockTable {
         }
     }
 
-    /// The same table, which reads names by recipes of the user's own, too. They have to be known before the first change.
+    /// Returns the table with additional recipes of the user's own. Call this before the first
+    /// change.
     #[must_use]
     pub fn with_recipes(self, own: &[OwnRecipe]) -> Self {
         Self { classifier: self.classifier.with_recipes(own), ..self }
     }
 
-    /// The recipes of the user's own by which it reads names.
+    /// Returns the additional recipes of the user's own.
     pub fn own_recipes(&self) -> &[OwnRecipe] {
         self.classifier.own_recipes()
     }
 
-    /// The lock with that id.
+    /// Returns the lock with this id.
     pub fn lock(&self, id: LockId) -> Option<&LockQueue> {
         self.locks.get(&id).map(Box::as_ref)
     }
 
-    /// All locks, ordered by path and name.
+    /// Returns all locks, ordered by path and name.
     pub fn locks(&self) -> impl Iterator<Item = &LockQueue> {
         self.names.values().filter_map(|id| self.lock(*id))
     }
 
-    /// The lock at a path: the queue of that name, or without a name the first that has contenders, else the first.
+    /// Returns the lock at a path with this name. Without a name, returns the first lock there that
+    /// has contenders, or else the first.
     pub fn find(&self, path: &ZnodePath, name: Option<&str>) -> Option<LockId> {
         let mut first = None;
         for lock in self.locks_at(path) {
@@ -139,89 +141,97 @@ impl LockTable {
         first
     }
 
-    /// The node at a path, if it was listed as one that has contenders among its children, or may have.
+    /// Returns the node at a path, if it was listed as a possible parent of contenders.
     pub fn parent(&self, path: &ZnodePath) -> Option<ParentNode> {
         self.parents.get(path)?.listing.map(Listing::node)
     }
 
-    /// The position of the contender with that node in its lock's queue; `None` when it is not there. Logarithmic.
+    /// Returns the lock of a contender's node and its position in the queue; `None` when the node
+    /// is not there. Logarithmic in the length of the queue.
     ///
-    /// The path is that of [`LockQueue::path_of`].
+    /// `path` is the path that [`LockQueue::path_of`] returns.
     pub fn position(&self, path: &ZnodePath) -> Option<(LockId, usize)> {
         let (id, slot) = self.node(path)?;
         Some((id, self.locks.get(&id)?.position_of_slot(slot as usize)?))
     }
 
-    /// Whether a node of this path is a contender, or can be one, as far as its neighbours show what it is.
+    /// Returns whether a node at this path is or can be a contender, as far as its neighbours show.
     pub fn is_contender(&self, path: &ZnodePath) -> bool {
         self.classifier.classify(path).is_some()
     }
 
-    /// How many locks.
+    /// Returns the number of locks.
     pub fn lock_count(&self) -> usize {
         self.locks.len()
     }
 
-    /// How many contenders in all locks; a semaphore's client between its queue node and its lease counts once.
+    /// Returns the number of contenders in all locks. A semaphore's client between its queue node
+    /// and its lease counts once.
     pub fn contender_count(&self) -> usize {
         self.contenders
     }
 
-    /// What was counted over all of them.
+    /// Returns the counters over all locks.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// The way to the ensemble.
+    /// Returns the state of the connection to the ensemble.
     pub fn connection(&self) -> &ConnectionState {
         &self.connection
     }
 
-    /// Our session, or the last one while there is no connection; `None` before the first.
+    /// Returns our session, or the last one while there is no connection; `None` before the first.
     pub fn session(&self) -> Option<SessionId> {
         self.session
     }
 
-    /// Whether the table is in step with the ensemble: connected, and everything was read since.
+    /// Returns whether the table is in step with the ensemble: connected, and completely read
+    /// since.
     pub fn is_live(&self) -> bool {
         self.phase == SyncPhase::Live
     }
 
-    /// Whether everything is being read now.
+    /// Returns whether a complete reading is running.
     pub fn is_syncing(&self) -> bool {
         matches!(self.phase, SyncPhase::Syncing { .. })
     }
 
-    /// When the table was last known to be in step: the time of the last message from the server, never the time at which its silence
-    /// was noticed. While it [is](Self::is_live), the last change.
+    /// Returns when the table was last known to be in step.
+    ///
+    /// While the table [is live](Self::is_live), this is the time of the last change. Otherwise it
+    /// is the time of the last message from the server, never the time at which its silence was
+    /// noticed.
     pub fn last_true(&self) -> Option<Timestamp> {
         self.last_true
     }
 
-    /// The servers' last answers about themselves; empty when they were not asked.
+    /// Returns the servers' last answers about themselves; empty when they were not asked.
     pub fn view(&self) -> &Arc<ServerView> {
         &self.view
     }
 
-    /// Where the server does not let us look, and what it said.
+    /// Returns the nodes that the server refuses to show, each with the server's reason.
     pub fn unreadable(&self) -> &BTreeMap<ZnodePath, String> {
         &self.unreadable
     }
 
-    /// By how much this machine's clock is ahead of the servers', in milliseconds, as far as newly created nodes show;
-    /// negative when it is behind, 0 when the difference is below a second or not known.
+    /// Returns how far this machine's clock is ahead of the servers' clock, in milliseconds.
+    ///
+    /// Negative when it is behind; 0 when the difference is below a second or unknown.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.clock.ahead_ms()
     }
 
-    /// What the servers' clock shows when this machine's shows `now`: to compare with what the servers wrote
-    /// ([`Contender::created_at`](super::Contender::created_at)).
+    /// Converts a time of this machine's clock to the servers' clock, for comparison with times
+    /// that the servers wrote ([`Contender::created_at`](super::Contender::created_at)).
     #[must_use]
     pub fn server_time(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(self.clock.ahead_ms()))
     }
 
-    /// The locks that changed, came or went since this was last asked. For whoever keeps them sorted.
+    /// Returns the locks that changed, came or went since the last call. For callers that keep them
+    /// sorted.
     pub fn take_touched(&mut self) -> Vec<LockId> {
         self.touched.drain().collect()
     }

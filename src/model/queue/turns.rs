@@ -1,4 +1,4 @@
-//! Contenders come and go: their places in the order, and who holds afterwards.
+//! Inserts contenders into the order, removes them, and determines the holders.
 
 use slab::Slab;
 
@@ -7,16 +7,16 @@ use super::order::RankedKeys;
 use super::{Contender, LockQueue};
 use lockscope_base::recipe::{RequestMode, Role};
 
-/// Which part of its contenders a lock keeps room for, at most.
+/// A lock reserves room for at most its number of contenders divided by this.
 const SPARE_FRACTION: usize = 8;
 
 impl LockQueue {
-    /// Puts a contender in its place. Its state is settled by [`Self::settle`].
+    /// Inserts a contender and returns its slot. [`Self::settle`] determines its state.
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.order_changes();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned);
         if self.contenders.len() == self.contenders.capacity() {
-            // By itself it would double what it takes.
+            // A plain `insert` would double the memory.
             self.contenders.reserve_exact(1 + self.contenders.len() / SPARE_FRACTION);
         }
         let slot = self.contenders.insert(contender);
@@ -34,7 +34,8 @@ impl LockQueue {
         slot
     }
 
-    /// Changes a contender in a way that may change its place. Its state is settled by [`Self::settle`].
+    /// Changes a contender in a way that may change its place. [`Self::settle`] determines its
+    /// state.
     pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
         self.order_changes();
         let before = self.key(slot);
@@ -50,7 +51,7 @@ impl LockQueue {
         self.readers_mut().map(replace);
     }
 
-    /// Takes a contender out.
+    /// Removes a contender.
     pub(super) fn remove(&mut self, slot: usize) -> Option<Contender> {
         if !self.contenders.contains(slot) {
             return None;
@@ -70,13 +71,13 @@ impl LockQueue {
             self.holding = self.holding.saturating_sub(1);
         }
         if self.contenders.is_empty() {
-            // A queue that was long once shall not hold its memory for ever.
+            // Frees the memory of a queue that was once long.
             self.contenders = Slab::new();
         }
         Some(contender)
     }
 
-    /// Gives back what the reading of everything left over, once it is clear how many there are.
+    /// Frees the memory that a complete reading left over, once the number of contenders is known.
     pub(super) fn release_spare_memory(&mut self) {
         if self.contenders.capacity() > self.contenders.len() + 1 + self.contenders.len() / SPARE_FRACTION {
             self.contenders.shrink_to_fit();
@@ -87,11 +88,11 @@ impl LockQueue {
         }
     }
 
-    /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
-    /// holds now and did not before. Of its `hold` that is known.
+    /// Determines the holders after one contender came (to the slot `came`) or went.
     ///
-    /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
-    /// the one that came, can have changed.
+    /// Calls `acquired` for each new holder; `hold` is recorded for it. Holders always come first,
+    /// before and after. So only the contenders between the old and the new end, and the one that
+    /// came, can have changed.
     pub(super) fn settle(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
         let (before, now) = (self.holding(), self.count_holders());
@@ -100,7 +101,7 @@ impl LockQueue {
         self.mark(came.into_iter().chain(changed), now, hold, acquired);
     }
 
-    /// The same after any number of contenders came or went. Linear in the queue.
+    /// Determines the holders after any number of contenders came or went. Linear in the queue.
     pub(super) fn settle_all(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
         self.mark(0..self.len(), self.count_holders(), hold, acquired);
@@ -118,7 +119,7 @@ impl LockQueue {
             let Some(key) = self.order.get(position) else { continue };
             let contender = &mut self.contenders[key.slot as usize];
             match (position < now, contender.holds()) {
-                // It held all the while, and that was reported.
+                // The contender held all along, and its acquisition was reported.
                 (true, false) if contender.displaced => contender.displaced = false,
                 (true, false) => {
                     contender.hold = hold;

@@ -1,8 +1,12 @@
-//! Contenders that were seen to come and whose nodes are not read yet: under load the observer reads many at once, a little later.
+//! Contenders whose creation was seen but whose nodes are not read yet. Under load the observer
+//! reads many nodes at once, a little later.
 //!
-//! The name of such a node says where it stands and what it asks for, and its creation and deletion were seen. So it is counted, it
-//! has its place and its times, and it is reported as any other. Not known are its session, its data and its stat, until it is read; and of
-//! a name that only a session's node makes a contender's, whether it is one: that is taken for granted where there is such a lock.
+//! The name of such a node shows its place and the access it asks for, and its creation and
+//! deletion are seen. So the contender is counted, has its place and its times, and is reported as
+//! any other.
+//!
+//! Its session, its data and its stat are unknown until it is read. Some names belong to a
+//! contender only if a session owns the node: this is assumed where such a lock exists.
 
 use super::contender::Queued;
 use super::hold::Hold;
@@ -12,14 +16,16 @@ use lockscope_base::recipe::{Classification, LockKind, Role};
 use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 impl Contender {
-    /// Whether its node was read. If not, its session, its data and its stat are not known: the session is `None`, the data empty,
-    /// the time of creation about that at which it was seen, and in place of the transaction that created it stands a negative number
-    /// that no other contender has. Its [identity](Contender::id) keeps that number.
+    /// Returns whether the node was read.
+    ///
+    /// Until it is, the session is `None`, the data is empty, and the creation time is about the
+    /// time at which the node was seen. A negative number, unique among the contenders, stands in
+    /// for the transaction that created it. The [identity](Contender::id) keeps that number.
     pub fn is_read(&self) -> bool {
         self.czxid.0 >= 0
     }
 
-    /// Its node was read.
+    /// Takes over the first read of the node.
     fn read(&mut self, node: Node, epoch: u32) {
         let id = self.id();
         self.take_node(node);
@@ -29,7 +35,7 @@ impl Contender {
 }
 
 impl LockTable {
-    /// A contender was created, and is not read yet.
+    /// Adds a contender that was created and is not read yet.
     pub(super) fn contender_created(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(place) = self.classifier.classify(path).filter(|_| self.is_live()) else { return };
         if place.recipe.kind() == LockKind::Semaphore || place.role == Role::Lease || self.node(path).is_some() {
@@ -55,13 +61,13 @@ impl LockTable {
         contender
     }
 
-    /// Whether a node is a contender's that was not read yet.
+    /// Returns whether a node belongs to a contender that is not read yet.
     pub(super) fn is_unread(&self, (id, slot): (LockId, u32)) -> bool {
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
         contender.is_some_and(|contender| !contender.is_read())
     }
 
-    /// The node of a contender was read that was not read before.
+    /// Takes over the first read of a contender's node.
     pub(super) fn unread_is_read(
         &mut self,
         path: &ZnodePath,
@@ -77,7 +83,8 @@ impl LockTable {
         let seen_at = lock.contender(slot).and_then(Contender::enqueued_at).unwrap_or(now);
         lock.change_place(slot, |contender| {
             if !live && place.needs_ephemeral() {
-                // It may be the next one of that name: what happened during a cut was not seen.
+                // The node may be a later one with the same name, since changes during a cut were
+                // not seen.
                 contender.set_enqueued_at(None);
                 if contender.hold != Hold::No {
                     contender.hold = Hold::Unknown;
@@ -99,7 +106,8 @@ impl LockTable {
         }
     }
 
-    /// A node that was taken for a contender's is none, or cannot be read: it leaves the table, and nothing is reported of it.
+    /// Removes a node that was taken for a contender but is none, or cannot be read. Nothing is
+    /// reported about it.
     pub(super) fn drop_unread(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some((id, slot)) = self.node(path).filter(|at| self.is_unread(*at)) else { return };
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize)).map(Contender::id);

@@ -1,4 +1,4 @@
-//! The state machine of the hand-over: what is kept of a semaphore, and what each input does to it.
+//! The state machine of the hand-over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent};
 use lockscope_base::recipe::Role;
 
-/// Contenders of one semaphore between the queue and their leases.
+/// The contenders of one semaphore that are between the queue and their leases.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::queue) struct Handover {
-    /// The leases that were announced and not read.
+    /// The leases that were announced but not read.
     unread: UnreadLeases,
-    /// The contenders that departed, in that order, and may have a lease that is not known yet.
+    /// The contenders that departed and may have an unknown lease, in order of departure.
     departed: VecDeque<Departed>,
-    /// Where the leases lie that were found while everything is read anew.
+    /// The slots of the leases that the running complete reading found.
     found: Vec<usize>,
-    /// The node of the pending contender in the queue, which is out of the order.
+    /// The queue node of the pending contender. It is left out of the order.
     hidden: Option<OrderKey>,
 }
 
 /// A contender that departed from the queue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Departed {
-    /// `None` when its node in the queue was gone before it could be read.
+    /// `None` when its node in the queue was deleted before it could be read.
     contender: Option<Box<Gone>>,
     awaits: Awaits,
 }
 
-/// What must happen before it is known that a departed contender has no lease.
+/// The event after which it is certain that a departed contender has no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Awaits {
-    /// The leases up to the one with this number are read, or are gone.
+    /// All leases up to this number are read or gone.
     Leases(u64),
     /// The leases are listed.
     Listing,
-    /// Everything is read.
+    /// The complete reading ends.
     Reading,
 }
 
 impl Handover {
-    /// Takes one input and says what follows, in the order in which it is to be carried out.
+    /// Handles one input. Returns the outputs in the order in which the caller must carry them out.
     #[must_use]
     pub fn handle(&mut self, input: Input<'_>) -> Vec<Output> {
         match input {
@@ -66,7 +66,8 @@ impl Handover {
         Vec::new()
     }
 
-    /// Feeds the hand-over that is kept in this place, if one is; keeps one only as long as a contender is between the queue and a lease.
+    /// Feeds the hand-over in `kept`, creating one if there is none. Keeps it only while a
+    /// contender is between the queue and a lease.
     pub fn feed(kept: &mut Option<Box<Self>>, input: Input<'_>) -> Vec<Output> {
         let mut handover = kept.take().unwrap_or_default();
         let outputs = handover.handle(input);
@@ -74,32 +75,37 @@ impl Handover {
         outputs
     }
 
-    /// Where the leases lie that were found while everything is read anew.
+    /// Returns the slots of the leases that the running complete reading found.
     pub fn found(&self) -> &[usize] {
         &self.found
     }
 
-    /// The node in the queue of the contender that is pending, if one is.
+    /// Returns the queue node of the pending contender, if there is one.
     pub fn hidden(&self) -> Option<OrderKey> {
         self.hidden
     }
 
-    /// Whether no contender is between the queue and a lease: then nothing is kept.
+    /// Returns whether no contender is between the queue and a lease. Nothing needs to be kept
+    /// then.
     pub fn is_idle(&self) -> bool {
         self.hidden.is_none() && !self.awaits_something()
     }
 
-    /// Whether a lease is awaited, or who it belongs to.
+    /// Returns whether a lease, or the owner of a lease, is still unknown.
     pub fn awaits_something(&self) -> bool {
         !(self.unread.is_empty() && self.departed.is_empty() && self.found.is_empty())
     }
 
-    /// From pending: the contender goes on by its other node. From the queue: it departs, or has left. Otherwise it is reported.
+    /// Handles the deletion of a contender's node.
+    ///
+    /// A pending contender goes on with its other node. A contender in the queue departs or has
+    /// left. All others are reported.
     fn node_gone(&mut self, node: NodeGone) -> Vec<Output> {
         let NodeGone { gone, slot, stood, live, reporting, lists } = node;
         let was_found = self.forget_found(slot);
         let goes_on = matches!(stood, Stood::Hidden | Stood::PendingLease);
-        // That a returned node is gone was reported when it was deleted; that a found one came is not reported yet.
+        // The deletion of a returned node was reported when it first happened. The arrival of a
+        // found node is not reported yet.
         if goes_on || was_found || !reporting || gone.contender.returned {
             return Vec::new();
         }
@@ -119,15 +125,18 @@ impl Handover {
         }
     }
 
-    /// A contender that was never seen in the queue departs, when a lease may be its own.
+    /// Lets a contender depart that was never seen in the queue, if an unread lease may be its own.
     fn unread_queue_node_gone(&mut self) {
         if let Some(last) = self.unread.last() {
             self.departed.push_back(Departed { contender: None, awaits: Awaits::Leases(last) });
         }
     }
 
-    /// The lease belongs to the first departed contender that has its session and, where that is known, headed the queue when the
-    /// lease was created. Otherwise its owner is a contender of its own.
+    /// Finds the owner of a lease that was read.
+    ///
+    /// The owner is the first departed contender that has the lease's session and, where this is
+    /// known, headed the queue when the lease was created. Without such a contender, the owner is a
+    /// new one.
     fn lease_read(&mut self, lease: &Contender) -> Vec<Output> {
         let owner = match self.unread.remove(&lease.node) {
             None => self.take_departed(|departed| is_known_and(departed, |gone| may_own(gone, lease))),
@@ -142,13 +151,15 @@ impl Handover {
         };
         let owner = owner.map(|departed| match departed.contender {
             Some(gone) => gone.contender.as_queued(),
-            // It was not seen in the queue: the lease is all that is known of it, and it is not that of the head.
+            // The owner was not seen in the queue: only the lease is known. It does not belong to
+            // the head.
             None => lease.as_queued(),
         });
         owner.map(Output::LeaseIsOf).into_iter().chain(self.take_left()).collect()
     }
 
-    /// Whose it is shows at the end of the reading, unless that was known before its node was deleted and came back.
+    /// Notes a lease for the end of the reading, when its owner can be found. The owner of a
+    /// returned lease is known from before its deletion.
     fn lease_found(&mut self, slot: usize, lease: &Contender) {
         self.unread.remove(&lease.node);
         if !lease.returned {
@@ -156,15 +167,15 @@ impl Handover {
         }
     }
 
-    /// The unread lease belonged to the first departed contender that headed the queue when it was created: that one acquired, and
-    /// released.
+    /// Reports an unread lease that is gone: the first departed contender that headed the queue at
+    /// its creation acquired and released.
     fn lease_gone(&mut self, node: &str) -> Vec<Output> {
         let Some(owner) = self.forget_unread(node) else { return Vec::new() };
         let held = owner.map(|owner| Output::ReportHeld { lease: node.into(), owner });
         held.into_iter().chain(self.take_left()).collect()
     }
 
-    /// What cannot be read is taken for no lease: its owner left the queue.
+    /// Handles a lease that cannot be read as if it were no lease: its owner left the queue.
     fn lease_unreadable(&mut self, node: &str) -> Vec<Output> {
         let Some(owner) = self.forget_unread(node) else { return Vec::new() };
         let mut left = self.take_left();
@@ -172,7 +183,8 @@ impl Handover {
         left
     }
 
-    /// Departed contenders await the end of the reading. Leases that the last one found, which was cut short, are not reported yet.
+    /// Starts a complete reading. Departed contenders now wait for its end. Leases that an
+    /// interrupted reading found are not reported yet.
     fn reading_begins(&mut self) {
         self.unread = UnreadLeases::default();
         self.departed.retain(|departed| departed.contender.is_some());
@@ -181,8 +193,10 @@ impl Handover {
         }
     }
 
-    /// The leases that were found, in the order in which they were created, belong to the contenders that departed before. A departed
-    /// contender without one has left.
+    /// Ends a complete reading.
+    ///
+    /// The found leases, in order of creation, go to the contenders that departed before. A
+    /// departed contender without a lease has left.
     fn reading_ends(&mut self, leases: &[(usize, &Contender)]) -> Vec<Output> {
         let known: FxHashSet<ContenderId> = leases.iter().map(|(_, lease)| lease.id()).collect();
         self.departed.retain(|departed| !is_known_and(departed, |gone| known.contains(&gone.contender.id())));
@@ -201,8 +215,11 @@ impl Handover {
         outputs
     }
 
-    /// The head of the queue is pending when its session made the last lease after it came to queue: it still has to see whether
-    /// there is room. A lease that held once is that of another thread of that session.
+    /// Hides the head of the queue if it is pending.
+    ///
+    /// The head is pending when its session created the last lease after the head joined the queue:
+    /// it still has to check whether there is room. A lease that held before belongs to another
+    /// thread of that session.
     fn order_changed(
         &mut self,
         before_last: Option<(OrderKey, &Contender)>,
@@ -222,7 +239,7 @@ impl Handover {
         self.hidden = Some(head_key);
         let mut outputs = Vec::new();
         if !is_bound {
-            // The lease that it had made before, as it seemed, is not its own.
+            // The lease that was attributed to the head so far belongs to another contender.
             let wrong = before_last.filter(|(_, lease)| lease.id() == head.id());
             outputs.extend(wrong.map(|(key, _)| Output::Unbind { lease: key.slot as usize }));
             outputs.push(Output::Bind { lease: last_key.slot as usize, head: head_key.slot as usize });
@@ -231,13 +248,14 @@ impl Handover {
         outputs
     }
 
-    /// All departed contenders have left.
+    /// Reports all departed contenders as having left.
     fn lock_gone(&mut self) -> Vec<Output> {
         let Self { departed, .. } = std::mem::take(self);
         departed.into_iter().filter_map(|departed| departed.contender).map(Output::Report).collect()
     }
 
-    /// Every lease is announced by now that the contenders which awaited this may have.
+    /// Notes that every lease which the contenders that wait for `awaited` may own is announced by
+    /// now.
     fn no_more_leases_come(&mut self, awaited: Awaits) -> Vec<Output> {
         let last = self.unread.last().unwrap_or(0);
         for departed in self.departed.iter_mut().filter(|departed| departed.awaits == awaited) {
@@ -251,8 +269,9 @@ impl Handover {
         at.map(|at| self.found.swap_remove(at)).is_some()
     }
 
-    /// The owner of a lease that will never be read; the outer `None` when it was not announced, or was read.
-    #[expect(clippy::option_option, reason = "a lease that nobody announced and one without an owner are two things")]
+    /// Forgets an unread lease and returns its owner. The outer `None` means that the lease was not
+    /// announced, or was read.
+    #[expect(clippy::option_option, reason = "a lease that was not announced differs from one without an owner")]
     fn forget_unread(&mut self, node: &str) -> Option<Option<Box<Gone>>> {
         let (number, head) = self.unread.remove(node)?;
         let owner = self.take_departed(|departed| {
@@ -270,7 +289,7 @@ impl Handover {
         self.departed.remove(at)
     }
 
-    /// Takes the departed contenders whose lease would have been read by now: they have left.
+    /// Takes the departed contenders whose leases would have been read by now: they have left.
     fn take_left(&mut self) -> Vec<Output> {
         let first = self.unread.first().unwrap_or(u64::MAX);
         let has_left = |departed: &Departed| matches!(departed.awaits, Awaits::Leases(last) if last < first);
@@ -285,7 +304,8 @@ impl Handover {
 }
 
 impl Departed {
-    /// Whether the lease with that number may be its own: one that was announced after it departed is not.
+    /// Returns whether the lease with this number may belong to the contender. A lease that was
+    /// announced after the departure does not.
     fn may_have(&self, number: u64) -> bool {
         !matches!(self.awaits, Awaits::Leases(last) if last < number)
     }
@@ -295,12 +315,13 @@ fn is_known_and(departed: &Departed, is_it: impl Fn(&Gone) -> bool) -> bool {
     departed.contender.as_deref().is_some_and(is_it)
 }
 
-/// Whether a lease may be that of a departed contender.
+/// Returns whether a lease may belong to a departed contender.
 fn may_own(gone: &Gone, lease: &Contender) -> bool {
     gone.contender.session() == lease.session() && gone.contender.czxid < lease.czxid
 }
 
-/// The leases that were announced and not read, numbered in that order, with who headed the queue at that time.
+/// The announced but unread leases, numbered in order of announcement, each with the head of the
+/// queue at that time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct UnreadLeases {
     heads: BTreeMap<u64, Option<ContenderId>>,

@@ -1,4 +1,4 @@
-//! What goes into the state machine of the hand-over, and what comes out.
+//! The inputs and outputs of the hand-over's state machine.
 
 use std::sync::Arc;
 
@@ -9,147 +9,150 @@ use crate::queue::event::SessionAtEnd;
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
 
-/// What happened to a semaphore.
+/// An event at a semaphore.
 #[derive(Clone, Debug)]
 pub(in crate::queue) enum Input<'a> {
-    /// A lease was created, and is about to be read.
+    /// A lease was created and is about to be read.
     LeaseAnnounced {
-        /// Its name.
+        /// The lease's name.
         node: &'a str,
         /// The head of the queue at that time; `None` when the queue was empty.
         head: Option<ContenderId>,
     },
     /// A lease was read.
     LeaseRead(&'a Contender),
-    /// A lease that may never have been read is gone.
+    /// A lease is gone. It may never have been read.
     LeaseGone {
-        /// Its name.
+        /// The lease's name.
         node: &'a str,
     },
-    /// A lease that may never have been read cannot be read.
+    /// A lease cannot be read. It may never have been read before.
     LeaseUnreadable {
-        /// Its name.
+        /// The lease's name.
         node: &'a str,
     },
-    /// Every lease that existed before this has been announced: servers without recursive watches list them instead.
+    /// Every lease that existed before this point has been announced. Sent for servers without
+    /// recursive watches, where leases are listed.
     LeasesListed,
-    /// The node of a contender, in the queue or a lease, is gone. Its place in the order is empty already.
+    /// A contender's node, in the queue or a lease, is gone. It is already out of the order.
     NodeGone(NodeGone),
-    /// A node of the queue is gone that was never read.
+    /// A queue node is gone that was never read.
     UnreadQueueNodeGone,
-    /// The reads that were under way are dropped: everything is read anew.
+    /// A complete reading begins. All pending reads are dropped.
     ReadingBegins,
-    /// A lease was found while everything is read anew, though it may have been announced since that began.
+    /// The running complete reading found a lease. The lease may also have been announced since the
+    /// reading began.
     LeaseFound {
-        /// Where it lies among the contenders.
+        /// The lease's slot among the contenders.
         slot: usize,
-        /// As it was read.
+        /// The lease as it was read.
         lease: &'a Contender,
     },
-    /// Everything was read.
+    /// The complete reading is finished.
     ReadingEnds {
-        /// All leases, with where they lie among the contenders.
+        /// All leases with their slots among the contenders.
         leases: &'a [(usize, &'a Contender)],
     },
-    /// A node is about to be put into the order, or taken out of it.
+    /// A node is about to be added to the order or removed from it.
     OrderChanges,
-    /// The order has changed; there are a lease and a head of the queue.
+    /// The order has changed, and there are both a lease and a head of the queue.
     OrderChanged {
-        /// The lease before the last, if there is one.
+        /// The second-to-last lease, if there is one.
         before_last: Option<(OrderKey, &'a Contender)>,
         /// The last lease.
         last: (OrderKey, &'a Contender),
         /// The head of the queue.
         head: (OrderKey, &'a Contender),
     },
-    /// There is no such semaphore any more.
+    /// The semaphore no longer exists.
     LockGone,
 }
 
-/// What is to be done.
+/// An action for the caller.
 #[derive(Clone, Debug)]
 pub(in crate::queue) enum Output {
-    /// A contender is gone: report it.
+    /// Report that a contender is gone.
     Report(Box<Gone>),
-    /// A contender acquired and released by a lease that was never read: report both.
+    /// Report that a contender acquired and released by a lease that was never read.
     ReportHeld {
         /// The lease's name.
         lease: Arc<str>,
-        /// The contender that left the queue for it.
+        /// The contender that left the queue for the lease.
         owner: Box<Gone>,
     },
-    /// The lease that was read is that of a contender which is known already, and stood in the queue like this.
+    /// The lease that was read belongs to the known contender with this place in the queue.
     LeaseIsOf(Queued),
-    /// The same of a lease that was found while everything was read.
+    /// A lease that a complete reading found belongs to a known contender.
     FoundLeaseIsOf {
-        /// Where the lease lies among the contenders.
+        /// The lease's slot among the contenders.
         slot: usize,
-        /// Its owner.
+        /// The owner's place in the queue.
         owner: Queued,
     },
-    /// A lease that was found while everything was read belongs to no known contender: its owner is a new one.
+    /// A lease that a complete reading found belongs to no known contender. Its owner is a new one.
     FoundLeaseIsNew {
-        /// Where it lies among the contenders.
+        /// The lease's slot among the contenders.
         slot: usize,
     },
-    /// A lease that had been taken for that of the head is of a contender of its own.
+    /// A lease that was attributed to the head of the queue belongs to another contender.
     Unbind {
-        /// Where the lease lies among the contenders.
+        /// The lease's slot among the contenders.
         lease: usize,
     },
-    /// The lease is that of the head of the queue.
+    /// The lease belongs to the head of the queue.
     Bind {
-        /// Where the lease lies among the contenders.
+        /// The lease's slot among the contenders.
         lease: usize,
-        /// Where the head lies.
+        /// The head's slot among the contenders.
         head: usize,
     },
-    /// Take this queue node out of the order: its owner stands there by its lease.
+    /// Remove this queue node from the order: the owner stands there by its lease.
     Hide(OrderKey),
-    /// Put that queue node back into the order.
+    /// Put this queue node back into the order.
     Show(OrderKey),
 }
 
 /// A contender whose node is gone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::queue) struct Gone {
-    /// As it stood.
+    /// The contender in its last state.
     pub contender: Contender,
-    /// What it means, if that was its only node: left, released or expired.
+    /// The event if this was its only node: left, released or expired.
     pub event: LockEvent,
-    /// What is known of its session. A recording does not keep it: behind a keyframe nobody can tell.
+    /// What is known about its session. A recording does not store this, so it is unknown after a
+    /// keyframe.
     #[serde(skip)]
     pub at_end: SessionAtEnd,
-    /// What its departure cost.
+    /// The cost of the departure.
     pub cost: WatchEvents,
 }
 
-/// Where a node stood.
+/// The place of a node in the semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::queue) enum Stood {
-    /// At the head of the queue: only that contender makes a lease.
+    /// At the head of the queue. Only this contender creates a lease.
     Head,
-    /// Hidden, since its owner stands in the order by its lease.
+    /// Hidden, since the owner stands in the order by its lease.
     Hidden,
-    /// Among the leases, and its owner, who waits, has its node in the queue, too.
+    /// Among the leases, while the owner still waits and also has a node in the queue.
     PendingLease,
-    /// Among the leases otherwise, or behind the head.
+    /// Any other place: a lease that holds, or a place behind the head.
     Elsewhere,
 }
 
-/// A contender's node is gone, and what the table knows of that.
+/// A contender's node is gone, with what the table knows about it.
 #[derive(Clone, Debug)]
 pub(in crate::queue) struct NodeGone {
-    /// Whose node.
+    /// The node's contender.
     pub gone: Box<Gone>,
-    /// Where it lay among the contenders.
+    /// The slot of the node among the contenders.
     pub slot: usize,
-    /// Where it stood in the order.
+    /// The place of the node in the semaphore.
     pub stood: Stood,
-    /// Whether the table is in step with the ensemble; otherwise anybody may have moved on meanwhile.
+    /// Whether the table is in step with the ensemble. If not, any contender may have moved on.
     pub live: bool,
-    /// Whether changes are reported; what the first reading finds is not.
+    /// Whether changes are reported. The findings of the first reading are not.
     pub reporting: bool,
-    /// Whether leases are noticed by listing them, and not by a watch event each.
+    /// Whether leases are found by listing them instead of by a watch event each.
     pub lists: bool,
 }

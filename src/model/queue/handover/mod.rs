@@ -1,11 +1,15 @@
-//! A semaphore's hand-over: a contender goes from its node in the queue to its lease, and is one contender all the while.
+//! The hand-over of a semaphore: a contender moves from its node in the queue to its lease, and
+//! stays one contender throughout.
 //!
-//! By each recipe only the head of the queue makes a lease, and it leaves the queue when the lease is its own. The server reports
-//! that in this order: the lease was created, the queue node was deleted. What is in the lease, and so whose it is, shows in a
-//! read whose answer may come before the deletion, after it or, when the lease was returned at once, never. With a cut in
-//! between, both are found changed by a reading of everything.
+//! In both recipes only the head of the queue creates a lease, and it leaves the queue once the
+//! lease is its own. The server reports the creation of the lease first, and then the deletion of
+//! the queue node.
 //!
-//! What one contender goes through:
+//! The lease's data names its owner, and only a read returns the data. The answer may arrive before
+//! the deletion, after it, or never if the lease is returned at once. During a cut both events are
+//! missed, and the next complete reading finds the result of both.
+//!
+//! The states of one contender:
 //!
 //! ```text
 //!   queue node read
@@ -31,7 +35,7 @@
 //!     |   |      ^
 //!     |   |      | queue node gone
 //!     |   |  +------------+
-//!     |   +--|  PENDING   |  both nodes are there: the lease stands in the order, the queue node is hidden
+//!     |   +--|  PENDING   |  both nodes exist: the lease is in the order, the queue node hidden
 //!     |      +------------+
 //!     |  lease     ^
 //!     |  gone      |
@@ -39,14 +43,15 @@
 //!       its lease read
 //! ```
 //!
-//! When a session expires, its nodes go with it, in any order: a contender that loses one in this way is reported as expired at once,
-//! one that is pending when it has lost both. How many leases there may be changes nothing here.
+//! An expired session takes all its nodes with it, in any order. A contender that loses a node in
+//! this way is reported as expired at once; a pending contender, only once both nodes are gone. The
+//! number of available leases does not affect any of this.
 //!
-//! [`Handover`] is the state machine of one semaphore: [`Input`]s go in, [`Output`]s come out, and it knows nothing of the table
-//! that feeds it and carries out what it says.
+//! [`Handover`] is the state machine of one semaphore. It takes [`Input`]s, returns [`Output`]s,
+//! and does not know the table that feeds it and carries out its outputs.
 //!
-//! Architecture invariant: what is kept is bounded by the reads that the observer has under way, and by the contenders that one
-//! reading of everything finds gone.
+//! Architecture invariant: its memory is bounded by the observer's pending reads, plus the
+//! contenders that one complete reading finds gone.
 
 mod machine;
 mod messages;

@@ -1,4 +1,4 @@
-//! What the first look says of holds is true, and as tight as the evidence.
+//! The hold bounds after the first look are true, and as tight as the evidence allows.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ proptest! {
     }
 }
 
-/// A lock for which these sessions queue, a second after each other.
+/// Creates a lock where these sessions queue, one second apart.
 fn queue(sessions: i64) -> (History, Vec<ZnodePath>) {
     let mut history = History::new();
     let nodes = (1..=sessions).map(|session| {
@@ -50,13 +50,13 @@ fn first_bounds(table: &LockTable, now: Timestamp) -> (u64, u64) {
 }
 
 #[test]
-fn where_nothing_was_ever_deleted_the_holder_has_held_since_it_came() {
+fn without_any_deletion_the_holder_has_held_since_it_came() {
     let (history, _) = queue(3);
     assert_eq!(first_bounds(&history.first_look(), history.now), (902, 902));
 }
 
 #[test]
-fn where_nothing_was_deleted_since_the_newest_came_the_holder_has_held_since_then() {
+fn without_a_deletion_since_the_newest_contender_the_holder_has_held_since_then() {
     let (mut history, nodes) = queue(3);
     history.delete(&nodes[0]);
     history.create_numbered(&format!("/c/_c_{}-lock-", uuid(9)), 9);
@@ -79,7 +79,7 @@ fn a_deletion_was_before_the_next_creation_anywhere() {
 }
 
 #[test]
-fn a_deletion_while_everything_is_read_takes_the_proof_away() {
+fn a_deletion_during_the_reading_removes_the_proof() {
     let (mut history, nodes) = queue(3);
     let mut changes = vec![Change::Syncing];
     changes.push(Change::Listed { path: path("/c"), stat: history.nodes[&path("/c")] });
@@ -125,7 +125,7 @@ fn a_clock_that_is_ahead_makes_no_hold_longer() {
 }
 
 #[test]
-fn at_the_first_look_the_console_s_own_connection_shows_how_far_its_clock_is_ahead() {
+fn at_the_first_look_our_own_connection_shows_how_far_our_clock_is_ahead() {
     for ahead in [300_000, -300_000] {
         let (mut history, nodes) = queue(3);
         history.delete(&nodes[0]);
@@ -137,12 +137,12 @@ fn at_the_first_look_the_console_s_own_connection_shows_how_far_its_clock_is_ahe
 }
 
 #[test]
-fn a_queue_that_was_made_anew_says_nothing_of_leases_from_before() {
+fn a_recreated_queue_proves_nothing_about_older_leases() {
     let mut history = begin();
     let lease = format!("/s/leases/_c_{}-lease-", uuid(2));
     let queued = history.create_numbered(&format!("/s/locks/_c_{}-lock-", uuid(1)), 1);
     history.create_numbered(&lease, 1);
-    // It waited for 100 s, and holds.
+    // The contender waited for 100 s and now holds.
     history.now = history.now.plus(Duration::from_secs(100));
     history.delete(&queued);
     history.delete(&path("/s/locks"));

@@ -1,4 +1,4 @@
-//! Which node of a parent contends for which lock, however many there are of each.
+//! A parent's children are found in their locks, whatever the number of children and locks.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::fixture::uuid;
 use super::restored::restored;
 use lockscope_base::znode::ZnodePath;
 
-/// Two queues of one parent: their recipes differ.
+/// Two queues of one parent with different recipes.
 fn prefix(is_curator: bool, owner: i64) -> String {
     let unique = uuid(u32::try_from(owner).expect("a small number"));
     if is_curator { format!("/a/_c_{unique}-lock-") } else { "/a/lock-".to_owned() }

@@ -1,4 +1,4 @@
-//! Locks with one holder.
+//! Tests of locks with one holder.
 
 use super::TableFixture;
 use super::fixture::{events, path, said};
@@ -6,7 +6,7 @@ use crate::queue::{Change, Contender, ContenderState, HeldSince, LockEvent, Watc
 use lockscope_base::recipe::{LockKind, Recipe};
 
 #[test]
-fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
+fn the_lowest_number_holds_and_every_other_contender_waits_for_its_predecessor() {
     let mut fixture = TableFixture::new();
     for session in 1..=3 {
         fixture.create("/locks/a/lock-", session);
@@ -24,7 +24,7 @@ fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
 }
 
 #[test]
-fn the_number_of_a_node_that_was_gone_before_it_could_be_read_is_given() {
+fn the_number_of_a_node_deleted_before_its_read_counts_as_used() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/x-17-", 1);
     let unread = fixture.put_numbered("/a/x-18-", 2);
@@ -33,7 +33,7 @@ fn the_number_of_a_node_that_was_gone_before_it_could_be_read_is_given() {
 }
 
 #[test]
-fn the_number_of_a_node_that_was_gone_before_any_could_be_read_is_given() {
+fn the_number_of_a_node_deleted_before_the_first_read_counts_as_used() {
     let mut fixture = TableFixture::new();
     let first = fixture.put_numbered("/a/x-17-", 1);
     let unread = fixture.put_numbered("/a/x-18-", 2);
@@ -44,7 +44,7 @@ fn the_number_of_a_node_that_was_gone_before_any_could_be_read_is_given() {
 }
 
 #[test]
-fn a_deleted_node_that_is_no_contenders_gives_no_number() {
+fn a_deleted_node_that_is_no_contender_uses_no_number() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/x-17-", 1);
     for name in ["backup-2026112201", "x-2147483640", "notes"] {
@@ -72,7 +72,7 @@ fn a_release_passes_the_lock_on_and_reports_waits_holds_and_costs() {
 }
 
 #[test]
-fn a_waiter_that_leaves_promotes_nobody_and_its_follower_waits_for_the_one_before() {
+fn a_waiter_that_leaves_promotes_nobody_and_its_follower_waits_for_its_predecessor() {
     let mut fixture = TableFixture::new();
     let nodes: Vec<_> = (1..=3).map(|session| fixture.create("/a/lock-", session)).collect();
     let happenings = fixture.delete(&nodes[1]);
@@ -82,17 +82,17 @@ fn a_waiter_that_leaves_promotes_nobody_and_its_follower_waits_for_the_one_befor
 }
 
 #[test]
-fn an_arrival_wakes_a_herd_and_no_chain() {
+fn an_arrival_wakes_a_herd_but_no_chain() {
     let mut fixture = TableFixture::new();
     for session in 1..=4 {
         fixture.create("/a/lock-", session);
     }
-    // The holder waits for nothing: 0, 0, 1 and 2 waiters were there when each came.
+    // The holder does not wait: 0, 0, 1 and 2 waiters were present when each contender arrived.
     assert_eq!(fixture.table.totals().watch_events, WatchEvents { herd: 3, chain: 0 });
 }
 
 #[test]
-fn who_comes_and_holds_at_once_has_not_held_yet() {
+fn a_contender_that_acquires_at_once_has_not_held_yet() {
     let mut fixture = TableFixture::new();
     let node = fixture.put_numbered("/a/lock-", 1);
     let happenings = fixture.apply(fixture.observed(&node));
@@ -141,7 +141,7 @@ fn a_directory_called_lock_is_no_lock() {
 }
 
 #[test]
-fn several_names_in_one_parent_are_several_queues_and_one_alone_needs_no_name() {
+fn several_names_in_one_parent_are_several_queues_and_a_single_queue_is_unnamed() {
     let mut fixture = TableFixture::new();
     fixture.create("/many/red_lock_", 1);
     assert_eq!(fixture.lock("/many").name(), None);

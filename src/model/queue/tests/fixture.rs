@@ -1,4 +1,4 @@
-//! A tree of nodes in memory whose changes a table gets as the observer would send them.
+//! A tree of nodes in memory. A table receives its changes as the observer would send them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub fn path(text: &str) -> ZnodePath {
     ZnodePath::new(text).expect("a path")
 }
 
-/// What a table says of one contender.
+/// A contender's state in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub node: String,
@@ -51,7 +51,7 @@ impl TableFixture {
         ZnodeStat::of_new(Zxid(self.zxid), self.now, owner.map(SessionId))
     }
 
-    /// Makes a node behind the table's back.
+    /// Creates a node without telling the table.
     pub fn put(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
         self.zxid += 1;
         let at = path(at);
@@ -60,7 +60,7 @@ impl TableFixture {
         at
     }
 
-    /// Makes a numbered node behind the table's back.
+    /// Creates a numbered node without telling the table.
     pub fn put_numbered(&mut self, prefix: &str, owner: i64) -> ZnodePath {
         let parent = path(prefix).parent().expect("below the root");
         let counter = self.counters.entry(parent).or_default();
@@ -84,7 +84,7 @@ impl TableFixture {
         self.table.apply(change, self.now)
     }
 
-    /// The change that the observer sends of a node that is there.
+    /// Returns the change that the observer sends for an existing node.
     pub fn observed(&self, at: &ZnodePath) -> Change {
         if Classifier::is_hint(at) {
             return Change::Appeared { path: at.clone() };
@@ -109,7 +109,7 @@ impl TableFixture {
         self.apply(Change::Deleted { path: at.clone(), zxid: None })
     }
 
-    /// Everything that is there, as a walk finds it: parents listed, hints noted, nodes read.
+    /// Returns the changes that a complete walk sends: parents listed, hints noted, nodes read.
     pub fn walk(&self) -> Vec<Change> {
         let mut parents: BTreeMap<ZnodePath, i32> = BTreeMap::new();
         for at in self.tree.keys() {
@@ -135,7 +135,7 @@ impl TableFixture {
         self.connect_anew(walk)
     }
 
-    /// The connection is cut again before all is read.
+    /// Reconnects, and cuts the connection again before the walk ends.
     pub fn reconnect_for(&mut self, read: prop::sample::Index) -> Vec<Happening> {
         let mut walk = self.walk();
         walk.truncate(1 + read.index(walk.len() - 1));
@@ -166,7 +166,7 @@ impl TableFixture {
     }
 }
 
-/// Node names without their unique parts: `kind` of change, and the number.
+/// Returns the state of each contender. Node names are shortened to their kind and number.
 pub fn said(lock: &LockQueue) -> Vec<Said> {
     lock.rows(0..usize::MAX)
         .map(|row| Said {
@@ -184,24 +184,24 @@ pub fn events(happenings: &[Happening]) -> Vec<LockEvent> {
     happenings.iter().map(|happening| happening.event).collect()
 }
 
-/// `U` of the recipes: a UUID that differs by `number`.
+/// Returns a UUID for node names, distinct for each `number`.
 pub fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// Of a server whose clock is as ours, and which grants no session timeout that is shorter.
+/// Returns the timing of a server whose clock equals ours, and which grants no shorter timeout.
 pub fn timing(min_session_timeout_ms: u64) -> SessionTiming {
     let settings = ServerSettings::new(Duration::from_secs(2), Duration::from_millis(min_session_timeout_ms));
     SessionTiming { clock: Some(ExpiryClock::same_as_ours()), settings }
 }
 
-/// What a server answers when this session has no connection and its time comes now.
+/// Returns a server's answer that lists a session without a connection whose time is over at `at`.
 pub fn session_runs_out(session: i64, at: Timestamp) -> Change {
     let expiry = Expiry::Monotonic { millis: at.0 };
     surveyed(vec![ListedSession { id: SessionId(session), expiry, expires_at: Some(at) }], at)
 }
 
-/// What a standalone server answers that has no connections: which sessions there are.
+/// Returns the answer of a standalone server without connections that lists these sessions.
 pub fn surveyed(sessions: Vec<ListedSession>, at: Timestamp) -> Change {
     let member = MemberView {
         mode: Some(ServerMode::Standalone),

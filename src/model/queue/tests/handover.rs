@@ -1,4 +1,4 @@
-//! A semaphore's contenders are each one contender, in whatever order the server's events and the answers to reads come.
+//! Each contender of a semaphore stays one contender, in whatever order events and answers arrive.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,10 +9,10 @@ use super::fixture::{path, uuid};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use lockscope_base::znode::{Node, ZnodePath};
 
-/// Where the semaphore of Curator's keeps its leases.
+/// The parent of the leases in Curator's semaphore.
 const LEASES: &str = "/s/leases";
 
-/// One who goes through the recipe: where it is.
+/// The stage of a client in the recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum At {
     Queue(ZnodePath),
@@ -22,29 +22,30 @@ enum At {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Somebody comes to queue.
+    /// A client joins the queue.
     Come,
-    /// The head of the queue makes its lease, or leaves the queue with it.
+    /// The head of the queue creates its lease, or leaves the queue if it has one.
     Advance,
-    /// The head gives up: its lease goes first, if it has one.
+    /// The head gives up. Its lease, if any, is deleted first.
     GiveUp,
     /// A holder returns its lease.
     Return(prop::sample::Index),
-    /// Anybody's session ends: its nodes go, the one in the queue first or last.
+    /// A session ends. Its queue node is deleted first or last.
     Die(prop::sample::Index, bool),
-    /// The server deletes the parent of Curator's leases, a container, if there is none.
+    /// The server deletes the empty parent of Curator's leases, a container.
     Clean,
-    /// The answer to the oldest read comes.
+    /// The answer to the oldest read arrives.
     Answer,
-    /// The connection is cut; this happens meanwhile, and then everything is read anew.
+    /// The connection is cut, these steps happen, and then everything is read again.
     Cut(Vec<Step>),
-    /// The same, and before that a part of everything is read, until the connection is cut again.
+    /// As `Cut`, but the connection is cut again during the complete reading, and more steps
+    /// happen.
     CutTwice(Vec<Step>, prop::sample::Index, Vec<Step>),
-    /// The same as a cut, and these are seen to happen while everything is read.
+    /// As `Cut`, but more steps happen during the complete reading, and the table sees them.
     CutAndGoOn(Vec<Step>, prop::sample::Index, Vec<Step>),
 }
 
-/// What clients do that live, while the connection lasts.
+/// Generates the steps of clients while the connection lasts.
 fn plain_step() -> impl Strategy<Value = Step> + Clone {
     prop_oneof![
         4 => Just(Step::Come),
@@ -66,14 +67,15 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![60 => uncut, 1 => cut, 1 => cut_twice, 1 => cut_and_go_on]
 }
 
-/// The server with its clients, and a client that watches: events come at once, answers to reads when they come.
+/// A server with its clients and a table that watches. Events arrive at once, answers to reads
+/// later.
 struct SemaphoreFixture {
     server: TableFixture,
     kazoo: bool,
-    /// All threads share one session, as the threads of one process do.
+    /// Whether all threads share one session, as the threads of a process do.
     shared: bool,
     clients: Vec<(u32, At)>,
-    /// What was read and is under way.
+    /// The answers that are on their way.
     reads: VecDeque<(ZnodePath, Node)>,
     next: u32,
     cut: bool,
@@ -125,7 +127,7 @@ impl SemaphoreFixture {
         at
     }
 
-    /// Curator makes the parent of its leases where there is none.
+    /// Creates the parent of Curator's leases if it is missing.
     fn make_leases(&mut self) {
         let leases = path(LEASES);
         if !self.server.tree.contains_key(&leases) {
@@ -139,7 +141,7 @@ impl SemaphoreFixture {
     fn delete(&mut self, at: &ZnodePath) {
         self.server.tree.remove(at);
         if !self.cut {
-            // The answer that is under way is outdated.
+            // The answer on its way is outdated.
             self.reads.retain(|(read, _)| read != at);
             self.apply(Change::Deleted { path: at.clone(), zxid: None });
         }
@@ -269,7 +271,8 @@ impl SemaphoreFixture {
         }
     }
 
-    /// What each contender was said to do in its lock, in order. Of a lock that is gone nothing is known any more.
+    /// Returns the reported events of each contender in its lock, in order. Locks that are gone are
+    /// left out.
     fn contenders(&self) -> BTreeMap<(ZnodePath, String), Vec<LockEvent>> {
         let mut contenders: BTreeMap<(ZnodePath, String), Vec<LockEvent>> = BTreeMap::new();
         for line in &self.lines {
@@ -286,13 +289,13 @@ impl SemaphoreFixture {
 }
 
 impl SemaphoreFixture {
-    /// Who contends, by what was said of each last.
+    /// Returns the contenders by their last reported events.
     fn said_to_be_there(&self) -> BTreeSet<(ZnodePath, String)> {
         let there = |events: &Vec<LockEvent>| matches!(events.last(), Some(LockEvent::Enqueued | LockEvent::Acquired));
         self.contenders().into_iter().filter(|(_, events)| there(events)).map(|(contender, _)| contender).collect()
     }
 
-    /// Who contends, by the table.
+    /// Returns the contenders that the table shows.
     fn shown(&self) -> BTreeSet<(ZnodePath, String)> {
         let rows = self.server.table.locks().flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row)));
         rows.map(|(lock, row)| (lock.path().clone(), row.contender.id().to_string())).collect()
@@ -304,7 +307,7 @@ const COMPLETE_HISTORIES: [&[LockEvent]; 5] = [
     &[LockEvent::Enqueued, LockEvent::Left],
     &[LockEvent::Enqueued, LockEvent::Acquired],
     &[LockEvent::Enqueued, LockEvent::Acquired, LockEvent::Released],
-    // Nothing of the hand-over was seen.
+    // No part of the hand-over was seen.
     &[LockEvent::Enqueued, LockEvent::Released],
 ];
 
@@ -316,7 +319,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..90),
         kazoo in any::<bool>(),
     ) {
-        // What threads of one session did behind a cut cannot be told apart.
+        // After a cut, the actions of threads that share a session cannot be told apart.
         let mut fixture = SemaphoreFixture::new(kazoo, false);
         for step in &steps {
             fixture.take(step);
@@ -375,7 +378,7 @@ fn a_lease_that_is_returned_before_it_is_read_was_held() {
 }
 
 #[test]
-fn who_queued_before_anybody_watched_has_waited_since_it_came_by_the_servers_clock() {
+fn a_contender_from_before_the_first_look_has_waited_since_its_creation() {
     let mut fixture = SemaphoreFixture::new(false, false);
     fixture.cut = true;
     fixture.take(&Step::Come);
@@ -386,7 +389,7 @@ fn who_queued_before_anybody_watched_has_waited_since_it_came_by_the_servers_clo
     for step in [Step::Advance, Step::Answer, Step::Advance] {
         fixture.take(&step);
     }
-    let acquired = fixture.lines.last().expect("it acquired");
+    let acquired = fixture.lines.last().expect("an acquisition");
     assert_eq!((acquired.event, acquired.waited_ms), (LockEvent::Acquired, Some(60_030)));
     assert!(acquired.contender.as_ref().is_some_and(|contender| contender.node.contains("-lock-")));
 }

@@ -1,4 +1,4 @@
-//! A tree with its past: what a server keeps of it in its stats, and who held since when in truth.
+//! A tree with its history: the stats that a server keeps, and the true holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,33 +12,34 @@ use crate::server_view::{Listing, MemberView, ServerView, four_letter};
 use lockscope_base::recipe::{Classifier, LockKind};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// How long before and after its connection was made the console began to connect, and had an answer about it.
+/// The time from the start of connecting to the connection, and from the connection to the answer
+/// about it.
 const ANSWER_MS: i64 = 150;
 
-/// Parents that are deleted when they are empty, and made anew.
+/// Parents that are deleted when they are empty, and recreated.
 const CONTAINERS: [&str; 6] = ["/c", "/rw", "/k", "/n", "/s/locks", "/w"];
 
-/// By how much a time of the server's clock may be too late, where the clocks differ.
+/// How late a time by the server's clock may be when the clocks differ.
 const LATE_MS: i64 = 1_000;
 
-/// Which lock, and which of its nodes.
+/// A lock, and one of its nodes.
 type Hold = (ZnodePath, Option<String>, Zxid);
 
-/// A tree with its history: what a server keeps in its stats, and who held since when in truth.
+/// A tree with its history: the stats that a server keeps, and the true holds.
 #[derive(Clone, Debug)]
 pub struct History {
     pub nodes: BTreeMap<ZnodePath, ZnodeStat>,
-    /// How many children each parent ever had.
+    /// The number of children that each parent ever had.
     made: BTreeMap<ZnodePath, i32>,
     zxid: i64,
-    /// By the server's clock.
+    /// The current time by the server's clock.
     pub now: Timestamp,
-    /// By how many milliseconds the console's clock is ahead of it.
+    /// How far the console's clock is ahead, in milliseconds.
     pub ahead: i64,
     held_since: BTreeMap<Hold, Timestamp>,
-    /// When somebody last acquired or released a lock.
+    /// When each lock was last acquired or released.
     handed_on: BTreeMap<(ZnodePath, Option<String>), Timestamp>,
-    /// When a child was last deleted, of each parent.
+    /// When a child of each parent was last deleted.
     deleted: BTreeMap<ZnodePath, Timestamp>,
 }
 
@@ -99,7 +100,7 @@ impl History {
         }
     }
 
-    /// The session at the head of a semaphore's queue, if it has no lease.
+    /// Returns the session at the head of a semaphore's queue, unless it has a lease.
     fn without_lease(&self, queue: &str, leases: &str) -> Option<i64> {
         let below = |parent: &str| {
             let parent = path(parent);
@@ -118,12 +119,12 @@ impl History {
         }
     }
 
-    /// The time by the console's clock.
+    /// Returns the current time by the console's clock.
     pub fn ours(&self) -> Timestamp {
         Timestamp(self.now.0 + self.ahead)
     }
 
-    /// What the server says of the console's connection, which was just made.
+    /// Returns what the server reports about the console's new connection.
     fn surveyed(&self) -> Change {
         let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid=0x9,est={},to=4000,lresp=9)\n\n", self.now.0);
         let answered = Timestamp(self.ours().0 + ANSWER_MS);
@@ -137,7 +138,7 @@ impl History {
         Change::Surveyed { view: Arc::new(view) }
     }
 
-    /// What a console finds that comes now.
+    /// Returns the table of a console that starts now.
     pub fn first_look(&self) -> LockTable {
         let mut table = LockTable::new([]);
         let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
@@ -155,7 +156,7 @@ impl History {
         table
     }
 
-    /// Notes who holds now.
+    /// Updates the true holds.
     fn settle(&mut self) {
         let table = self.first_look();
         let holds: Vec<Hold> = table.locks().flat_map(|lock| holders(lock).collect::<Vec<_>>()).collect();
@@ -170,13 +171,15 @@ impl History {
     }
 
     fn check(&self, table: &LockTable, first: bool) -> Result<(), TestCaseError> {
-        // Of two threads of one session only history tells whose a lease is: who comes later does not see it.
+        // Only history tells which of two threads of one session owns a lease. A later observer
+        // cannot.
         for lock in table.locks().filter(|lock| first || lock.kind() != LockKind::Semaphore) {
             for hold in holders(lock) {
                 let row = lock.rows(0..lock.len()).find(|row| row.contender.czxid == hold.2).expect("it holds");
                 let truth = self.now.since(self.held_since[&hold]);
                 let bounds = table.hold_bounds(row.contender, self.ours()).expect("it holds");
-                // What is called exact is so but for a difference of the clocks that is taken for the time of a message.
+                // Even an exact bound may be off by a clock difference that was taken for a
+                // message's travel time.
                 let slack = Duration::from_secs(u64::from(self.ahead != 0 && bounds.is_exact()));
                 let (at_least, at_most) = (bounds.at_least.saturating_sub(slack), bounds.at_most + slack);
                 prop_assert!(at_least <= truth && truth <= at_most, "{:?} {:?}, in truth {:?}", hold, bounds, truth);
@@ -192,13 +195,14 @@ impl History {
         Ok(())
     }
 
-    /// Where no child was deleted since the newest contender came, the bound reaches back to it.
+    /// Checks that the bound reaches back to the newest contender if no child was deleted since.
     fn check_tight(&self, table: &LockTable) -> Result<(), TestCaseError> {
         for lock in table.locks().filter(|lock| !matches!(lock.kind(), LockKind::Semaphore | LockKind::SingleNode)) {
             let all = table.locks().filter(|other| other.path() == lock.path());
             let newest = all.flat_map(|lock| lock.rows(0..lock.len())).map(|row| row.contender.created_at).max();
             let (Some(newest), Some(holder)) = (newest, lock.first_holder()) else { continue };
-            // Nobody reads what is no contender: what was the last change is not known then.
+            // Children that are no contenders are not read, so the time of the last change is
+            // unknown then.
             let strangers = self.nodes.iter().filter(|(at, _)| at.name() == "notes" && at.is_within(lock.path()));
             let stranger = strangers.map(|(_, stat)| stat.ctime).max();
             if self.deleted.get(lock.path()).copied().max(stranger).is_some_and(|changed| changed >= newest) {
@@ -228,7 +232,7 @@ pub enum Step {
     },
     Delete(prop::sample::Index),
     Pass(u16),
-    /// The server deletes the containers that are empty.
+    /// The server deletes the empty containers.
     Reap,
 }
 
@@ -242,7 +246,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..most)
 }
 
-/// Takes a step; gives what an observer would report.
+/// Takes a step. Returns the changes that an observer would send.
 fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
     history.now = history.now.plus(Duration::from_millis(7));
     let changes = match step {
@@ -277,8 +281,8 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
 
 fn create(history: &mut History, place: usize, session: i64, serial: u32) -> Vec<Change> {
     let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
-    // Of two threads of one session only history tells whose a lease is: each has a session of its own here. Who makes a lease
-    // heads the queue.
+    // Only history tells which of two threads of one session owns a lease, so each has its own
+    // session here. Only the head of the queue creates a lease.
     let session = match place {
         6 | 8 => Some(1_000 + i64::from(serial)),
         7 => history.without_lease("/s/locks", "/s/leases"),
@@ -297,14 +301,14 @@ fn create(history: &mut History, place: usize, session: i64, serial: u32) -> Vec
         7 => format!("/s/leases/_c_{uuid}-lease-"),
         8 => format!("/p-__lock__/{hex}__lock__"),
         9 => "/w/x-17-".to_owned(),
-        // What is no contender.
+        // A node that is no contender.
         10 => "/c/notes".to_owned(),
         11 => "/x/lock".to_owned(),
         _ => format!("/p/{hex}"),
     };
     let before: Vec<ZnodePath> = history.nodes.keys().cloned().collect();
     match place {
-        // The semaphores' parents are there before anybody contends.
+        // The semaphores' parents exist before their first contender.
         10..=12 => history.create(&path(&prefix), Some(session)),
         _ => {
             history.create_numbered(&prefix, session);
@@ -330,7 +334,7 @@ impl History {
         }
     }
 
-    /// A console comes now, and watches these steps.
+    /// Starts a console now that watches these steps.
     pub fn watch(&mut self, steps: &[Step]) -> Result<(), TestCaseError> {
         let mut table = self.first_look();
         self.check(&table, true)?;

@@ -1,4 +1,5 @@
-//! Who a client was is known after its connection is gone, until its node goes and in what is reported of that.
+//! A client stays identified after its connection is gone, until its node is deleted, and in the
+//! events about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,12 +26,12 @@ fn connection(session: i64) -> Connection {
     }
 }
 
-/// A survey that lists the connections of these sessions.
+/// Surveys the servers, which list the connections of these sessions.
 fn survey(fixture: &mut TableFixture, sessions: impl IntoIterator<Item = i64>) -> Timestamp {
     survey_watched(fixture, sessions, Vec::new())
 }
 
-/// The same with who watches what.
+/// As `survey`, with the watches.
 fn survey_watched(
     fixture: &mut TableFixture,
     sessions: impl IntoIterator<Item = i64>,
@@ -59,7 +60,7 @@ fn named(name: &str, session: i64, last_listed: Option<Timestamp>) -> ClientIden
     }
 }
 
-/// How many sessions without a contender are remembered.
+/// Returns how many sessions without a contender are remembered.
 fn departed() -> i64 {
     i64::try_from(MAX_DEPARTED).expect("a small number")
 }
@@ -76,12 +77,12 @@ fn a_client_of_a_server_that_does_not_answer_is_not_said_to_be_gone() {
     let client = fixture.table.identity(SessionId(7));
     assert_eq!((client.address.as_deref(), client.last_listed), (Some("10.0.0.7:4000"), None), "and it has its name");
     survey(&mut fixture, []);
-    let last = fixture.table.last_connection(SessionId(7)).expect("it is remembered");
+    let last = fixture.table.last_connection(SessionId(7)).expect("the session is remembered");
     assert!(last.last_listed.is_some(), "now its server says that it is gone");
 }
 
 #[test]
-fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
+fn a_client_whose_connection_is_gone_is_named_by_its_last_address() {
     let mut fixture = TableFixture::new();
     let node = fixture.create("/l/lock-", 7);
     fixture.write(&node, b"worker-3");
@@ -90,10 +91,11 @@ fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
     assert_eq!(fixture.table.identity(SessionId(7)), named("worker-3", 7, None));
     survey(&mut fixture, [8]);
     survey(&mut fixture, [8]);
-    let (lock, position) = fixture.table.position(&node).expect("it stands");
-    let contender = fixture.table.lock(lock).and_then(|lock| lock.row(position)).expect("it stands").contender;
+    let (lock, position) = fixture.table.position(&node).expect("the node is in the queue");
+    let contender =
+        fixture.table.lock(lock).and_then(|lock| lock.row(position)).expect("the lock has the contender").contender;
     assert_eq!(fixture.table.identity_of(contender), named("worker-3", 7, Some(listed)));
-    let last = fixture.table.last_connection(SessionId(7)).expect("it is remembered");
+    let last = fixture.table.last_connection(SessionId(7)).expect("the session is remembered");
     assert_eq!((last.connection, last.server), (&connection(7), "zk1:2181"));
 
     let gone = fixture.delete(&node);
@@ -107,7 +109,7 @@ fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
 }
 
 #[test]
-fn a_client_that_comes_back_is_named_by_where_it_is() {
+fn a_client_that_comes_back_is_named_by_its_new_address() {
     let mut fixture = TableFixture::new();
     fixture.create("/l/lock-", 7);
     survey(&mut fixture, [7]);
@@ -118,7 +120,7 @@ fn a_client_that_comes_back_is_named_by_where_it_is() {
 }
 
 #[test]
-fn a_contender_is_named_by_its_own_data_before_that_of_others_of_its_session() {
+fn a_contender_is_named_by_its_own_data_before_that_of_its_sessions_other_nodes() {
     let mut fixture = TableFixture::new();
     for (at, name) in [("/a/lock-", "thread-1"), ("/b/lock-", "thread-2"), ("/c/lock-", "{}")] {
         let node = fixture.put_numbered(at, 7);
@@ -126,14 +128,15 @@ fn a_contender_is_named_by_its_own_data_before_that_of_others_of_its_session() {
         fixture.apply(fixture.observed(&node));
     }
     let name = |at: &str| {
-        let lock = fixture.table.find(&path(at), None).and_then(|id| fixture.table.lock(id)).expect("it is there");
+        let lock =
+            fixture.table.find(&path(at), None).and_then(|id| fixture.table.lock(id)).expect("the lock is there");
         fixture.table.identity_of(lock.first_holder().expect("a holder")).name
     };
     assert_eq!(["/a", "/b", "/c"].map(name), ["thread-1", "thread-2", "thread-2"].map(|name| Some(name.into())));
 }
 
 #[test]
-fn a_node_is_named_alike_wherever_its_session_is_known_by_another_name() {
+fn a_node_is_named_alike_everywhere_though_its_session_has_another_name() {
     let mut fixture = TableFixture::new();
     let nodes = [("/a/lock-", "w-0"), ("/b/lock-", "app-0")].map(|(at, name)| {
         let node = fixture.put_numbered(at, 7);
@@ -141,7 +144,7 @@ fn a_node_is_named_alike_wherever_its_session_is_known_by_another_name() {
         fixture.apply(fixture.observed(&node));
         node
     });
-    let id = fixture.table.find(&path("/a"), None).expect("it is there");
+    let id = fixture.table.find(&path("/a"), None).expect("the lock is there");
     let name = |node: &str| fixture.table.identity_at(id, node, SessionId(7)).name;
     assert_eq!(name(nodes[0].name()), Some("w-0".into()));
     assert_eq!(fixture.table.identity_of_holder(id, SessionId(7)).name, Some("w-0".into()));
@@ -152,7 +155,7 @@ fn a_node_is_named_alike_wherever_its_session_is_known_by_another_name() {
 }
 
 #[test]
-fn of_sessions_without_a_contender_only_the_last_are_remembered() {
+fn only_the_last_sessions_without_a_contender_are_remembered() {
     let mut fixture = TableFixture::new();
     let keeps = fixture.create("/l/lock-", 1);
     let sessions = 2..=departed() + 12;
@@ -171,7 +174,7 @@ fn of_sessions_without_a_contender_only_the_last_are_remembered() {
 }
 
 #[test]
-fn who_contends_again_is_not_forgotten() {
+fn a_session_that_contends_again_is_not_forgotten() {
     let mut fixture = TableFixture::new();
     let first = fixture.create("/l/lock-", 1);
     fixture.delete(&first);
@@ -185,13 +188,13 @@ fn who_contends_again_is_not_forgotten() {
     assert!(fixture.table.last_connection(SessionId(1)).is_some());
 }
 
-/// These sessions watch a single-node lock.
+/// Returns the watches of these sessions on a single-node lock.
 fn watching(at: &str, sessions: impl IntoIterator<Item = i64>) -> Vec<WatchedPath> {
     vec![WatchedPath { path: path(at), sessions: sessions.into_iter().map(SessionId).collect() }]
 }
 
 #[test]
-fn who_only_watches_a_single_node_is_remembered_too() {
+fn a_session_that_only_watches_a_single_node_is_remembered_too() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/controller", Some(1));
     let listed = survey_watched(&mut fixture, [1, 7, 8], watching("/controller", [7]));
@@ -205,13 +208,13 @@ fn who_only_watches_a_single_node_is_remembered_too() {
 }
 
 #[test]
-fn those_who_watch_count_among_the_sessions_without_a_contender() {
+fn watching_sessions_count_among_those_without_a_contender() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/controller", Some(1));
     let waiting = 2..=departed() + 12;
     survey_watched(&mut fixture, waiting.clone(), watching("/controller", waiting));
     assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED + 1);
-    // Who still waits is forgotten last.
+    // Sessions that still wait are forgotten last.
     survey_watched(&mut fixture, [20, 21], watching("/controller", [20]));
     for session in 1..departed() {
         let node = fixture.create("/l/lock-", 100_000 + session);

@@ -1,4 +1,4 @@
-//! Locks that are found and gone, cuts, and readings of everything.
+//! Locks that are found and dropped, cuts, and complete readings.
 
 use super::TableFixture;
 use super::fixture::{events, path, said, session_runs_out};
@@ -6,7 +6,7 @@ use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
-fn what_was_there_at_the_start_did_not_just_happen() {
+fn locks_that_exist_at_the_start_are_not_reported_as_events() {
     let mut fixture = TableFixture::new();
     for session in 1..=3 {
         fixture.put_numbered("/a/lock-", session);
@@ -20,7 +20,7 @@ fn what_was_there_at_the_start_did_not_just_happen() {
 }
 
 #[test]
-fn what_was_missed_is_reported_after_a_reconnect_without_inventing_times_or_costs() {
+fn missed_events_are_reported_after_a_reconnect_without_invented_times_or_costs() {
     let mut fixture = TableFixture::new();
     let first = fixture.create("/a/lock-", 1);
     fixture.create("/a/lock-", 2);
@@ -46,7 +46,7 @@ fn what_was_missed_is_reported_after_a_reconnect_without_inventing_times_or_cost
 }
 
 #[test]
-fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
+fn a_disconnected_table_is_not_live_and_says_until_when_it_was() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     assert!(fixture.table.is_live());
@@ -59,7 +59,7 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
 }
 
 #[test]
-fn what_is_shown_is_as_of_the_servers_last_message_and_not_of_when_its_silence_was_noticed() {
+fn the_table_is_as_of_the_servers_last_message_not_as_of_the_noticed_silence() {
     let live = || {
         let mut table = LockTable::new([]);
         let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
@@ -89,7 +89,7 @@ fn what_is_shown_is_as_of_the_servers_last_message_and_not_of_when_its_silence_w
 }
 
 #[test]
-fn a_connection_that_is_cut_during_the_first_reading_is_reported_when_it_is_back() {
+fn a_reconnect_is_reported_after_a_cut_during_the_first_reading() {
     let mut table = LockTable::new([]);
     let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let lost = || Change::Connection(ConnectionState::Lost { reason: "cut".into() });
@@ -99,7 +99,7 @@ fn a_connection_that_is_cut_during_the_first_reading_is_reported_when_it_is_back
 }
 
 #[test]
-fn when_more_happens_than_can_be_taken_in_nothing_is_live_until_everything_was_read_again() {
+fn after_an_overload_nothing_is_live_until_everything_is_read_again() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
@@ -131,7 +131,7 @@ fn an_emptied_lock_stays_until_its_parent_goes() {
 }
 
 #[test]
-fn a_parent_that_goes_takes_its_contenders_along_though_their_deletion_was_missed() {
+fn a_deleted_parent_takes_its_contenders_along_though_their_deletions_were_missed() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let happenings = fixture.delete(&path("/a"));
@@ -153,7 +153,7 @@ fn the_same_change_twice_and_an_older_read_change_nothing() {
 }
 
 #[test]
-fn what_may_no_longer_be_read_leaves_the_table_without_a_claim_that_it_left_the_queue() {
+fn a_node_that_may_no_longer_be_read_leaves_the_table_without_a_report() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
@@ -176,7 +176,7 @@ fn free_single_nodes_are_forgotten_when_there_are_too_many() {
 }
 
 #[test]
-fn the_table_lists_which_locks_changed_for_whoever_keeps_them_sorted() {
+fn the_table_lists_the_locks_that_changed_since_the_last_call() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let at = fixture.table.find(&path("/a"), None).expect("the lock");
@@ -187,7 +187,7 @@ fn the_table_lists_which_locks_changed_for_whoever_keeps_them_sorted() {
 }
 
 #[test]
-fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
+fn a_free_single_node_is_forgotten_with_its_parent() {
     let mut fixture = TableFixture::new();
     let node = fixture.create_plain("/app/lock", Some(1));
     let other = fixture.create_plain("/application/lock", Some(1));
@@ -198,7 +198,7 @@ fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
 }
 
 #[test]
-fn what_could_not_be_read_is_forgotten_with_the_node_above_it_and_not_with_its_neighbours() {
+fn an_unreadable_node_is_forgotten_with_its_parent_and_not_with_its_neighbours() {
     let mut fixture = TableFixture::new();
     for place in ["/a", "/a/b", "/a-b", "/ab"] {
         fixture.apply(Change::Unreadable { path: path(place), why: "no".into() });

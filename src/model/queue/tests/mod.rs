@@ -1,4 +1,4 @@
-//! What the table says of trees that come and go.
+//! Tests of the table over trees that grow and shrink.
 
 mod bounds;
 mod children;

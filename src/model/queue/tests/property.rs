@@ -1,4 +1,4 @@
-//! Whatever happens, and whatever of it is missed, the table is the one built afresh from the tree that is left.
+//! After any changes, seen or missed, the table equals one that is built from the remaining tree.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A table that was written to a file and read again goes on as if nothing had happened, and one that was tampered with is refused.
+//! A table that was written to a file and read again goes on unchanged. A damaged one is refused.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -9,13 +9,13 @@ use super::steps::{Step, step, take};
 use crate::queue::{Change, LockTable};
 
 fn written(table: &LockTable) -> Vec<u8> {
-    postcard::to_allocvec(table).expect("a table can be written")
+    postcard::to_allocvec(table).expect("a table is serializable")
 }
 
 pub(super) fn restored(table: &LockTable) -> LockTable {
-    let evidence = postcard::to_allocvec(&table.session_evidence()).expect("it can be written");
-    let read: LockTable = postcard::from_bytes(&written(table)).expect("what was written can be read");
-    read.with_session_evidence(postcard::from_bytes(&evidence).expect("it can be read"))
+    let evidence = postcard::to_allocvec(&table.session_evidence()).expect("evidence is serializable");
+    let read: LockTable = postcard::from_bytes(&written(table)).expect("a serialized table can be read");
+    read.with_session_evidence(postcard::from_bytes(&evidence).expect("serialized evidence can be read"))
 }
 
 fn changes(fixture: &mut TableFixture, steps: &[Step]) -> Vec<Change> {

@@ -1,4 +1,4 @@
-//! A member that shows again what the ensemble deleted.
+//! Tests of a member that shows nodes again after the ensemble deleted them.
 
 use super::TableFixture;
 use super::fixture::{events, path, said};
@@ -8,7 +8,7 @@ use lockscope_base::znode::{Node, SessionId, ZnodePath};
 
 const QUIET: [LockEvent; 3] = [LockEvent::Disconnected, LockEvent::Reconnected, LockEvent::Resynced];
 
-/// Deletes a node, and brings it back as it was behind the table's back.
+/// Deletes a node, and restores it unchanged without telling the table.
 fn delete_and_return(fixture: &mut TableFixture, at: &ZnodePath) -> Node {
     let node = fixture.tree[at].clone();
     fixture.delete(at);
@@ -21,7 +21,7 @@ fn returned(fixture: &TableFixture) -> usize {
 }
 
 #[test]
-fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over() {
+fn a_deleted_head_that_returns_is_no_new_contender_and_causes_no_hand_over() {
     let mut fixture = TableFixture::new();
     let head = fixture.create("/a/lock-", 1);
     fixture.create("/a/lock-", 2);
@@ -30,7 +30,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
     delete_and_return(&mut fixture, &head);
     assert_eq!(events(&fixture.reconnect()), QUIET);
     let lock = fixture.lock("/a");
-    let row = lock.row(0).expect("it is shown");
+    let row = lock.row(0).expect("the contender is shown");
     assert_eq!((lock.returned(), row.contender.id(), row.state), (1, id, ContenderState::Holds));
     assert!(row.contender.returned);
 
@@ -43,7 +43,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
 }
 
 #[test]
-fn a_holder_behind_a_returned_node_releases_what_it_held() {
+fn a_holder_behind_a_returned_node_still_releases_its_lock() {
     let mut fixture = TableFixture::new();
     let head = fixture.create("/a/lock-", 1);
     let second = fixture.create("/a/lock-", 2);
@@ -53,7 +53,7 @@ fn a_holder_behind_a_returned_node_releases_what_it_held() {
 }
 
 #[test]
-fn a_returned_node_that_a_later_reading_does_not_find_goes_quietly_and_may_return_again() {
+fn a_returned_node_that_disappears_is_not_reported_and_may_return_again() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let waiter = fixture.create("/a/lock-", 2);
@@ -70,7 +70,7 @@ fn a_returned_node_that_a_later_reading_does_not_find_goes_quietly_and_may_retur
 }
 
 #[test]
-fn a_returned_lease_is_the_contender_that_it_was() {
+fn a_returned_lease_keeps_its_contender() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     let queued = fixture.create("/s/locks/_c_00000001-0000-4000-8000-000000000000-lock-", 1);
@@ -80,12 +80,12 @@ fn a_returned_lease_is_the_contender_that_it_was() {
     assert_eq!(&*id.node, queued.name());
     delete_and_return(&mut fixture, &lease);
     assert_eq!(events(&fixture.reconnect()), QUIET);
-    assert_eq!(fixture.lock("/s").row(0).expect("it is shown").contender.id(), id);
+    assert_eq!(fixture.lock("/s").row(0).expect("the contender is shown").contender.id(), id);
     assert_eq!(events(&fixture.delete(&lease)), []);
 }
 
 #[test]
-fn what_an_answer_of_the_same_reading_brings_back_was_never_deleted() {
+fn a_node_found_again_by_the_same_reading_was_never_deleted() {
     let mut fixture = TableFixture::new();
     let head = fixture.create("/a/lock-", 1);
     delete_and_return(&mut fixture, &head);
@@ -96,7 +96,7 @@ fn what_an_answer_of_the_same_reading_brings_back_was_never_deleted() {
 }
 
 #[test]
-fn what_could_not_be_read_was_not_deleted() {
+fn a_node_that_could_not_be_read_was_not_deleted() {
     let mut fixture = TableFixture::new();
     let head = fixture.create("/a/lock-", 1);
     fixture.apply(Change::Syncing);
@@ -118,7 +118,7 @@ fn without_recursive_watches_a_deletion_is_inferred_and_proves_nothing() {
 }
 
 #[test]
-fn a_node_of_an_ensemble_that_was_set_up_anew_is_another_one() {
+fn a_node_of_a_rebuilt_ensemble_is_another_one() {
     let mut fixture = TableFixture::new();
     let head = fixture.create("/a/lock-", 1);
     let mut node = delete_and_return(&mut fixture, &head);
@@ -129,7 +129,7 @@ fn a_node_of_an_ensemble_that_was_set_up_anew_is_another_one() {
 }
 
 #[test]
-fn only_so_many_deletions_are_remembered() {
+fn the_number_of_remembered_deletions_is_bounded() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let [first, second] = [2, 3].map(|session| fixture.create("/a/lock-", session));

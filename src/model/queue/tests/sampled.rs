@@ -1,18 +1,18 @@
-//! What is counted of a lock while events come faster than they can be taken in.
+//! Tests of the counts of a lock during an overload.
 
 use super::fixture::{path, said};
 use super::*;
 use crate::queue::{Change, ConnectionState, ContenderState};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
-/// The stat of a lock parent below which so many nodes were ever created and deleted.
+/// Returns the stat of a lock parent after this many creations and deletions of children.
 fn parent(czxid: i64, created: i32, deleted: i32) -> ZnodeStat {
     let (cversion, num_children) = (created.wrapping_add(deleted), created.wrapping_sub(deleted));
     ZnodeStat { cversion, num_children, ..ZnodeStat::of_new(Zxid(czxid), Timestamp(0), None) }
 }
 
 impl TableFixture {
-    /// One with a lock at `/a` that has a holder and a waiter, and more events than can be taken in.
+    /// Returns a fixture with a holder and a waiter at `/a`, during an overload.
     fn overloaded() -> Self {
         let mut fixture = Self::new();
         fixture.create("/a/lock-", 1);
@@ -21,7 +21,7 @@ impl TableFixture {
         fixture
     }
 
-    /// A sample of `/a`, so many milliseconds after the last change.
+    /// Applies a sample of `/a`, `later_ms` milliseconds after the last change.
     fn sample(&mut self, later_ms: i64, stat: ZnodeStat) {
         self.now = Timestamp(self.now.0 + later_ms - 10);
         let happenings = self.apply(Change::Sampled { path: path("/a"), stat });
@@ -34,7 +34,7 @@ impl TableFixture {
 }
 
 #[test]
-fn samples_of_a_parent_count_on_and_claim_nothing_of_who_holds() {
+fn samples_of_a_parent_update_the_counts_and_not_the_holders() {
     let mut fixture = TableFixture::overloaded();
     assert_eq!(fixture.sampled(), None);
     fixture.sample(10, parent(5, 2, 0));
@@ -54,7 +54,7 @@ fn samples_of_a_parent_count_on_and_claim_nothing_of_who_holds() {
 }
 
 #[test]
-fn samples_end_when_everything_was_read_again_and_when_there_is_no_connection() {
+fn samples_end_with_the_next_complete_reading_or_the_connection() {
     let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let mut fixture = TableFixture::overloaded();
     fixture.sample(10, parent(5, 2, 0));
@@ -76,7 +76,7 @@ fn samples_end_when_everything_was_read_again_and_when_there_is_no_connection() 
 }
 
 #[test]
-fn a_parent_that_was_made_anew_counts_from_there_and_counters_that_wrap_go_on() {
+fn a_recreated_parent_starts_at_zero_and_wrapped_counters_go_on() {
     let mut fixture = TableFixture::overloaded();
     fixture.sample(10, parent(5, 1_000, 900));
     fixture.sample(1_000, parent(9, 3, 1));

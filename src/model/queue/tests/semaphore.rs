@@ -1,4 +1,4 @@
-//! Semaphores: their leases before their queue, and who holds.
+//! Tests of semaphores: leases before the queue, and the holders.
 
 use super::TableFixture;
 use super::fixture::{events, path, said, uuid};
@@ -13,7 +13,7 @@ fn lease(number: u32) -> String {
     format!("/s/leases/_c_{}-lease-", uuid(number + 1000))
 }
 
-/// One session goes through Curator's recipe: queue, lease, out of the queue.
+/// Takes one session through Curator's recipe: queue, lease, out of the queue.
 fn acquire(fixture: &mut TableFixture, session: u32) {
     let node = fixture.create(&queue(session), i64::from(session));
     fixture.create(&lease(session), i64::from(session));
@@ -41,7 +41,7 @@ fn a_semaphore_is_one_lock_at_its_own_path_with_its_leases_before_its_queue() {
 }
 
 #[test]
-fn a_lease_whose_session_still_heads_the_queue_waits_and_its_session_stands_there_once() {
+fn a_lease_whose_session_still_heads_the_queue_waits_and_counts_once() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     acquire(&mut fixture, 1);
@@ -58,7 +58,7 @@ fn a_lease_whose_session_still_heads_the_queue_waits_and_its_session_stands_ther
 }
 
 #[test]
-fn an_older_lease_of_the_same_session_is_not_taken_for_the_one_it_queues_for() {
+fn an_older_lease_of_the_same_session_does_not_belong_to_its_new_request() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     acquire(&mut fixture, 1);
@@ -68,7 +68,7 @@ fn an_older_lease_of_the_same_session_is_not_taken_for_the_one_it_queues_for() {
 }
 
 #[test]
-fn who_leaves_the_queue_with_a_lease_that_is_read_later_did_not_leave() {
+fn a_contender_whose_lease_is_read_later_has_not_left() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     let node = fixture.create(&queue(1), 1);
@@ -80,7 +80,7 @@ fn who_leaves_the_queue_with_a_lease_that_is_read_later_did_not_leave() {
 }
 
 #[test]
-fn who_leaves_the_queue_without_a_lease_left() {
+fn a_contender_that_leaves_the_queue_without_a_lease_has_left() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     let node = fixture.create(&queue(1), 1);
@@ -90,7 +90,7 @@ fn who_leaves_the_queue_without_a_lease_left() {
 }
 
 #[test]
-fn a_queue_below_locks_becomes_a_semaphore_when_leases_appear_and_a_mutex_again_when_they_go() {
+fn a_queue_below_locks_is_a_semaphore_while_leases_exist_and_a_mutex_otherwise() {
     let mut fixture = TableFixture::new();
     fixture.create(&queue(1), 1);
     assert_eq!(fixture.lock("/s/locks").recipe(), Recipe::CuratorMutex);
@@ -103,10 +103,10 @@ fn a_queue_below_locks_becomes_a_semaphore_when_leases_appear_and_a_mutex_again_
 }
 
 #[test]
-fn who_waits_in_a_semaphore_is_reported_where_it_stands_when_its_leases_go_and_when_they_come_back() {
+fn waiters_are_reported_in_their_new_lock_when_leases_go_and_come_back() {
     let mut fixture = TableFixture::new();
     let leases = fixture.create_plain("/s/leases", None);
-    // The names are in another order than the numbers.
+    // The names and the numbers are in different orders.
     for client in [9, 5, 7] {
         fixture.create(&queue(client), i64::from(client));
     }
@@ -129,7 +129,7 @@ fn who_waits_in_a_semaphore_is_reported_where_it_stands_when_its_leases_go_and_w
 }
 
 #[test]
-fn of_a_semaphore_whose_leases_were_held_before_they_went_nothing_stays() {
+fn nothing_stays_of_a_semaphore_whose_held_leases_are_deleted() {
     let mut fixture = TableFixture::new();
     let leases = fixture.create_plain("/s/leases", None);
     let node = fixture.create(&queue(1), 1);
@@ -143,7 +143,7 @@ fn of_a_semaphore_whose_leases_were_held_before_they_went_nothing_stays() {
 }
 
 #[test]
-fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leases() {
+fn kazoos_semaphore_knows_its_maximum_and_its_head_waits_for_the_leases() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/k-__lock__", None);
     let base = fixture.put("/k", None);
@@ -160,7 +160,7 @@ fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leas
 }
 
 #[test]
-fn the_next_number_is_the_one_that_the_next_gets_in_the_queue_and_no_leases() {
+fn the_next_number_is_that_of_the_queue_not_of_the_leases() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
     let gave_up = fixture.create(&queue(1), 1);

@@ -1,4 +1,4 @@
-//! How a session ended whose node goes: released, expired, or nobody can tell.
+//! How a session ended whose node is deleted: it released, it expired, or nobody can tell.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn connection(session: i64, timeout_ms: u64) -> Connection {
     crate::server_view::four_letter::cons(&line).with_session.remove(0)
 }
 
-/// The same answers, otherwise.
+/// Returns the same answers with a difference.
 fn but(change: &Change, differs: impl FnOnce(&mut ServerView)) -> Change {
     let Change::Surveyed { view } = change else { panic!("it is a view") };
     let mut view = ServerView::clone(view);
@@ -27,7 +27,8 @@ fn but(change: &Change, differs: impl FnOnce(&mut ServerView)) -> Change {
     Change::Surveyed { view: Arc::new(view) }
 }
 
-/// The holder of session 1 stood for so long, then its node goes: as what, and whether it may have expired.
+/// Deletes the node of session 1 after it held for `stood_ms`. Returns the reported event, and
+/// whether the session may have expired.
 fn end_of(stood_ms: i64, answers: impl FnOnce(Timestamp) -> Option<Change>) -> (LockEvent, bool) {
     let mut fixture = TableFixture::new();
     let holder = fixture.create("/a/lock-", 1);
@@ -45,7 +46,7 @@ const UNKNOWN: (LockEvent, bool) = (LockEvent::Released, true);
 const EXPIRED: (LockEvent, bool) = (LockEvent::Expired, false);
 
 #[test]
-fn without_the_servers_settings_nothing_is_claimed() {
+fn without_the_servers_settings_no_end_is_claimed() {
     assert_eq!(end_of(100, |_| None), UNKNOWN);
     let silent = |made_at| but(&surveyed(Vec::new(), made_at), |view| view.members[0].timing.settings = None);
     assert_eq!(end_of(100, |made_at| Some(silent(made_at))), UNKNOWN);
@@ -66,7 +67,7 @@ fn an_unknown_timeout_is_the_shortest_that_the_server_grants() {
 }
 
 #[test]
-fn a_session_lives_as_long_as_the_server_said_after_it_was_heard() {
+fn a_session_lives_as_long_as_the_server_said_since_it_was_heard() {
     let expires = |left_ms, as_of: i64| {
         move |made_at: Timestamp| {
             let at = Timestamp(made_at.0 + as_of);
@@ -88,7 +89,7 @@ fn a_session_lives_as_long_as_the_server_said_after_it_was_heard() {
 }
 
 #[test]
-fn a_session_expires_when_its_time_has_come_and_neither_before_nor_long_after() {
+fn a_session_expires_at_its_time_and_neither_before_nor_long_after() {
     for (after_ms, end) in [(-1, RELEASED), (0, EXPIRED), (400, EXPIRED), (600, UNKNOWN)] {
         let answers = |made_at: Timestamp| Some(session_runs_out(1, Timestamp(made_at.0 + 60_000)));
         assert_eq!(end_of(60_000 + after_ms, answers), end, "{after_ms}");
@@ -100,8 +101,8 @@ fn a_session_expires_when_its_time_has_come_and_neither_before_nor_long_after() 
 }
 
 #[test]
-fn a_node_that_its_client_deletes_right_after_it_made_it_is_released() {
-    // The session is listed, and its connection is not: it was made between the two answers.
+fn a_node_that_its_client_deletes_right_after_its_creation_is_released() {
+    // The session is listed without its connection, which was made between the two answers.
     let answers = |made_at: Timestamp| {
         let at = Timestamp(made_at.0 - 20);
         let change = surveyed(vec![listed(1, Timestamp(made_at.0 + 1_500))], at);
@@ -125,7 +126,7 @@ fn a_connected_session_expires_only_when_it_missed_its_heartbeats() {
 }
 
 #[test]
-fn beside_tls_plain_text_proves_neither_an_end_of_a_session_nor_its_life() {
+fn plain_text_answers_beside_tls_prove_neither_the_end_nor_the_life_of_a_session() {
     let doubtful = |change: Change| but(&change, |view| view.members[0].provenance = Provenance::PlainBesideTls);
     let runs_out = |made_at: Timestamp| Some(doubtful(session_runs_out(1, Timestamp(made_at.0 + 60_000))));
     assert_eq!(end_of(60_000, runs_out), UNKNOWN);
@@ -142,7 +143,7 @@ fn a_node_without_a_session_is_released_whenever_it_goes() {
     assert_eq!((gone.event, gone.may_have_expired), RELEASED);
 }
 
-/// A leader that lists the sessions, and a follower, each asked at its time.
+/// A leader that lists the sessions and a follower, each with the time at which it was asked.
 fn ensemble(sessions: Vec<ListedSession>, (leader_at, follower_at, at): (i64, i64, i64)) -> Change {
     but(&surveyed(sessions, Timestamp(leader_at)), |view| {
         view.at = Timestamp(at);
@@ -179,8 +180,8 @@ fn a_client_that_moves_between_members_is_gone_only_when_each_was_asked_again() 
 }
 
 #[test]
-fn of_an_ensemble_a_node_proves_only_that_a_session_is_new_which_the_leader_did_not_list() {
-    // When the leader was asked, and whether it listed the session.
+fn in_an_ensemble_a_node_only_proves_that_a_session_the_leader_did_not_list_is_new() {
+    // The time at which the leader was asked, and whether it listed the session.
     for (asked_ms, is_listed, end) in [(-500, false, RELEASED), (-500, true, UNKNOWN), (500, false, UNKNOWN)] {
         let answers = |made_at: Timestamp| {
             let at = made_at.0 + asked_ms;

@@ -1,4 +1,4 @@
-//! Read/write locks.
+//! Tests of read/write locks.
 
 use super::TableFixture;
 use super::fixture::{Said, events, said, uuid};
@@ -26,7 +26,7 @@ fn readers_share_and_a_writer_waits_for_the_last_of_them() {
 }
 
 #[test]
-fn a_writer_is_blocked_by_all_readers_right_before_it_and_behind_a_writer_by_that_one() {
+fn a_writer_is_blocked_by_the_run_of_readers_or_the_writer_right_before_it() {
     let mut fixture = TableFixture::new();
     for (session, kind) in ["read-", "read-", "write-", "write-", "read-", "read-", "write-"].into_iter().enumerate() {
         fixture.create(&format!("/rw/{kind}"), i64::try_from(session).expect("small"));
@@ -75,7 +75,7 @@ fn a_reader_of_curators_waits_for_the_lowest_writer_and_of_kazoos_for_the_neares
 }
 
 #[test]
-fn kazoos_lock_is_a_writer_as_soon_as_a_reader_stands_beside_it() {
+fn kazoos_lock_counts_as_a_writer_once_there_is_a_reader() {
     let mut fixture = TableFixture::new();
     let node = |number: u32, kind: &str| format!("/k/{number:032x}__{kind}__");
     fixture.create(&node(1, "lock"), 1);
@@ -124,7 +124,7 @@ fn a_writer_that_queues_behind_a_write_and_its_own_read_stands_behind_the_write(
     assert_eq!([&rows[2].waits_for, &rows[3].waits_for], [&[write.name()], &[write.name()]]);
     let costs: Vec<u64> = (0..4).map(|at| fixture.lock("/c").cost_of_removal(at).chain).collect();
     assert_eq!(costs, [2, 0, 0, 0], "the writer and the reader watch the write, and nobody the read under it");
-    // The write is released and the read is kept: now it is the read that the writer waits for.
+    // The write is released and the read is kept, so the writer now waits for the read.
     fixture.delete(&write);
     let rows = said(fixture.lock("/c"));
     assert_eq!((rows[0].node.as_str(), rows[1].node.as_str()), (read.name(), second.name()));
@@ -133,7 +133,7 @@ fn a_writer_that_queues_behind_a_write_and_its_own_read_stands_behind_the_write(
 }
 
 #[test]
-fn whether_a_read_behind_the_write_of_its_own_session_holds_is_not_claimed_to_be_known() {
+fn the_state_of_a_read_behind_the_write_of_its_own_session_is_unknown() {
     let mut fixture = TableFixture::new();
     fixture.create(&format!("/c/_c_{}-__WRIT__", uuid(1)), 1);
     fixture.create(&format!("/c/_c_{}-__READ__", uuid(2)), 1);

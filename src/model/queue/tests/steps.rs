@@ -1,4 +1,4 @@
-//! Steps at random in a tree of every recipe, and the changes that the observer would send of them.
+//! Random steps in a tree of every recipe, with the changes that the observer would send.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![20 => simple, 1 => missed]
 }
 
-/// Takes one step in the tree; returns the changes that the observer would send.
+/// Takes one step in the tree. Returns the changes that the observer would send.
 pub fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
     match step {
         Step::Create { place, session } => {
@@ -74,7 +74,7 @@ fn take_out(fixture: &mut TableFixture, at: &ZnodePath) -> Vec<Change> {
     .collect()
 }
 
-/// A parent goes with all below it; its contenders' deletions are not reported.
+/// Deletes a parent with all its children. The deletions of its contenders are not reported.
 fn drop_parent(fixture: &mut TableFixture, parent: &ZnodePath) -> Vec<Change> {
     let below = fixture.tree.keys().filter(|at| at.is_within(parent));
     let hints = below.clone().filter(|at| Classifier::is_hint(at)).cloned();
@@ -92,7 +92,8 @@ fn drop_parent(fixture: &mut TableFixture, parent: &ZnodePath) -> Vec<Change> {
 
 fn make(fixture: &mut TableFixture, place: usize, session: i64, serial: u32) -> ZnodePath {
     let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
-    // Of two threads of one session only history shows whose a lease is: each has a session of its own here.
+    // Only history tells which of two threads of one session owns a lease, so each has its own
+    // session here.
     let session = match place {
         7 => 1_000 + i64::from(serial),
         8 => without_lease(fixture).unwrap_or_default(),
@@ -119,7 +120,7 @@ fn make(fixture: &mut TableFixture, place: usize, session: i64, serial: u32) -> 
     fixture.put_numbered(&prefix, session)
 }
 
-/// The session at the head of the semaphore's queue, if it has no lease.
+/// Returns the session at the head of the semaphore's queue, unless it has a lease.
 fn without_lease(fixture: &TableFixture) -> Option<i64> {
     let below = |parent: &'static str| fixture.tree.iter().filter(move |(at, _)| at.parent_str() == Some(parent));
     let number = |at: &ZnodePath| Sequence::split(at.name()).map(|(_, number)| number);

@@ -1,4 +1,4 @@
-//! Contenders that were seen to come and were not read: counted, timed, enqueued, acquired and released all the same.
+//! Contenders that are not read yet are still counted and timed, and all their events are reported.
 
 use super::fixture::{TableFixture, path};
 use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
@@ -6,7 +6,7 @@ use lockscope_base::znode::ZnodePath;
 
 const QUEUE: &str = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-";
 
-/// A node is created and announced, and not read.
+/// Creates and announces a node that is not read.
 fn appear(world: &mut TableFixture, at: &ZnodePath) -> Vec<LockEvent> {
     let path = at.clone();
     world.apply(Change::Appeared { path }).iter().map(|happening| happening.event).collect()
@@ -17,7 +17,7 @@ fn first(table: &LockTable) -> &crate::queue::LockQueue {
 }
 
 #[test]
-fn who_is_gone_before_it_was_read_has_come_held_and_released() {
+fn a_contender_deleted_before_its_read_is_reported_as_enqueued_acquired_and_released() {
     let mut world = TableFixture::new();
     let (a, b) = (world.put_numbered(QUEUE, 7), world.put_numbered(QUEUE, 8));
     assert_eq!(appear(&mut world, &a), [LockEvent::LockFound, LockEvent::Enqueued, LockEvent::Acquired]);
@@ -34,7 +34,7 @@ fn who_is_gone_before_it_was_read_has_come_held_and_released() {
 }
 
 #[test]
-fn what_is_not_known_is_not_claimed() {
+fn unknown_fields_stay_empty() {
     let mut world = TableFixture::new();
     let a = world.put_numbered(QUEUE, 7);
     appear(&mut world, &a);
@@ -46,7 +46,7 @@ fn what_is_not_known_is_not_claimed() {
 }
 
 #[test]
-fn who_is_read_later_is_the_same_contender_with_the_same_times() {
+fn a_contender_that_is_read_later_keeps_its_identity_and_times() {
     let mut world = TableFixture::new();
     let a = world.put_numbered(QUEUE, 7);
     appear(&mut world, &a);
@@ -57,14 +57,14 @@ fn who_is_read_later_is_the_same_contender_with_the_same_times() {
     assert_eq!((before.enqueued_at(), before.acquired_at()), (after.enqueued_at(), after.acquired_at()));
     assert_eq!((after.czxid, after.session().map(|session| session.0)), (world.tree[&a].stat.czxid, Some(7)));
     assert!(after.is_read());
-    // Read again, announced again: nothing new.
+    // Another read and another announcement add nothing.
     assert!(world.apply(world.observed(&a)).is_empty() && appear(&mut world, &a).is_empty());
     let gone = world.delete(&a);
     assert_eq!((gone[0].event, gone[0].contender.clone()), (LockEvent::Released, Some(before.id())));
 }
 
 #[test]
-fn one_that_cannot_be_read_leaves_without_a_word() {
+fn a_contender_that_cannot_be_read_leaves_without_a_report() {
     let mut world = TableFixture::new();
     let (a, b) = (world.put_numbered(QUEUE, 7), world.put_numbered(QUEUE, 8));
     appear(&mut world, &a);
@@ -76,7 +76,7 @@ fn one_that_cannot_be_read_leaves_without_a_word() {
 }
 
 #[test]
-fn a_node_that_must_be_ephemeral_is_believed_only_where_there_is_such_a_lock() {
+fn a_node_that_must_be_ephemeral_counts_only_where_there_is_such_a_lock() {
     let mut world = TableFixture::new();
     let lock = world.put("/a/lock", Some(7));
     assert!(appear(&mut world, &lock).is_empty());
@@ -84,7 +84,7 @@ fn a_node_that_must_be_ephemeral_is_believed_only_where_there_is_such_a_lock() {
     world.delete(&lock);
     let lock = world.put("/a/lock", Some(8));
     assert_eq!(appear(&mut world, &lock), [LockEvent::Enqueued, LockEvent::Acquired]);
-    // And if it turns out to be none, it was none.
+    // A node that turns out not to be ephemeral is no contender.
     let lock = world.put("/a/lock", None);
     assert!(world.apply(world.observed(&lock)).is_empty());
     assert_eq!(world.table.contender_count(), 0);
@@ -107,7 +107,7 @@ fn a_reader_that_is_not_read_stands_behind_the_writer_of_the_same_number() {
 }
 
 #[test]
-fn one_of_a_reused_name_that_is_read_after_a_cut_has_no_times() {
+fn a_contender_with_a_reused_name_that_is_read_after_a_cut_has_no_times() {
     let mut world = TableFixture::new();
     let lock = world.create_plain("/a/lock", Some(7));
     world.delete(&lock);

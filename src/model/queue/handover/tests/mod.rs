@@ -1,4 +1,4 @@
-//! What feeds the hand-over step by step, without a table, and shows what it says.
+//! Feeds the hand-over step by step, without a table, and compares its outputs.
 
 mod transitions;
 
@@ -10,8 +10,8 @@ use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
 use lockscope_base::recipe::{Classification, Recipe, RequestMode, Role};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// What may happen; contenders are named by their sessions.
-#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
+/// An input. Contenders are named by their sessions.
+#[expect(clippy::large_enum_variant, reason = "a test has only a few of them")]
 enum Step {
     Announced {
         lease: i64,
@@ -21,14 +21,14 @@ enum Step {
     LeaseGone(i64),
     Unreadable(i64),
     Listed,
-    /// The node of a live table whose server has recursive watches.
+    /// A node is gone from a live table whose server has recursive watches.
     Gone(Contender, Stood),
     GoneAs(Contender, LockEvent),
-    /// The same where leases are noticed by listing them.
+    /// As `Gone`, where leases are found by listing them.
     GoneFromListing(Contender),
-    /// The same found by a reading of everything, or behind a cut.
+    /// As `Gone`, found by a complete reading or after a cut.
     GoneMeanwhile(Contender),
-    /// The same while nothing is reported.
+    /// As `Gone`, while nothing is reported.
     GoneAtFirst(Contender),
     UnreadQueueNodeGone,
     ReadingBegins,
@@ -52,17 +52,17 @@ fn contender(role: Role, session: i64, czxid: i64) -> Contender {
     Contender::new(&format!("{name}-{session}"), &place, Node { stat, data: NodeData::default() }, 0)
 }
 
-/// The node in the queue of that session.
+/// Returns the queue node of a session.
 fn queue(session: i64) -> Contender {
     contender(Role::Queue, session, 100 + session)
 }
 
-/// Its lease.
+/// Returns the lease of a session.
 fn lease(session: i64) -> Contender {
     contender(Role::Lease, session, 200 + session)
 }
 
-/// The same, bound to the node in the queue.
+/// Returns the lease of a session, bound to its queue node.
 fn bound(session: i64) -> Contender {
     let mut lease = lease(session);
     lease.came_from(queue(session).as_queued());
@@ -154,7 +154,7 @@ fn say(output: &Output) -> String {
     }
 }
 
-/// Takes the steps from the beginning, and compares what each of them says. Gives the machine as it is then.
+/// Takes the steps from the beginning, compares the outputs of each, and returns the machine.
 #[track_caller]
 fn after<const N: usize>(steps: [(Step, &[&str]); N]) -> Handover {
     let mut handover = Handover::default();
@@ -165,7 +165,7 @@ fn after<const N: usize>(steps: [(Step, &[&str]); N]) -> Handover {
     handover
 }
 
-/// The same, and then nobody is between the queue and a lease.
+/// As [`after`], and at the end no contender is between the queue and a lease.
 #[track_caller]
 fn whole<const N: usize>(steps: [(Step, &[&str]); N]) {
     let handover = after(steps);

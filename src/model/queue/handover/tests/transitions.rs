@@ -1,4 +1,4 @@
-//! Each transition of the hand-over, alone: what goes in, step by step, and what comes out of each step.
+//! Tests each transition of the hand-over alone: the inputs, step by step, and the outputs of each.
 
 use super::Step::{
     Announced, Found, Gone as NodeIsGone, GoneAs, GoneAtFirst, GoneFromListing, GoneMeanwhile, LeaseGone, Listed,
@@ -12,18 +12,18 @@ use lockscope_base::recipe::Role;
 // From the queue.
 
 #[test]
-fn who_leaves_the_queue_while_no_lease_is_unread_left() {
+fn a_contender_that_leaves_the_queue_without_an_unread_lease_has_left() {
     whole([(NodeIsGone(queue(1), Stood::Head), &["left queue-1"])]);
 }
 
 #[test]
-fn who_leaves_the_queue_while_a_lease_is_unread_departs() {
+fn a_contender_that_leaves_the_queue_beside_an_unread_lease_departs() {
     let handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
     assert!(handover.awaits_something());
 }
 
 #[test]
-fn who_stood_behind_the_head_left_whatever_is_unread() {
+fn a_contender_behind_the_head_has_left_whatever_is_unread() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(2), Stood::Elsewhere), &["left queue-2"]),
@@ -33,7 +33,7 @@ fn who_stood_behind_the_head_left_whatever_is_unread() {
 }
 
 #[test]
-fn whose_session_expired_is_reported_as_expired_at_once() {
+fn an_expired_session_is_reported_at_once() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (GoneAs(queue(1), LockEvent::Expired), &["expired queue-1"]),
@@ -42,7 +42,7 @@ fn whose_session_expired_is_reported_as_expired_at_once() {
 }
 
 #[test]
-fn where_leases_are_listed_the_head_departs_until_the_next_listing() {
+fn with_listed_leases_the_head_departs_until_the_next_listing() {
     whole([(GoneFromListing(queue(1)), &[]), (Listed, &["left queue-1"])]);
     whole([
         (GoneFromListing(queue(1)), &[]),
@@ -53,17 +53,17 @@ fn where_leases_are_listed_the_head_departs_until_the_next_listing() {
 }
 
 #[test]
-fn behind_a_cut_anybody_may_have_moved_on_and_departs_until_everything_is_read() {
+fn after_a_cut_any_contender_departs_until_everything_is_read() {
     whole([(ReadingBegins, &[]), (GoneMeanwhile(queue(2)), &[]), (ReadingEnds(vec![]), &["left queue-2"])]);
 }
 
 #[test]
-fn what_the_first_reading_finds_gone_is_not_reported() {
+fn nodes_that_the_first_reading_finds_gone_are_not_reported() {
     whole([(GoneAtFirst(queue(1)), &[])]);
 }
 
 #[test]
-fn that_a_returned_node_is_gone_was_reported_before() {
+fn the_second_deletion_of_a_returned_node_is_not_reported() {
     let mut returned = queue(1);
     returned.returned = true;
     whole([(NodeIsGone(returned, Stood::Head), &[])]);
@@ -72,7 +72,7 @@ fn that_a_returned_node_is_gone_was_reported_before() {
 // From departed.
 
 #[test]
-fn a_lease_that_is_read_is_of_who_departed_for_it() {
+fn a_lease_that_is_read_belongs_to_the_contender_that_departed_for_it() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -81,7 +81,7 @@ fn a_lease_that_is_read_is_of_who_departed_for_it() {
 }
 
 #[test]
-fn a_lease_of_another_session_is_its_own_and_who_departed_left() {
+fn a_lease_of_another_session_stands_alone_and_the_departed_contender_left() {
     whole([
         (Announced { lease: 2, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -90,7 +90,7 @@ fn a_lease_of_another_session_is_its_own_and_who_departed_left() {
 }
 
 #[test]
-fn a_lease_is_of_who_headed_the_queue_when_it_was_made_though_another_of_its_session_departed_first() {
+fn a_lease_belongs_to_the_head_at_its_creation_though_another_of_its_session_departed_first() {
     let second = named(queue(1), "queue-9");
     let head = Some(second.id());
     let mut handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
@@ -102,7 +102,7 @@ fn a_lease_is_of_who_headed_the_queue_when_it_was_made_though_another_of_its_ses
 }
 
 #[test]
-fn a_lease_that_was_announced_after_somebody_departed_is_not_its_own() {
+fn a_lease_announced_after_the_departure_does_not_belong_to_the_departed_contender() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -113,7 +113,7 @@ fn a_lease_that_was_announced_after_somebody_departed_is_not_its_own() {
 }
 
 #[test]
-fn a_lease_older_than_the_place_in_the_queue_is_another_of_that_session() {
+fn a_lease_older_than_the_queue_node_belongs_to_another_thread_of_that_session() {
     let older = contender(Role::Lease, 1, 50);
     whole([
         (Announced { lease: 1, head: None }, &[]),
@@ -123,7 +123,7 @@ fn a_lease_older_than_the_place_in_the_queue_is_another_of_that_session() {
 }
 
 #[test]
-fn a_lease_that_is_gone_unread_was_held_by_who_departed_for_it() {
+fn a_lease_that_is_gone_unread_was_held_by_the_contender_that_departed_for_it() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -132,7 +132,7 @@ fn a_lease_that_is_gone_unread_was_held_by_who_departed_for_it() {
 }
 
 #[test]
-fn a_lease_that_cannot_be_read_is_nobodys_and_who_departed_left() {
+fn a_lease_that_cannot_be_read_has_no_owner_and_the_departed_contender_left() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -141,7 +141,7 @@ fn a_lease_that_cannot_be_read_is_nobodys_and_who_departed_left() {
 }
 
 #[test]
-fn a_lease_that_is_gone_before_its_head_departs_is_nobodys() {
+fn a_lease_that_is_gone_before_its_head_departs_has_no_owner() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (LeaseGone(1), &[]),
@@ -150,12 +150,12 @@ fn a_lease_that_is_gone_before_its_head_departs_is_nobodys() {
 }
 
 #[test]
-fn a_lease_that_was_never_announced_or_was_read_is_gone_without_a_word() {
+fn a_lease_that_was_read_or_never_announced_goes_without_a_report() {
     whole([(LeaseGone(1), &[]), (Unreadable(1), &[])]);
 }
 
 #[test]
-fn who_departed_unseen_owns_the_lease_that_was_made_with_nobody_at_the_head() {
+fn a_contender_that_departed_unseen_owns_the_lease_created_over_an_empty_queue() {
     whole([
         (Announced { lease: 1, head: None }, &[]),
         (UnreadQueueNodeGone, &[]),
@@ -165,12 +165,12 @@ fn who_departed_unseen_owns_the_lease_that_was_made_with_nobody_at_the_head() {
 }
 
 #[test]
-fn nobody_departs_unseen_while_no_lease_is_unread() {
+fn no_contender_departs_unseen_without_an_unread_lease() {
     whole([(UnreadQueueNodeGone, &[])]);
 }
 
 #[test]
-fn who_departed_and_waits_for_reads_waits_for_the_reading_of_everything_after_a_cut() {
+fn after_a_cut_a_departed_contender_waits_for_the_complete_reading() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -183,7 +183,7 @@ fn who_departed_and_waits_for_reads_waits_for_the_reading_of_everything_after_a_
 }
 
 #[test]
-fn who_departed_with_a_lock_that_is_dropped_left() {
+fn departed_contenders_of_a_dropped_lock_have_left() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (NodeIsGone(queue(1), Stood::Head), &[]),
@@ -191,10 +191,10 @@ fn who_departed_with_a_lock_that_is_dropped_left() {
     ]);
 }
 
-// A reading of everything.
+// A complete reading.
 
 #[test]
-fn found_leases_are_given_out_in_the_order_in_which_they_were_made() {
+fn found_leases_are_assigned_in_order_of_creation() {
     whole([
         (ReadingBegins, &[]),
         (Found(lease(2)), &[]),
@@ -205,7 +205,7 @@ fn found_leases_are_given_out_in_the_order_in_which_they_were_made() {
 }
 
 #[test]
-fn who_departed_is_not_asked_about_when_its_lease_was_known_before_the_cut() {
+fn a_departed_contender_is_dropped_when_its_lease_was_known_before_the_cut() {
     whole([(ReadingBegins, &[]), (GoneMeanwhile(queue(1)), &[]), (ReadingEnds(vec![bound(1)]), &[])]);
 }
 
@@ -220,7 +220,7 @@ fn a_found_lease_that_is_gone_before_the_reading_ends_is_not_reported() {
 }
 
 #[test]
-fn a_lease_that_was_found_by_a_reading_that_was_cut_short_is_told_after_the_next_one() {
+fn a_lease_found_by_an_interrupted_reading_is_reported_after_the_next_one() {
     whole([
         (ReadingBegins, &[]),
         (Found(lease(1)), &[]),
@@ -230,7 +230,7 @@ fn a_lease_that_was_found_by_a_reading_that_was_cut_short_is_told_after_the_next
 }
 
 #[test]
-fn nobody_waits_for_a_lease_that_was_announced_and_found_while_everything_is_read() {
+fn a_lease_announced_and_found_during_a_reading_keeps_nobody_waiting() {
     whole([
         (ReadingBegins, &[]),
         (Announced { lease: 1, head: None }, &[]),
@@ -253,7 +253,7 @@ fn the_head_is_pending_when_its_session_made_the_last_lease() {
 }
 
 #[test]
-fn the_head_is_not_pending_beside_the_lease_of_another_or_one_that_held_or_is_older() {
+fn the_head_is_not_pending_beside_a_foreign_a_former_or_an_older_lease() {
     whole([(OrderChanged { before_last: None, last: lease(2), head: queue(1) }, &[])]);
     whole([(OrderChanged { before_last: None, last: holding(lease(1)), head: queue(1) }, &[])]);
     let older = contender(Role::Lease, 1, 50);
@@ -262,7 +262,7 @@ fn the_head_is_not_pending_beside_the_lease_of_another_or_one_that_held_or_is_ol
 }
 
 #[test]
-fn a_newer_lease_of_its_session_is_that_of_the_head_and_the_one_before_is_not() {
+fn the_newer_of_two_leases_of_its_session_belongs_to_the_head() {
     let newer = contender(Role::Lease, 1, 209);
     after([(
         OrderChanged { before_last: Some(bound(1)), last: newer, head: queue(1) },
@@ -271,7 +271,7 @@ fn a_newer_lease_of_its_session_is_that_of_the_head_and_the_one_before_is_not() 
 }
 
 #[test]
-fn who_is_pending_is_shown_again_before_the_order_changes_and_hidden_after_it() {
+fn the_pending_queue_node_is_shown_before_the_order_changes_and_hidden_after_it() {
     after([
         (
             OrderChanged { before_last: None, last: lease(1), head: queue(1) },
@@ -285,7 +285,7 @@ fn who_is_pending_is_shown_again_before_the_order_changes_and_hidden_after_it() 
 }
 
 #[test]
-fn who_is_pending_goes_on_by_its_lease_when_its_queue_node_is_gone() {
+fn a_pending_contender_goes_on_by_its_lease_when_its_queue_node_is_gone() {
     whole([
         (
             OrderChanged { before_last: None, last: lease(1), head: queue(1) },
@@ -297,12 +297,12 @@ fn who_is_pending_goes_on_by_its_lease_when_its_queue_node_is_gone() {
 }
 
 #[test]
-fn who_is_pending_goes_on_in_the_queue_when_its_lease_is_gone() {
+fn a_pending_contender_goes_on_in_the_queue_when_its_lease_is_gone() {
     whole([(NodeIsGone(bound(1), Stood::PendingLease), &[])]);
 }
 
 #[test]
-fn who_is_pending_has_left_when_its_queue_node_and_then_its_lease_are_gone() {
+fn a_pending_contender_has_left_when_its_queue_node_and_then_its_lease_are_gone() {
     whole([
         (
             OrderChanged { before_last: None, last: lease(1), head: queue(1) },
@@ -315,7 +315,7 @@ fn who_is_pending_has_left_when_its_queue_node_and_then_its_lease_are_gone() {
 }
 
 #[test]
-fn who_is_pending_stays_so_through_a_cut() {
+fn a_pending_contender_stays_pending_through_a_cut() {
     let handover = after([
         (
             OrderChanged { before_last: None, last: lease(1), head: queue(1) },
@@ -330,7 +330,7 @@ fn who_is_pending_stays_so_through_a_cut() {
 // From holding.
 
 #[test]
-fn who_holds_releases_by_deleting_its_lease() {
+fn a_holder_releases_by_deleting_its_lease() {
     whole([(NodeIsGone(holding(bound(1)), Stood::Elsewhere), &["released lease-1"])]);
     whole([(GoneAs(holding(bound(1)), LockEvent::Expired), &["expired lease-1"])]);
 }
