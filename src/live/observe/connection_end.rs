@@ -9,7 +9,7 @@ use super::outbox::Gone;
 pub(super) enum ConnectionEnd {
     /// The connection was cut.
     Cut(String),
-    /// Its member lags, which was reported: another member is tried.
+    /// The connected member lags, which was reported: another member is tried.
     Left,
     /// The session is over.
     Over(SessionState),
@@ -36,7 +36,8 @@ impl From<Error> for ConnectionEnd {
     }
 }
 
-/// What a new state of the session means while a connection lasts: even a connection is the end of it, since it is another one.
+/// Returns what a new session state means for the current connection. Even `SyncConnected` ends it,
+/// because it belongs to a new connection.
 pub(super) fn end_of(state: SessionState) -> ConnectionEnd {
     if state.is_terminated() { ConnectionEnd::Over(state) } else { Error::ConnectionLoss.into() }
 }

@@ -1,4 +1,4 @@
-//! What is under way on one connection of the observer's session.
+//! Follows the ensemble over one connection of the observer's session.
 
 use std::time::Duration;
 
@@ -19,26 +19,26 @@ use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
 
-/// Events that are handled before anything else gets its turn.
+/// The most events that are handled before other work gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
 
-/// How long the end of a connection may take that was asked for.
+/// The most time that the connection may take to end after it was asked to.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What outlives a connection.
+/// The parts that outlive a connection.
 pub(super) struct ConnectionParts<'a> {
     pub follower: &'a mut Follower,
     pub scheduler: &'a mut ReadScheduler,
     pub outbox: &'a mut Outbox,
-    /// The node below which the queue is that somebody looks at.
+    /// The parent of the open queue.
     pub open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
     pub member: MemberWatch<'a>,
 }
 
-/// What is under way on one connection of a session: from when it is there until it is cut.
+/// The work on one connection of a session, from its start until it is cut.
 ///
-/// Everything here is dropped at the cut: the library does not set recursive watches again after a reconnect, and what
-/// happened meanwhile no watch reports.
+/// All of this is dropped at the cut: the library does not set recursive watches again after a
+/// reconnect, and no watch reports the events in between.
 pub(super) struct ConnectionRun<'a> {
     client: &'a Client,
     follower: &'a mut Follower,
@@ -52,13 +52,14 @@ pub(super) struct ConnectionRun<'a> {
     armed: FuturesUnordered<Armed>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
     began: Instant,
-    /// When reads that wait may be sent; `None` while nothing waits for that.
+    /// When waiting reads may be sent; `None` while no read waits for its time.
     wakes_at: Option<Duration>,
     overloads: Overloads,
 }
 
 impl<'a> ConnectionRun<'a> {
-    /// Sets the watches. Returns an error of the server's as it is, so that the caller can see whether it knows such watches.
+    /// Sets the watches. An error of the server is returned as it is, so that the caller can see
+    /// whether the server knows such watches.
     pub(super) async fn begin(
         client: &'a Client,
         parts: ConnectionParts<'a>,
@@ -67,9 +68,11 @@ impl<'a> ConnectionRun<'a> {
         let ConnectionParts { follower, scheduler, outbox, open_queue, member } = parts;
         let mut states = client.state_watcher();
         let watchers = match watching {
-            // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
-            // which the library takes back the watches of the last connection, which it has just sent. One more answer
-            // may come together with the end; the next one is given on a connection that lasts.
+            // Old servers close the connection at requests that they do not know: at the request
+            // for a recursive watch, and at the requests by which the library removes the watches
+            // of the last connection, which it has just sent. One more reply may arrive together
+            // with the end of the connection; the reply after that proves that the connection
+            // lasts.
             WatchStyle::OneShot => {
                 if scheduler.reads_together() {
                     tracing::info!(
@@ -109,7 +112,7 @@ impl<'a> ConnectionRun<'a> {
         }))
     }
 
-    /// Reads everything and follows what happens, until the connection is cut.
+    /// Reads everything and follows the events until the connection is cut.
     pub(super) async fn run(mut self) -> ConnectionEnd {
         self.report_connected();
         self.follower.begin(self.watching);
@@ -126,8 +129,8 @@ impl<'a> ConnectionRun<'a> {
         self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
     }
 
-    /// Waits for one thing to happen and deals with it. The order of the branches keeps the consumer served when events flood in,
-    /// and events before answers: see [`Follower`].
+    /// Waits for the next event of any kind and handles it. The order of the branches serves the
+    /// consumer while events flood in, and puts events before answers: see [`Follower`].
     async fn step(&mut self) -> Result<(), ConnectionEnd> {
         self.issue();
         if self.outbox.is_overflown() || self.follower.waiting_for_events() > self.outbox.max_held() {
@@ -152,8 +155,8 @@ impl<'a> ConnectionRun<'a> {
         }
     }
 
-    /// The member that answers lags: tries another one, or waits until this one has caught up.
-    /// Drops whatever the member sends in the meantime.
+    /// Handles a lagging member: tries another one, or waits until this one has caught up. Drops
+    /// whatever the member sends meanwhile.
     async fn leave_or_wait(&mut self, lag: Lag) -> Result<(), ConnectionEnd> {
         self.drop_reads();
         let leaves = self.member.leaves(&lag);
@@ -176,7 +179,7 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// Sends the reads that may be sent, and hands on what was found.
+    /// Sends the reads that may be sent, and passes on the changes found.
     fn issue(&mut self) {
         self.wakes_at = None;
         if self.open_queue.has_changed().unwrap_or_default() {
@@ -224,8 +227,8 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// The server refused a request for several reads, or its reply cannot be read: each is sent by itself, so that an error falls
-    /// on the node that has it.
+    /// Splits a request for several reads that the server refused or whose reply cannot be read.
+    /// Each read is sent alone, so that an error hits only the node that causes it.
     fn take_apart(&mut self, request: ReadRequest, error: &Error) {
         if *error == Error::Unimplemented {
             tracing::info!("the server does not know multiRead: nodes are read one by one");
@@ -239,7 +242,8 @@ impl<'a> ConnectionRun<'a> {
         }
     }
 
-    /// Handles the events that are there. Each answer that is taken after this was sent by the server after all of them.
+    /// Handles the events that have arrived. The server sent each answer that is taken later after
+    /// all of these events.
     fn handle_waiting(&mut self) -> Result<(), ConnectionEnd> {
         for _ in 0..MAX_EVENTS_IN_A_ROW {
             let Some(event) = self.watchers.next_now() else { return Ok(()) };
@@ -266,9 +270,8 @@ impl<'a> ConnectionRun<'a> {
         self.armed.clear();
     }
 
-    /// More happens than can be taken in: what is under way is dropped, and everything is read
-    /// again, after a pause when that comes again and again. The recursive watches stay, and their
-    /// events are thrown away meanwhile.
+    /// Handles an overload: drops the reads under way and reads everything again, after a pause
+    /// when overloads repeat. The recursive watches stay, and their events are dropped meanwhile.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         self.drop_reads();
         let pause = self.overloads.next_pause(self.began.elapsed());

@@ -1,4 +1,4 @@
-//! Notices that the member of the ensemble that answers lags behind the others.
+//! Notices that the connected member of the ensemble lags behind the others.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{Lag, LagWatch, ServerView, Standing};
 
-/// What is done where the connect string names other members, and where it names none.
+/// The end of the report: other members named in the connect string, or none.
 const GOES_ON: &str = "going on with another member";
 const WAITS: &str =
     "what it showed is kept until it has caught up; name other members in --connect to go on with one of them";
 
-/// Compares the member that a connection leads to with the others.
+/// Compares the connected member with the others.
 pub(super) struct MemberWatch<'a> {
     servers: &'a TransportStatus,
     views: &'a mut watch::Receiver<Arc<ServerView>>,
     lag: &'a mut LagWatch,
-    /// The member that was left last because it lags.
+    /// The member that was left last because it lagged.
     left: &'a mut Option<String>,
     session: SessionId,
-    /// When the connection was there, by our clock.
+    /// When the connection was established, by the local clock.
     since: Timestamp,
 }
 
 impl<'a> MemberWatch<'a> {
-    /// From here on a connection of the session lasts.
+    /// Starts with a new connection of the session.
     pub(super) fn begin(
         client: &Client,
         servers: &'a TransportStatus,
@@ -53,7 +53,8 @@ impl<'a> MemberWatch<'a> {
         while self.next_standing().await != Standing::Current {}
     }
 
-    /// How the member stands by the next view; never, where nobody asks the members.
+    /// Waits for the next server view and returns how the member compares with the others. Pending
+    /// forever when no server view arrives any more.
     async fn next_standing(&mut self) -> Standing {
         if self.views.changed().await.is_err() {
             pending::<()>().await;
@@ -63,8 +64,8 @@ impl<'a> MemberWatch<'a> {
         self.lag.look(&view, &member, self.session, self.since)
     }
 
-    /// Leaves the member for another one. Returns `false` where the connect string names no other,
-    /// and where the session came back to this member because no other one took it.
+    /// Leaves the member for another one. Returns `false` when the connect string names no other
+    /// member, or when the session came back to this member because no other member accepted it.
     pub(super) fn leaves(&mut self, lag: &Lag) -> bool {
         let leaves = self.servers.has_other_members() && self.left.as_ref() != Some(&lag.member);
         if leaves {
@@ -74,7 +75,7 @@ impl<'a> MemberWatch<'a> {
         leaves
     }
 
-    /// What is to be reported of it.
+    /// Returns the changes that report the lag.
     pub(super) fn report(&self, lag: Lag, leaves: bool) -> impl Iterator<Item = Change> + use<> {
         let next = match (leaves, self.servers.has_other_members()) {
             (true, _) => format!(": {GOES_ON}"),

@@ -1,4 +1,4 @@
-//! The changes that the consumer has not taken yet, bounded.
+//! A bounded queue of the changes that the consumer has not taken yet.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,13 +12,14 @@ use super::Observed;
 use lockscope_base::time::now;
 use lockscope_model::queue::Change;
 
-/// Changes in one batch.
+/// The most changes in one batch.
 const MAX_BATCH: usize = 1024;
 
-/// Batches that may lie in the channel.
+/// The most batches in the channel.
 const MAX_QUEUED_BATCHES: usize = 4;
 
-/// With more changes than this held, no new reads are issued: their answers would only add to them.
+/// No new reads are issued while more changes than this are held: their answers would only add to
+/// them.
 const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
 
 /// The channel to the consumer.
@@ -26,7 +27,8 @@ pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Obse
     mpsc::channel(MAX_QUEUED_BATCHES)
 }
 
-/// How many changes the consumer has not taken yet. Only to be shown: it is a moment behind.
+/// The number of changes that the consumer has not taken yet. For display only: it is slightly
+/// behind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UntakenChanges(Arc<AtomicUsize>);
 
@@ -35,7 +37,7 @@ impl UntakenChanges {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The consumer took so many, or so many were dropped.
+    /// Subtracts changes that the consumer took or that were dropped.
     pub(super) fn remove(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::Relaxed);
     }
@@ -45,12 +47,13 @@ impl UntakenChanges {
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// What the consumer has not taken yet.
+/// The changes that the consumer has not taken yet.
 #[derive(Debug)]
 pub(super) struct Outbox {
     sender: mpsc::Sender<Vec<Observed>>,
     held: VecDeque<Observed>,
-    /// Changes that are held for a slow consumer before they are dropped for a fresh start.
+    /// The most changes held for a slow consumer; beyond it they are dropped and everything is read
+    /// again.
     max_held: usize,
     overflown: bool,
     untaken: UntakenChanges,
@@ -61,8 +64,8 @@ impl Outbox {
         Self { sender, held: VecDeque::new(), max_held, overflown: false, untaken }
     }
 
-    /// Takes a change. When there are too many, all but those of the connection are dropped, and so are the following ones until
-    /// [`Self::start_over`].
+    /// Adds a change. When too many are held, all changes except those of the connection are
+    /// dropped, and so are later ones until [`Self::start_over`].
     pub(super) fn push(&mut self, change: Change) {
         let is_connection = |change: &Change| matches!(change, Change::Connection(_));
         if self.overflown && !is_connection(&change) {
@@ -81,22 +84,21 @@ impl Outbox {
         self.held.push_back(Observed { at: now(), change });
     }
 
-    /// How many changes may be held.
     pub(super) fn max_held(&self) -> usize {
         self.max_held
     }
 
-    /// Whether changes were dropped, so that only a fresh start brings the truth.
+    /// Returns whether changes were dropped, so that everything must be read again.
     pub(super) fn is_overflown(&self) -> bool {
         self.overflown
     }
 
-    /// Whether the answers to more reads are welcome.
+    /// Returns whether there is room for the answers to more reads.
     pub(super) fn has_room(&self) -> bool {
         self.held.len() < MAX_HELD_TO_READ_MORE && !self.overflown
     }
 
-    /// Whether [`Self::send`] has anything to send.
+    /// Returns whether [`Self::send`] has nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -109,13 +111,13 @@ impl Outbox {
             permit.send(self.held.drain(..count).collect());
         }
         if self.held.is_empty() && self.held.capacity() > MAX_BATCH {
-            // What the first reading needed.
+            // Frees the memory that the first reading needed.
             self.held.shrink_to(MAX_BATCH);
         }
         Ok(())
     }
 
-    /// Sends until nothing is held.
+    /// Sends until no changes are held.
     pub(super) async fn send_all(&mut self) -> Result<(), Gone> {
         while !self.is_empty() {
             self.send().await?;
@@ -123,7 +125,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits for something else and goes on sending meanwhile.
+    /// Waits for `other` and keeps sending meanwhile.
     pub(super) async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
         let mut other = pin!(other);
         loop {
@@ -135,14 +137,15 @@ impl Outbox {
         }
     }
 
-    /// Waits until the consumer has taken everything, the batches in the channel included. Cancel safe.
+    /// Waits until the consumer has taken everything, including the batches in the channel. Cancel
+    /// safe.
     pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
         self.send_all().await?;
         self.sender.reserve_many(MAX_QUEUED_BATCHES).await.map_err(|_| Gone)?;
         Ok(())
     }
 
-    /// Takes changes again after an overflow.
+    /// Accepts changes again after an overflow.
     pub(super) fn start_over(&mut self) {
         self.overflown = false;
     }
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
+    async fn memory_is_bounded_for_a_slow_consumer_which_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
         let untaken = UntakenChanges::default();
         let mut outbox = Outbox::new(sender, 1_000, untaken.clone());

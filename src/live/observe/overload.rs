@@ -1,4 +1,5 @@
-//! What is done when events come faster than they can be taken in: the consumer is told, and gets counts until everything is read again.
+//! Overload: what happens when events come faster than the consumer takes them. The consumer is
+//! told, and gets sampled counts until everything is read again.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,17 +17,17 @@ use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::time::Backoff;
 use lockscope_model::queue::{Change, ConnectionState};
 
-/// What is said when more happens than can be taken in.
+/// The reason shown to the user while the observer is overloaded.
 const OVERLOADED: &str = "events come faster than they can be taken in: queues are shown as they were until everything is read again, and counts \
      with ~ are samples; --root limits what is watched";
 
-/// More events than can be taken in within this time since the last time are one flood, and not two.
+/// An overload within this time of the last one counts as the same flood.
 const OVERLOADED_AGAIN: Duration = Duration::from_secs(60);
 
-/// How often that happened on one connection lately, and what was counted meanwhile.
+/// The recent overloads of one connection, and what was counted meanwhile.
 #[derive(Debug)]
 pub(super) struct Overloads {
-    /// When the last one began, since the connection began.
+    /// When the last overload began, as time since the connection began.
     last: Option<Duration>,
     backoff: Backoff,
     sampler: Sampler,
@@ -42,7 +43,7 @@ impl Default for Overloads {
     }
 }
 
-/// What of a connection goes on meanwhile.
+/// The parts of a connection that keep running during an overload.
 pub(super) struct OverloadedConnection<'a> {
     pub client: &'a Client,
     pub follower: &'a Follower,
@@ -53,8 +54,9 @@ pub(super) struct OverloadedConnection<'a> {
 }
 
 impl Overloads {
-    /// How long to wait before everything is read again: not at all the first time, and longer each time when it comes again and again.
-    /// `now` is the time since the connection began.
+    /// Returns how long to wait before everything is read again. The first pause is zero; pauses
+    /// grow when overloads repeat within [`OVERLOADED_AGAIN`]. `now` is the time since the
+    /// connection began.
     pub(super) fn next_pause(&mut self, now: Duration) -> Duration {
         let again = self.last.replace(now).is_some_and(|before| now < before + OVERLOADED_AGAIN);
         if again {
@@ -64,8 +66,8 @@ impl Overloads {
         Duration::ZERO
     }
 
-    /// Says that there are too many events, waits until the consumer has caught up and the pause is over, and counts meanwhile. Events
-    /// that come are thrown away.
+    /// Reports the overload, then waits until the consumer has caught up and the pause is over.
+    /// During the pause lock parents are sampled. Events that arrive meanwhile are dropped.
     pub(super) async fn sit_out(
         &mut self,
         pause: Duration,
@@ -91,7 +93,7 @@ impl Overloads {
 }
 
 impl OverloadedConnection<'_> {
-    /// Waits until the consumer has taken everything; from then on changes are held again.
+    /// Waits until the consumer has taken everything; changes are held again from then on.
     async fn catch_up(&mut self) -> Result<(), ConnectionEnd> {
         discarding(self.watchers, self.states, self.outbox.caught_up()).await??;
         self.outbox.start_over();
@@ -103,7 +105,7 @@ impl OverloadedConnection<'_> {
         Ok(discarding(self.watchers, self.states, waited).await??)
     }
 
-    /// Reads the parents whose turn it is, and reports what their stats say.
+    /// Reads the lock parents of the next sampling round and reports their stats.
     async fn sample(&mut self, sampler: &mut Sampler) -> Result<(), ConnectionEnd> {
         let mut round = sampler.next_round();
         while let Some(request) = self.scheduler.next_sample(&mut round) {
@@ -114,7 +116,8 @@ impl OverloadedConnection<'_> {
                 Ok(answers) => {
                     self.scheduler.answered(&request, answers.iter());
                     for (read, answer) in request.reads.into_iter().zip(answers) {
-                        // One that is gone, or may not be read, is reported when everything is read again.
+                        // A parent that is gone or unreadable is reported when everything is read
+                        // again.
                         if let ReadAnswer::Node(node) = answer {
                             self.outbox.push(Change::Sampled { path: read.path().clone(), stat: node.stat });
                         }
@@ -135,7 +138,7 @@ impl OverloadedConnection<'_> {
     }
 }
 
-/// Waits for something else and throws away the events that come meanwhile.
+/// Waits for `other` and drops the events that arrive meanwhile.
 pub(super) async fn discarding<F: Future>(
     watchers: &mut RecursiveWatches,
     states: &mut StateWatcher,
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_flood_is_read_again_at_once_and_one_that_goes_on_after_growing_pauses() {
+    fn the_first_flood_is_read_again_at_once_and_repeated_ones_after_growing_pauses() {
         let second = Duration::from_secs(1);
         let mut overloads = Overloads::default();
         assert_eq!(overloads.next_pause(second), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Keeps the observer's session: connects, reconnects and begins new sessions.
+//! Keeps the session of the observer: connects, reconnects and begins new sessions.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,26 +20,28 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{LagWatch, ServerView};
 
-/// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
-/// that do not know a request may close the connection instead of saying so.
+/// Connections that may be cut in a row while a request is under way, before the request counts as
+/// unknown to the server: a server that does not know a request may close the connection instead of
+/// answering.
 const CUTS_BEFORE_FALLBACK: u32 = 3;
 
-/// Tries in a row that find no server at all before a command that reads once ends.
+/// Tries in a row that find no server at all before a command that reads once gives up.
 const MAX_TRIES_WITHOUT_SERVER: u32 = 3;
 
-/// A connection that lasted this long was good, and one that is back within it needs no explanation.
+/// A connection that lasted this long was stable. A reconnect within this time is not explained to
+/// the user.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long events may be held so that many are taken at once. It bounds how late a change is seen, and with 200 pieces a second
-/// what a busy ensemble costs in wake-ups.
+/// How long events may be gathered so that many are handled at once. It bounds how late a change is
+/// seen, and it limits a busy ensemble to 200 wake-ups per second.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// The pauses between tries: from a quarter of a second to ten seconds.
+/// Pauses between tries: from 250 ms to 10 s.
 fn retry_backoff() -> Backoff {
     Backoff::new(Duration::from_millis(250), Duration::from_secs(10))
 }
 
-/// Keeps a session and lets a [`ConnectionRun`] follow each of its connections.
+/// Keeps a session and runs a [`ConnectionRun`] on each of its connections.
 pub(super) struct ObserverTask {
     connection: ConnectOptions,
     follower: Follower,
@@ -50,7 +52,7 @@ pub(super) struct ObserverTask {
     retry: RetryPolicy,
 }
 
-/// What is remembered from connection to connection of one session.
+/// State kept across the connections of one session.
 struct SessionRun {
     watching: WatchStyle,
     scheduler: ReadScheduler,
@@ -58,7 +60,7 @@ struct SessionRun {
     cuts_at_count: u32,
     backoff: Backoff,
     lag: LagWatch,
-    /// The member that was left last because it lags.
+    /// The member that was left last because it lagged.
     left: Option<String>,
 }
 
@@ -81,7 +83,8 @@ impl ObserverTask {
         }
     }
 
-    /// Observes until it is refused or the consumer has gone; never longer than it is polled.
+    /// Observes until the ensemble refuses us or the consumer has gone. Dropping the future stops
+    /// the observation.
     pub(super) async fn run(&mut self) -> Result<(), Gone> {
         let mut backoff = retry_backoff();
         let mut reason = None;
@@ -107,14 +110,14 @@ impl ObserverTask {
         self.outbox.send_all().await
     }
 
-    /// Closes the session, if there is one, and waits for that a short while.
+    /// Closes the session, if there is one, and waits briefly for it.
     pub(super) async fn close(self) {
         if let Some(client) = self.client {
             close_session(client).await;
         }
     }
 
-    /// Connects, however often it takes. `None` when we are refused.
+    /// Connects, trying as often as needed. Returns `None` when the ensemble refuses us.
     async fn connect(
         &mut self,
         backoff: &mut Backoff,
@@ -125,7 +128,7 @@ impl ObserverTask {
             self.report(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_and_gather(&self.connection, GATHER)).await? {
                 Ok(connected) => {
-                    // An ensemble that was there once is waited for.
+                    // Once the ensemble has answered, it is waited for indefinitely.
                     self.retry = RetryPolicy::UntilStopped;
                     return Ok(Some(connected));
                 }
@@ -142,7 +145,7 @@ impl ObserverTask {
                 self.report(ConnectionState::Refused { reason: error.after_tries(tries_without_server) });
                 break;
             }
-            // A command that ends says why, and waits no more.
+            // A command ends with the reason and does not wait.
             let waits = self.retry == RetryPolicy::UntilStopped;
             reason = Some(if waits { error.while_waiting() } else { error.to_string() });
             let delay = backoff.next_pause();
@@ -156,7 +159,7 @@ impl ObserverTask {
         Ok(None)
     }
 
-    /// Observes on one session, over all its connections. Returns how the session ended.
+    /// Observes on one session, over all its connections. Returns the final state of the session.
     async fn session(&mut self, client: &Client, servers: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session = SessionRun {
             watching: WatchStyle::Recursive,
@@ -173,13 +176,14 @@ impl ObserverTask {
                 ConnectionEnd::Gone => return Err(Gone),
                 ConnectionEnd::Over(state) => return Ok(state),
                 ConnectionEnd::Left => {}
-                // A server that broke the protocol is cut off before the library sees what it sent.
+                // A server that breaks the protocol is cut off before the library sees its bytes.
                 ConnectionEnd::Cut(reason) => self.report_lost(servers.broken().unwrap_or(reason), servers),
             }
             if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
             }
-            // A connection that served its purpose needs no waiting; a server that only lets us begin does.
+            // After a useful connection the reconnect is immediate; a server that fails right after
+            // the start is retried with backoff.
             if self.follower.is_synced() && began.elapsed() > STABLE_AFTER {
                 session.backoff.reset();
             } else {
@@ -224,7 +228,7 @@ impl ObserverTask {
         end
     }
 
-    /// Sets the watches and follows what happens. An error is the server's answer to the watches.
+    /// Sets the watches and follows the events. The error is the server's answer to the watches.
     async fn follow(
         &mut self,
         client: &Client,
@@ -248,7 +252,8 @@ impl ObserverTask {
         }
     }
 
-    /// Waits until there is a connection again; the state of a session that ends before that. When it takes long, says why.
+    /// Waits until there is a connection again. Returns the state of the session if the session
+    /// ends first. Reports the reason when the reconnect takes long.
     async fn reconnected(
         &mut self,
         client: &Client,
@@ -287,7 +292,7 @@ impl ObserverTask {
         self.report(ConnectionState::Lost { reason });
     }
 
-    /// Reports when the server was last heard of, since its silence is noticed later than it began.
+    /// Reports when the server was last heard from: silence is noticed later than it began.
     fn report_last_heard(&mut self, servers: &TransportStatus) {
         let Some(ago) = servers.last_heard().and_then(|ago| i64::try_from(ago.as_millis()).ok()) else { return };
         self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });

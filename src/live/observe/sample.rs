@@ -1,4 +1,4 @@
-//! Which lock parents are read while events come faster than they can be taken in, and when. Pure.
+//! Sampling during an overload: which lock parents are read, and when. Pure.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use super::follow::{Follower, NodeRead};
 use lockscope_base::znode::ZnodePath;
 
-/// How long after one round of reads the next one begins.
+/// The time between the beginnings of two sampling rounds.
 pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many parents are read in one round: about as many as the budget of live reads allows in a second.
+/// Parents read in one round: about as many as the budget of live reads allows in a second.
 pub(super) const MAX_SAMPLED_PARENTS: usize = 3_000;
 
-/// Takes turns among the parents, so that each is read as often as the others.
+/// Reads the parents in turn, so that each is read equally often.
 #[derive(Debug, Default)]
 pub(super) struct Sampler {
-    /// The one whose turn it is stands first.
+    /// The parents in the order in which they are read next.
     parents: VecDeque<ZnodePath>,
     open: Option<ZnodePath>,
     last: Option<ZnodePath>,
 }
 
 impl Sampler {
-    /// Begins with the parents that are known now, where the last rounds ended. That of the queue that somebody looks at is read in
-    /// each round.
+    /// Starts with the parents known now and continues where the last rounds ended. The parent of
+    /// the open queue is read in each round.
     pub(super) fn begin(&mut self, follower: &Follower) {
         self.open = follower.open_queue().filter(|open| follower.parents().any(|parent| parent == *open)).cloned();
         let others = follower.parents().filter(|parent| self.open.as_ref() != Some(parent));
@@ -34,7 +34,7 @@ impl Sampler {
         self.parents = parents.into();
     }
 
-    /// The reads of the next round.
+    /// Returns the reads of the next round.
     pub(super) fn next_round(&mut self) -> VecDeque<NodeRead> {
         let count = self.parents.len().min(MAX_SAMPLED_PARENTS);
         let turn: Vec<ZnodePath> = self.parents.range(..count).cloned().collect();
@@ -50,7 +50,7 @@ mod tests {
     use crate::observe::follow::{ReadAnswer, WatchStyle};
     use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
-    /// One that knows so many lock parents.
+    /// A follower that knows `locks` lock parents.
     fn follower(locks: usize) -> Follower {
         let root = ZnodePath::new("/locks").expect("a path");
         let mut follower = Follower::new(std::slice::from_ref(&root), &[]);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parent_gets_its_turn_also_when_rounds_begin_anew_meanwhile() {
+    fn every_parent_is_sampled_even_when_sampling_restarts() {
         let parents = 2 * MAX_SAMPLED_PARENTS + 500;
         let (follower, mut sampler) = (follower(parents - 1), Sampler::default());
         let mut read = std::collections::BTreeSet::new();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_that_somebody_looks_at_is_in_every_round() {
+    fn the_open_queue_is_sampled_in_every_round() {
         let (mut follower, mut sampler) = (follower(2 * MAX_SAMPLED_PARENTS), Sampler::default());
         let open = ZnodePath::new("/locks/l05999").expect("a path");
         follower.look_at_queue(Some(open.clone()));

@@ -1,4 +1,4 @@
-//! Reads and watches as requests of the client library.
+//! Sends reads and watches through the client library.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,10 +15,11 @@ use super::schedule::ReadRequest;
 use crate::zk::stat_of;
 use lockscope_base::znode::{Node, NodeData, ZnodePath, Zxid};
 
-/// The answers to a request, and the one-shot watch that it set.
+/// The answers to a request, and the one-shot watch that the request set.
 pub(super) struct Answered {
     pub(super) request: ReadRequest,
-    /// One for each of its reads, in their order. An error is one of the connection or of the request, not of a node.
+    /// One answer for each read of the request, in order. An error here is an error of the
+    /// connection or of the whole request, not of a node.
     pub(super) answers: Result<Vec<ReadAnswer>, Error>,
     pub(super) watcher: Option<OneshotWatcher>,
 }
@@ -26,15 +27,17 @@ pub(super) struct Answered {
 /// What a watch delivered.
 #[derive(Debug)]
 pub(super) enum WatchDelivery {
-    /// Something happened to a node.
+    /// A watch event of a node, with the zxid where the server gives it.
     Node(NodeEvent, ZnodePath, Option<Zxid>),
-    /// Something happened to the session.
+    /// A new state of the session.
     Session(SessionState),
 }
 
-/// Sends a request. With recursive watches it is on its way when this returns, and so in the order of the calls.
+/// Sends a request. With recursive watches the request is on its way when this function returns, so
+/// requests are sent in the order of the calls.
 ///
-/// `awaited` reads a missing node again when it comes into being, with one-shot watches.
+/// With one-shot watches and `awaited`, a missing node is also watched, so that it is read again
+/// when it is created.
 pub(super) fn send(
     client: &Client,
     request: ReadRequest,
@@ -81,13 +84,15 @@ fn send_single<'a>(client: &'a Client, read: &NodeRead) -> BoxFuture<'a, Result<
 
 /// Sends several reads as one request.
 ///
-/// The children come before their parent's stat. The server does one operation after the other and others' changes between
-/// them: a stat that is newer than the children claims less than it could, one that is older could hide a deletion.
+/// Children are read before the stat of their parent. The server runs the operations one by one,
+/// and changes of other clients can fall between them. A stat newer than the children claims less
+/// than it could; an older one could hide a deletion.
 fn send_multiple<'a>(client: &'a Client, reads: &[NodeRead]) -> BoxFuture<'a, Result<Vec<ReadAnswer>, Error>> {
     let mut reader = client.new_multi_reader();
     let mut expected = Vec::with_capacity(reads.len());
     for read in reads {
-        // A path that cannot be sent is refused with the first operation, and the second is not added.
+        // A path that cannot be sent is refused at the first operation, and the second is not
+        // added.
         let added = match read {
             NodeRead::Node(path) => reader.add_get_data(path.as_str()).map(|()| Expected::Node),
             NodeRead::List(path) => reader
@@ -102,14 +107,15 @@ fn send_multiple<'a>(client: &'a Client, reads: &[NodeRead]) -> BoxFuture<'a, Re
     Box::pin(async move { read_results(expected, reply.await?) })
 }
 
-/// What the results of a request hold for one of its reads.
+/// The results that one read expects.
 enum Expected {
     Node,
     Listing,
     NotSent(Error),
 }
 
-/// Puts the results of a request together to one answer for each read. An error of one operation is the answer to its read.
+/// Combines the results of a request into one answer for each read. An error of one operation is
+/// the answer to its read.
 fn read_results(expected: Vec<Expected>, results: Vec<MultiReadResult>) -> Result<Vec<ReadAnswer>, Error> {
     let mut results = results.into_iter();
     let mut answers = Vec::with_capacity(expected.len());
@@ -132,7 +138,7 @@ fn read_results(expected: Vec<Expected>, results: Vec<MultiReadResult>) -> Resul
     if results.next().is_some() { Err(OUT_OF_STEP) } else { Ok(answers) }
 }
 
-/// The results are not those of what was asked for.
+/// The results do not match the request.
 const OUT_OF_STEP: Error = Error::UnmarshalError { entity: "results", reason: &"they are not those of the request" };
 
 /// The error of one operation.
@@ -143,7 +149,7 @@ fn failed(result: Option<MultiReadResult>) -> Result<Error, Error> {
     }
 }
 
-/// Whether the connection or the session is over, whatever was asked.
+/// Returns whether the error ends the connection or the session, independent of the request.
 pub(super) fn ends_connection(error: &Error) -> bool {
     matches!(
         error,
@@ -165,7 +171,7 @@ async fn list_and_watch(
         match client.get_and_watch_children(path.as_str()).await {
             Ok((names, stat, watcher)) => return (Ok(ReadAnswer::Children(names, stat_of(&stat))), Some(watcher)),
             Err(Error::NoNode) if awaited => match client.check_and_watch_stat(path.as_str()).await {
-                // It was created in between. The watch that this set brings nothing new.
+                // The node was created in between. The watch just set delivers nothing new.
                 Ok((Some(_), _)) => {}
                 Ok((None, watcher)) => return (Err(Error::NoNode), Some(watcher)),
                 Err(error) => return (Err(error), None),
@@ -175,7 +181,7 @@ async fn list_and_watch(
     }
 }
 
-/// Separates errors that concern one node from those of the connection.
+/// Separates errors of one node from errors of the connection.
 fn judge(answer: Result<ReadAnswer, Error>) -> Result<ReadAnswer, Error> {
     let refused = |why: &str| Ok(ReadAnswer::Refused(why.to_owned()));
     match answer {
@@ -196,7 +202,7 @@ fn node(data: &[u8], stat: &Stat) -> Node {
     Node { stat: stat_of(stat), data: NodeData::keep(data) }
 }
 
-/// What an event of the client library says; `None` for what is of no use.
+/// Reads an event of the client library; `None` for events that the observer ignores.
 pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
     let kind = match event.event_type {
         EventType::Session => return Some(WatchDelivery::Session(event.session_state)),
@@ -214,7 +220,7 @@ pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
 pub(super) struct RecursiveWatches(Vec<PersistentWatcher>);
 
 impl RecursiveWatches {
-    /// Adds a recursive watch to each root, whether it exists or not, all in one round trip.
+    /// Adds a recursive watch to each root, existing or not, in one round trip.
     pub(super) async fn add(client: &Client, roots: &[ZnodePath]) -> Result<Self, Error> {
         let mut added = Vec::with_capacity(roots.len());
         for root in roots {
@@ -224,7 +230,7 @@ impl RecursiveWatches {
         for watcher in added {
             match watcher.await {
                 Ok(watcher) => watchers.push(watcher),
-                // That root's listing fails in the same way, and that is reported.
+                // The listing of that root fails in the same way and is reported there.
                 Err(Error::BadArguments(_) | Error::NoAuth) => {}
                 Err(error) => return Err(error),
             }
@@ -232,12 +238,12 @@ impl RecursiveWatches {
         Ok(Self(watchers))
     }
 
-    /// The next event of any of them. Waits forever when there are none. Cancel safe.
+    /// Waits for the next event of any watch; forever when there are no watches. Cancel safe.
     pub(super) async fn next(&mut self) -> WatchedEvent {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The next event that is there already.
+    /// Returns the next event that has already arrived.
     pub(super) fn next_now(&mut self) -> Option<WatchedEvent> {
         match self.poll_next(&mut Context::from_waker(std::task::Waker::noop())) {
             Poll::Ready(event) => Some(event),
@@ -249,7 +255,7 @@ impl RecursiveWatches {
         for index in 0..self.0.len() {
             let polled = std::pin::pin!(self.0[index].changed()).poll(cx);
             if let Poll::Ready(event) = polled {
-                // Asked again after the last event of its session, a watcher would panic.
+                // Polling a watcher after the last event of its session would panic.
                 if event.event_type == EventType::Session && event.session_state.is_terminated() {
                     drop(self.0.swap_remove(index));
                 }
@@ -268,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_one_node_is_not_taken_for_one_of_the_connection() {
+    fn errors_of_a_node_are_told_from_errors_of_the_connection() {
         assert_eq!(judge(Err(Error::NoNode)), Ok(ReadAnswer::NoNode));
         assert!(matches!(judge(Err(Error::NoAuth)), Ok(ReadAnswer::Refused(_))));
         assert_eq!(judge(Err(Error::ConnectionLoss)), Err(Error::ConnectionLoss));
@@ -279,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_one_operation_is_the_answer_to_its_read_and_the_others_go_on() {
+    fn an_error_of_one_operation_answers_its_read_and_the_other_reads_succeed() {
         let expected = || vec![Expected::Node, Expected::Listing, Expected::NotSent(Error::NoNode), Expected::Node];
         let children = || MultiReadResult::Children { children: Vec::new() };
         let results = vec![error(Error::NoAuth), children(), error(Error::NoNode), error(Error::NoNode)];
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_not_those_of_the_request_are_the_answer_to_none_of_its_reads() {
+    fn results_that_do_not_match_the_request_are_rejected() {
         let children = || MultiReadResult::Children { children: Vec::new() };
         for results in [vec![], vec![children()], vec![error(Error::NoNode), children()]] {
             assert_eq!(read_results(vec![Expected::Node], results), Err(OUT_OF_STEP));

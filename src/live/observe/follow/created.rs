@@ -1,4 +1,4 @@
-//! Contenders that were created and are not read yet, in the order of their creation.
+//! Contenders that were created and are not read yet, in the order of creation.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,15 @@ use rustc_hash::FxHashSet;
 
 use lockscope_base::znode::ZnodePath;
 
-/// The contenders of which nothing is known yet but that they were created.
+/// Contenders of which only the creation is known.
 ///
-/// Who comes later must not be reported before them: it would look as if they were not there. So whenever one of them is reported, all that
+/// A later contender must not be reported before them: it would look as if they did not exist.
+/// Whenever one is reported, all contenders created before it are reported too.
 /// were created before it are, too.
 #[derive(Debug, Default)]
 pub(super) struct CreatedContenders {
     in_order: VecDeque<ZnodePath>,
-    /// Those of them that are not reported yet.
+    /// The contenders in the list that are not reported yet.
     unreported: FxHashSet<ZnodePath>,
 }
 
@@ -22,14 +23,14 @@ impl CreatedContenders {
         *self = Self::default();
     }
 
-    /// One was created.
+    /// Adds a created contender.
     pub(super) fn insert(&mut self, path: &ZnodePath) {
         if self.unreported.insert(path.clone()) {
             self.in_order.push_back(path.clone());
         }
     }
 
-    /// One is none any more, or cannot be read.
+    /// Removes a contender that turned out to be none or that cannot be read.
     pub(super) fn remove(&mut self, path: &ZnodePath) {
         self.unreported.remove(path);
         while self.in_order.front().is_some_and(|first| !self.unreported.contains(first)) {
@@ -37,7 +38,8 @@ impl CreatedContenders {
         }
     }
 
-    /// Takes out all that were created before this one, and this one last; nothing when it is none of them.
+    /// Takes all contenders created before `path`, and `path` itself last. Takes nothing when
+    /// `path` is not in the list.
     pub(super) fn take_until(&mut self, path: &ZnodePath) -> Vec<ZnodePath> {
         if !self.unreported.contains(path) {
             return Vec::new();
@@ -55,7 +57,6 @@ impl CreatedContenders {
         taken
     }
 
-    /// Takes out all.
     pub(super) fn take_all(&mut self) -> Vec<ZnodePath> {
         let taken = self.in_order.drain(..).filter(|path| self.unreported.contains(path)).collect();
         self.unreported.clear();
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_taken_for_a_contender_before_it_was_read_and_is_none_leaves_the_table() {
+    fn a_node_that_turns_out_to_be_no_contender_leaves_the_table() {
         let (mut follower, mut table) = (Follower::new(&[path("/a")], &[]), LockTable::new([]));
         let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
         table.apply(Change::Connection(connected), Timestamp(0));

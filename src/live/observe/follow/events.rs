@@ -1,10 +1,10 @@
-//! What an event leads to.
+//! How the follower reacts to events.
 
 use super::{Follower, NodeEvent, NodeRead};
 use lockscope_base::znode::{ZnodePath, Zxid};
 
 impl Follower {
-    /// Takes an event, with the zxid where the server gives it.
+    /// Takes an event, with its zxid where the server gives one.
     pub(in crate::observe) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.disturb(path);
         match event {
@@ -28,12 +28,12 @@ impl Follower {
             self.pending.want(NodeRead::Node(path.clone()));
         }
         if self.is_root(path) {
-            // It was missing, and that was reported: the listing says that it is there.
+            // The root was reported as missing; the listing reports that it exists.
             self.pending.want(NodeRead::List(path.clone()));
         }
     }
 
-    /// Whether the data of a node are worth a read.
+    /// Returns whether the data of a node are worth a read.
     fn data_matter(&self, path: &ZnodePath) -> bool {
         self.classifier.classify(path).is_some() || self.holds_maximum(path)
     }

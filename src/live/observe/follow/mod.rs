@@ -1,30 +1,39 @@
-//! What to read and what to report: the part of the observer that knows no client, no runtime and no clock.
+//! Decides what to read and what to report: the part of the observer that knows no client, no
+//! runtime and no clock.
 //!
-//! [`Follower`] takes watch events and the answers to its reads, and gives reads to issue and [`Change`]s. These are its
-//! rules.
+//! [`Follower`] takes watch events and the answers to its reads, and returns reads to issue and
+//! [`Change`]s. Its rules:
 //!
-//! **Order.** On the wire, events and answers come in the server's order. Whoever feeds the follower must handle every event
-//! that came before an answer first; an event may be handled *earlier* than an answer that came before it, never later.
-//! An answer is stale when a creation or a deletion of its node was handled since the read was issued: it is
-//! dropped, and a creation has asked for a read of its own. At most one read of a node is under way; what happens
-//! meanwhile asks for one more after it.
+//! **Order.** On the wire, events and answers come in the order of the server. The caller must
+//! handle every event that came before an answer first. An event may be handled *earlier* than an
+//! answer that came before it, never later.
 //!
-//! **Events.** A created node costs one read when its name can be a contender's, else nothing. A deleted node costs nothing. New
-//! data cost one read where the data matter: contenders, and the node whose data are the maximum of a kazoo semaphore.
-//! A new hint ([`Classifier::is_hint`]) makes the parents whose children it regroups be listed again.
+//! An answer is stale when a creation or a deletion of its node was handled after the read was
+//! issued. A stale answer is dropped; the creation has requested a read of its own. At most one
+//! read of a node is under way. A change meanwhile requests one more read after it.
 //!
-//! **Unread contenders.** A contender whose read is answered soon is reported as it was read, and nothing else. When its read
-//! has to wait ([`Follower::report_unread`]), or it is deleted before the answer, it is reported by [`Change::Appeared`], and all
-//! that were created before it as well. Contenders of semaphores are not: whose a lease is shows only when all are read.
+//! **Events.** A created node costs one read when its name can be a contender's, otherwise nothing.
+//! A deleted node costs nothing. New data cost one read where the data matter: for contenders, and
+//! for the node whose data are the maximum of a kazoo semaphore. After a new hint
+//! ([`Classifier::is_hint`]) the parents whose children it regroups are listed again.
 //!
-//! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
-//! root: one listing a node (its names, and a stat that is not older than they are), one read a node that can be a contender.
-//! Nothing is kept of other nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the
-//! server is asked for the number of all descendants first; when there are none besides the children, these are not listed.
+//! **Unread contenders.** A contender whose read is answered soon is reported only once, with what
+//! was read. When its read has to wait ([`Follower::report_unread`]), or when it is deleted before
+//! the answer, it is reported by [`Change::Appeared`], together with all contenders created before
+//! it. Contenders of semaphores are excluded: the owner of a lease is known only when all nodes are
+//! read.
 //!
-//! **One-shot watches.** Where the server has no recursive watch, every listing sets a watch on the children, and the
-//! follower finds creations and deletions by comparing listings. It then keeps the names of all children of every
-//! node that is listed, costs a request for each change of a parent, and does not notice new data.
+//! **Walk.** [`Follower::begin`] forgets everything except which nodes are lock parents, and walks
+//! down from each root. A node costs one listing (its names, and a stat at least as new as they
+//! are), and each possible contender costs one read. Nothing is kept about other nodes. Below a
+//! node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the number of
+//! all descendants is read first. When there are no descendants besides the children, the children
+//! are not listed.
+//!
+//! **One-shot watches.** Where the server has no recursive watches, every listing sets a watch on
+//! the children, and the follower finds creations and deletions by comparing listings. It then
+//! keeps the names of all children of every listed node, costs a request for each change of a
+//! parent, and does not notice new data.
 
 mod created;
 mod events;
@@ -48,13 +57,14 @@ use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 use lockscope_model::queue::Change;
 
-/// With more children than this that are no contenders, it is worth asking whether anything lies below them.
+/// Above this many children that are no contenders, the descendants are counted before the children
+/// are listed.
 const COUNT_DESCENDANTS_ABOVE: usize = 1000;
 
-/// How often the number of descendants is asked for when the tree changes meanwhile.
+/// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
 
-/// What is said of a root that does not exist.
+/// The reason reported for a root that does not exist.
 pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
 
 /// A read to issue.
@@ -62,9 +72,10 @@ pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found w
 pub(super) enum NodeRead {
     /// The stat and the data of a node.
     Node(ZnodePath),
-    /// The names of a node's children, and its stat. With one-shot watches it also sets one.
+    /// The names of a node's children, and its stat. With one-shot watches the listing also sets a
+    /// watch.
     List(ZnodePath),
-    /// How many nodes lie below a node.
+    /// The number of descendants of a node.
     Count(ZnodePath),
 }
 
@@ -76,24 +87,24 @@ impl NodeRead {
     }
 }
 
-/// What came back.
+/// The answer to a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReadAnswer {
-    /// To [`NodeRead::Node`].
+    /// The answer to [`NodeRead::Node`].
     Node(Node),
-    /// To [`NodeRead::List`].
+    /// The answer to [`NodeRead::List`].
     Children(Vec<String>, ZnodeStat),
-    /// To [`NodeRead::Count`].
+    /// The answer to [`NodeRead::Count`].
     Descendants(usize),
     /// There is no such node.
     NoNode,
-    /// The node cannot be read, for this reason.
+    /// The node cannot be read, with the reason.
     Refused(String),
     /// The server does not know this kind of read.
     Unsupported,
 }
 
-/// What a watch event says.
+/// The kind of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeEvent {
     /// The node was created.
@@ -102,20 +113,20 @@ pub(super) enum NodeEvent {
     Deleted,
     /// The node got new data.
     DataChanged,
-    /// A child of the node was created or deleted; from one-shot watches only.
+    /// A child of the node was created or deleted; only from one-shot watches.
     ChildrenChanged,
 }
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchStyle {
-    /// By a recursive watch a root.
+    /// By one recursive watch for each root.
     Recursive,
-    /// By a one-shot watch on the children of every node that is listed.
+    /// By a one-shot watch on the children of every listed node.
     OneShot,
 }
 
-/// Keeps account of what is known, what is being read and what is still to be read. See the [module](self).
+/// Tracks what is known, what is being read and what is still to be read. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Follower {
     roots: Vec<ZnodePath>,
@@ -125,13 +136,13 @@ pub(super) struct Follower {
     /// Whether the server can count descendants.
     counts: bool,
     classifier: Classifier,
-    /// Lock parents and roots that exist, with the walk in which they were last found.
+    /// The existing lock parents and roots, with the number of the walk that last found them.
     parents: FxHashMap<ZnodePath, u32>,
-    /// The children of every listed node; with one-shot watches only.
+    /// The children of every listed node; only with one-shot watches.
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
     pending: PendingReads,
     created: CreatedContenders,
-    /// Whether a node was created that can be shown only when it is read.
+    /// Whether a node was created that can only be shown once it is read.
     urgent: bool,
     walk: u32,
     walking: bool,
@@ -139,7 +150,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// One that knows nothing yet. Roots within other roots are dropped.
+    /// Creates a follower that knows nothing yet. Roots within other roots are dropped.
     pub(super) fn new(roots: &[ZnodePath], named: &[ZnodePath]) -> Self {
         Self {
             roots: outermost(roots),
@@ -159,12 +170,12 @@ impl Follower {
         }
     }
 
-    /// The same with recipes of the user's own.
+    /// Adds the user's own recipes.
     pub(super) fn with_recipes(self, recipes: Vec<OwnRecipe>) -> Self {
         Self { recipes, ..self }
     }
 
-    /// The roots that are walked and to be watched.
+    /// The roots to walk and to watch.
     pub(super) fn roots(&self) -> &[ZnodePath] {
         &self.roots
     }
@@ -174,22 +185,23 @@ impl Follower {
         self.walk > 0 && !self.walking
     }
 
-    /// Reads asked for by events that have not been issued yet.
+    /// Returns how many reads were requested by events and have not been issued yet.
     pub(super) fn waiting_for_events(&self) -> usize {
         self.pending.waiting_for_events()
     }
 
-    /// Counts no descendants from here on.
+    /// Stops counting descendants.
     pub(super) fn stop_counting(&mut self) {
         self.counts = false;
     }
 
-    /// Whether the number of a node's descendants is being asked for.
+    /// Returns whether a number of descendants is being read.
     pub(super) fn is_counting(&self) -> bool {
         self.pending.is_counting()
     }
 
-    /// The next read to issue; `None` when there is none, or when `takes` refuses it: then it waits on.
+    /// Returns the next read to issue, or `None` when there is none or when `takes` refuses it. A
+    /// refused read stays queued.
     pub(super) fn next_read(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
         let read = self.pending.issue(takes);
         self.urgent &= self.waiting() != (0, 0);
@@ -197,12 +209,14 @@ impl Follower {
         read
     }
 
-    /// How many single nodes and how many listings wait to be issued, some of which will not be issued.
+    /// Returns how many single nodes and how many listings are queued, some of which will never be
+    /// issued.
     pub(super) fn waiting(&self) -> (usize, usize) {
         self.pending.waiting()
     }
 
-    /// The reads that wait will wait for a while: the contenders that were created and are not read yet are reported without.
+    /// Reports the created contenders that are not read yet, because their reads will wait for a
+    /// while.
     pub(super) fn report_unread(&mut self) {
         if !self.walking {
             let created = self.created.take_all();
@@ -210,7 +224,7 @@ impl Follower {
         }
     }
 
-    /// What was found since this was last asked, in order.
+    /// Takes the changes found since the last call, in order.
     pub(super) fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
@@ -219,8 +233,8 @@ impl Follower {
         self.changes.push(Change::Unreadable { path: root.clone(), why: NO_SUCH_NODE.to_owned() });
     }
 
-    /// Whether the node is a semaphore of kazoo's, which keeps its maximum in its data: its children that are called by an id
-    /// are leases.
+    /// Returns whether the node is a kazoo semaphore, which keeps its maximum in its data. Children
+    /// of such a node that are named by an id are leases.
     fn holds_maximum(&self, path: &ZnodePath) -> bool {
         self.classifier.hints().next().is_some()
             && self
@@ -233,7 +247,7 @@ impl Follower {
         self.roots.contains(path)
     }
 
-    /// Ends the walk when its last read was answered.
+    /// Ends the walk once its last read is answered.
     pub(super) fn finish_walk(&mut self) {
         if self.walking && self.pending.walk_is_done() {
             self.walking = false;
@@ -245,7 +259,8 @@ impl Follower {
     }
 }
 
-/// The roots that lie within no other. What is the server's own counts only where it is asked for by itself.
+/// Returns the roots that lie within no other root. Nodes of the server itself count as roots only
+/// when named explicitly.
 fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
     let covers = |outer: &ZnodePath, inner: &ZnodePath| {
         outer != inner && inner.is_within(outer) && !(outer.is_root() && is_servers_own(inner))

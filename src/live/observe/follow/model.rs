@@ -1,4 +1,5 @@
-//! A server in miniature, and a client that treats the follower as fairly and as badly as the real one may.
+//! A model server, and a client that schedules the follower's input in every order that the real
+//! client allows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -29,12 +30,12 @@ pub(super) fn stat(czxid: i64, mzxid: i64, owner: Option<i64>, children: i32) ->
     }
 }
 
-/// What travels from the server to the client.
+/// A message from the server to the client.
 #[derive(Clone, Debug)]
 enum Item {
-    /// With the number of the one-shot watch that fired, if it was one.
+    /// An event, with the number of the one-shot watch that fired, if any.
     Event(NodeEvent, ZnodePath, Option<u64>),
-    /// With the number of the one-shot watch that was set, if one was.
+    /// An answer, with the number of the one-shot watch that was set, if any.
     Answer(ReadRequest, Vec<ReadAnswer>, Option<u64>),
 }
 
@@ -50,17 +51,17 @@ pub(super) struct Model {
     /// One-shot watches on the server.
     watches: BTreeMap<ZnodePath, u64>,
     next_watch: u64,
-    /// Sent by the client, not answered by the server.
+    /// Requests that the client has sent and the server has not answered.
     requests: VecDeque<ReadRequest>,
-    /// The operations of the first of them that the server has done.
+    /// Answers to the operations of the first request that the server has run.
     done: Vec<ReadAnswer>,
-    /// The children that were looked up of the node whose stat comes next.
+    /// The children of the node whose stat is read next.
     names: Option<ReadAnswer>,
     wire: VecDeque<Item>,
     events: VecDeque<(NodeEvent, ZnodePath, Option<u64>)>,
     answers: Vec<(ReadRequest, Vec<ReadAnswer>, Option<u64>)>,
     armed: BTreeSet<u64>,
-    /// Names that a server gave out and does not give again.
+    /// Names that the server has given out and does not give out again.
     spent: BTreeSet<ZnodePath>,
     pub(super) reads: usize,
     pub(super) sent: usize,
@@ -105,7 +106,7 @@ impl Model {
         model
     }
 
-    /// Loses what is on the wire, then sets the watches again and starts a walk.
+    /// Drops what is on the wire, then sets the watches again and starts a walk.
     pub(super) fn reconnect(&mut self) {
         self.cut();
         self.connected = true;
@@ -182,8 +183,8 @@ impl Model {
         }
     }
 
-    /// The server does up to that many operations. Others may change the tree between those of one request, also between the
-    /// children of a node and its stat.
+    /// Runs up to `count` operations on the server. Other clients may change the tree between the
+    /// operations of one request, also between the children of a node and its stat.
     pub(super) fn serve(&mut self, count: usize) {
         for _ in 0..count {
             let Some(request) = self.requests.front() else { return };
@@ -239,7 +240,7 @@ impl Model {
         self.nodes.keys().filter(move |other| other.parent_str() == Some(at.as_str()))
     }
 
-    /// Up to that many items reach the client.
+    /// Delivers up to `count` messages to the client.
     pub(super) fn deliver(&mut self, count: usize) {
         for _ in 0..count {
             match self.wire.pop_front() {
@@ -250,7 +251,8 @@ impl Model {
         }
     }
 
-    /// The client handles the events that reached it; of one-shot watches only those that it knows of.
+    /// Handles the events that reached the client; one-shot events only where the client knows the
+    /// watch.
     pub(super) fn handle_events(&mut self) {
         for (event, at, watch) in std::mem::take(&mut self.events) {
             if watch.is_some_and(|watch| !self.armed.remove(&watch)) {
@@ -262,7 +264,7 @@ impl Model {
         self.pump();
     }
 
-    /// The client handles one of the answers that reached it, after all events that did.
+    /// Handles one of the answers that reached the client, after all events that did.
     pub(super) fn handle_answer(&mut self, which: usize) {
         if self.answers.is_empty() {
             return;
@@ -293,7 +295,7 @@ impl Model {
         }
     }
 
-    /// What a table makes of the changes.
+    /// Applies a change as a lock table would.
     fn apply(&mut self, change: &Change) {
         match change {
             Change::Syncing => {
@@ -321,18 +323,18 @@ impl Model {
         }
     }
 
-    /// Time goes by, and what waited for that is sent.
+    /// Advances the clock and sends the reads that waited for it.
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         self.pump();
     }
 
-    /// Whether reads wait for their time.
+    /// Returns whether reads wait for their time.
     fn waits(&self) -> bool {
         self.connected && self.scheduler.wakes_at().is_some()
     }
 
-    /// Lets everything that is under way come to an end.
+    /// Runs until nothing is under way any more.
     pub(super) fn settle(&mut self) {
         for _ in 0..100_000 {
             self.serve(usize::MAX);
@@ -351,7 +353,8 @@ impl Model {
         panic!("it never comes to an end");
     }
 
-    /// The contenders of the tree, with the transactions that made them and their data.
+    /// Returns the contenders of the tree, with the transactions that created them and changed
+    /// their data.
     pub(super) fn contenders(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
         let classifier = self.classifier();
         let visible = |at: &ZnodePath| self.follower.roots().iter().any(|root| at.is_within(root));
@@ -365,7 +368,8 @@ impl Model {
             .collect()
     }
 
-    /// What the changes say they are. A contender that has lost its place with a hint is none any more.
+    /// Returns the contenders according to the changes. A contender that lost its place through a
+    /// hint is left out.
     pub(super) fn found(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
         let shape = self.classifier();
         self.seen

@@ -1,4 +1,4 @@
-//! What is noted of nodes that come and go, whether an event or a listing said so.
+//! Records nodes that are created and deleted, reported by an event or a listing.
 
 use rustc_hash::FxHashSet;
 
@@ -14,15 +14,15 @@ impl Follower {
             return;
         }
         if self.is_root(path) {
-            // Whoever lists a root that is missing watches for its creation.
+            // Listing a missing root watches for its creation.
             self.pending.want(NodeRead::List(path.clone()));
         } else if let Some(parent) = path.parent().filter(|parent| self.children.contains_key(parent)) {
-            // Its parent may have been listed since, with another node of that name.
+            // The parent may have been listed since, with another node of that name.
             self.pending.want(NodeRead::List(parent));
         }
     }
 
-    /// Forgets a node, and reports that it is gone.
+    /// Forgets a node and reports its deletion.
     pub(super) fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.void(path);
         if self.walking {
@@ -46,7 +46,7 @@ impl Follower {
         }
     }
 
-    /// A contender was read. Those that were created before it stand before it.
+    /// Handles a contender that was read. Contenders created before it are reported before it.
     pub(super) fn created_is_read(&mut self, path: &ZnodePath) {
         if self.walking {
             return self.created.remove(path);
@@ -55,7 +55,7 @@ impl Follower {
         self.changes.extend(before.map(|path| Change::Appeared { path }));
     }
 
-    /// A contender was created. Its name tells its place in the queue, but in a semaphore's.
+    /// Handles a created contender. Its name tells its place in the queue, except in a semaphore.
     pub(super) fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
         self.note_lease(path, place);
         if place.recipe.kind() == LockKind::Semaphore {
@@ -65,15 +65,16 @@ impl Follower {
         }
     }
 
-    /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
+    /// Reports a created lease before it is read, because a contender that leaves the queue before
+    /// the answer may own it.
     pub(super) fn note_lease(&mut self, path: &ZnodePath, place: &Classification) {
         if place.role == Role::Lease {
             self.changes.push(Change::Appeared { path: path.clone() });
         }
     }
 
-    /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except those
-    /// of its siblings in `listing` that are looked at after this anyway.
+    /// Handles a node that is a hint: reports it, and lists the parents that it regroups again.
+    /// Siblings in `listing` are left out, because they are looked at afterwards anyway.
     pub(super) fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
         if !Classifier::is_hint(path) {
             return;
@@ -85,7 +86,8 @@ impl Follower {
         }
         for parent in Classifier::regrouped_by(path) {
             let comes_later = listing.is_some_and(|listing| listing.contains(&parent));
-            // The hint itself is either walked after this, or new and without children that no event will announce.
+            // The hint itself is either walked afterwards, or new and without children that no
+            // event would report.
             if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
                 continue;
             }
@@ -96,7 +98,8 @@ impl Follower {
         }
     }
 
-    /// With one-shot watches a lease may be noticed later than the departure of its owner from the queue, which came after it.
+    /// Lists the leases after a queue node is gone. With one-shot watches a lease may be noticed
+    /// later than the departure of its owner from the queue, although it was created first.
     fn list_leases(&mut self, gone: &ZnodePath) {
         let place = self.classifier.classify(gone).filter(|place| place.role == Role::Queue);
         let Some(place) = place.filter(|_| self.watching == WatchStyle::OneShot && !self.walking) else { return };
@@ -107,7 +110,8 @@ impl Follower {
         }
     }
 
-    /// Looks again at the children of a parent. What is under way may be older than children whose creation caused no event.
+    /// Looks at the children of a parent again. A read under way may be older than children whose
+    /// creation caused no event.
     fn regroup(&mut self, parent: &ZnodePath) {
         match self.watching {
             WatchStyle::Recursive => self.pending.refresh(NodeRead::List(parent.clone())),

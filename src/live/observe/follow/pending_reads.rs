@@ -1,4 +1,4 @@
-//! The reads that are asked for or under way, each at most once.
+//! The reads that are requested or under way, each at most once.
 
 use std::collections::VecDeque;
 
@@ -8,34 +8,34 @@ use super::NodeRead;
 use lockscope_base::recipe::{self, Recipe};
 use lockscope_base::znode::ZnodePath;
 
-/// How many reads are put in order at a time: what a hundred requests take.
+/// The most reads put in order at a time: enough for a hundred requests.
 const MAX_ARRANGED: usize = 6_000;
 
-/// How far a read is, and what it is worth.
+/// The state of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReadState {
-    /// It is to be sent.
+    /// The read is to be sent.
     #[default]
     Waiting,
-    /// It waits, but need not be sent any more.
+    /// The read is queued but need not be sent any more.
     Void,
-    /// It was sent.
+    /// The read was sent.
     UnderWay,
-    /// It was sent, and its answer is to be dropped.
+    /// The read was sent, and its answer is to be dropped.
     Stale,
 }
 
-/// One read that is asked for or under way.
+/// A read that is requested or under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PendingRead {
     state: ReadState,
-    /// Once answered, it is to be sent again.
+    /// The read is sent again once it is answered.
     again: bool,
-    /// The walk is not finished without it.
+    /// The walk waits for this read.
     pub(super) walk: bool,
-    /// For listings and counts: how often the number of descendants was asked for.
+    /// For listings and counts: how often the number of descendants was read.
     pub(super) counted: u8,
-    /// For counts: how many children there are; `None` when something happened below the node meanwhile.
+    /// For counts: the number of children; `None` when something changed below the node meanwhile.
     pub(super) expected: Option<usize>,
 }
 
@@ -45,30 +45,30 @@ impl PendingRead {
     }
 }
 
-/// The reads that are asked for and not answered: each at most once.
+/// The reads that are requested and not answered, each at most once.
 #[derive(Debug, Default)]
 pub(super) struct PendingReads {
     entries: FxHashMap<NodeRead, PendingRead>,
-    /// Not issued: single nodes, in the order in which they were asked for.
+    /// Single nodes not issued yet, in the order of the requests.
     nodes: VecDeque<NodeRead>,
-    /// Not issued: listings and counts. The last one first, so that what waits grows with the depth of the
-    /// tree and not with its width.
+    /// Listings and counts not issued yet, a stack: the number of waiting reads grows with the
+    /// depth of the tree instead of its width.
     lists: Vec<NodeRead>,
-    /// How many of the entries belong to the walk.
+    /// The number of entries that belong to the walk.
     of_walk: usize,
-    /// Counts in all, for they are few.
+    /// The paths of all counts. A list is enough, because there are few.
     counts: Vec<ZnodePath>,
-    /// The node below which the queue is that somebody looks at.
+    /// The parent of the open queue.
     pub(super) open_queue: Option<ZnodePath>,
 }
 
 impl PendingReads {
-    /// Forgets every read. Their answers must not be handed in any more.
+    /// Forgets every read. Answers to them must not be passed in any more.
     pub(super) fn clear(&mut self) {
         *self = Self { open_queue: self.open_queue.take(), ..Self::default() };
     }
 
-    /// Asks for a read, unless one is under way whose answer is as good.
+    /// Requests a read, unless a read under way gives an answer as good.
     pub(super) fn want(&mut self, read: NodeRead) {
         let entry = self.enter(read);
         match entry.state {
@@ -78,7 +78,8 @@ impl PendingReads {
         }
     }
 
-    /// Asks for a read as part of the walk, unless one is under way, which the walk then waits for.
+    /// Requests a read as part of the walk. If that read is already under way, the walk waits for
+    /// it.
     pub(super) fn walk(&mut self, read: NodeRead) {
         self.want(read.clone());
         let entry = self.enter(read);
@@ -86,13 +87,14 @@ impl PendingReads {
         self.of_walk += usize::from(joins);
     }
 
-    /// Asks for a listing as part of the walk, after the descendants were asked for so many times.
+    /// Requests a listing as part of the walk, after `counted` reads of the number of descendants.
     pub(super) fn walk_counted(&mut self, path: &ZnodePath, counted: u8) {
         self.walk(NodeRead::List(path.clone()));
         self.enter(NodeRead::List(path.clone())).counted = counted;
     }
 
-    /// Asks for the number of descendants of a node with so many children, for the `counted`th time.
+    /// Requests the number of descendants of a node with `children` children, for the `counted`th
+    /// time.
     pub(super) fn walk_count(&mut self, path: &ZnodePath, counted: u8, children: usize) {
         self.walk(NodeRead::Count(path.clone()));
         let entry = self.enter(NodeRead::Count(path.clone()));
@@ -100,7 +102,8 @@ impl PendingReads {
         entry.expected = Some(children);
     }
 
-    /// Asks for a read that is newer than now: what is under way counts, but one more follows it.
+    /// Requests a read that starts after this call: a read under way still counts, but one more
+    /// follows it.
     pub(super) fn refresh(&mut self, read: NodeRead) {
         let entry = self.enter(read);
         match entry.state {
@@ -109,8 +112,8 @@ impl PendingReads {
         }
     }
 
-    /// A node was just created: what is under way is about another node of that path, or about none. What waits is as good as
-    /// new.
+    /// Marks reads of a path as outdated, because a node was just created there: a read under way
+    /// is about an earlier node of that path, or about none. A waiting read stays valid.
     pub(super) fn outdate(&mut self, path: &ZnodePath) {
         for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
@@ -120,7 +123,7 @@ impl PendingReads {
         }
     }
 
-    /// A node is gone: no read of it that is asked for is worth anything.
+    /// Voids the requested reads of a deleted node.
     pub(super) fn void(&mut self, path: &ZnodePath) {
         self.outdate(path);
         for read in reads_of(path) {
@@ -132,7 +135,7 @@ impl PendingReads {
         }
     }
 
-    /// Something happened at a path: counts above it may be off.
+    /// Marks the counts above a changed path as unreliable.
     pub(super) fn disturb(&mut self, path: &ZnodePath) {
         for counted in self.counts.iter().filter(|counted| path.is_within(counted)) {
             if let Some(entry) = self.entries.get_mut(&NodeRead::Count(counted.clone())) {
@@ -141,7 +144,8 @@ impl PendingReads {
         }
     }
 
-    /// The next read to send, single nodes before listings. When `takes` refuses it, it waits on.
+    /// Returns the next read to send, single nodes before listings. If `takes` refuses it, it stays
+    /// queued.
     pub(super) fn issue(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
         self.drop_void();
         let read = self.nodes.front().or(self.lists.last()).filter(|read| takes(read)).cloned()?;
@@ -152,9 +156,9 @@ impl PendingReads {
         Some(read)
     }
 
-    /// Puts those of the first single nodes in front that stand below the open parent, and behind them the first of each other queue, as
-    /// far as the names tell which children of one parent stand in one queue; else the order stays. Work follows their number, which is
-    /// bounded.
+    /// Moves the single nodes below the open parent to the front, and behind them the first node of
+    /// each other queue. Names decide which children of one parent share a queue; otherwise the
+    /// order stays. Only the first [`MAX_ARRANGED`] nodes are looked at, which bounds the work.
     pub(super) fn arrange(&mut self) {
         let count = self.nodes.len().min(MAX_ARRANGED);
         let open = self.open_queue.as_ref().map(ZnodePath::as_str);
@@ -176,7 +180,7 @@ impl PendingReads {
         }
     }
 
-    /// Takes out what need not be sent any more, up to the next read to send.
+    /// Drops void reads in front of the next read to send.
     fn drop_void(&mut self) {
         while let Some(read) = self.nodes.front().or(self.lists.last()) {
             let entry = self.entries.get(read).copied();
@@ -190,47 +194,49 @@ impl PendingReads {
         }
     }
 
-    /// Closes a read that was answered and returns what was noted of it. When it is to be sent again, it is asked for anew.
-    /// `None` when it was not under way.
+    /// Closes an answered read and returns its entry. A read that is wanted again is requested
+    /// anew. Returns `None` when the read was not under way.
     pub(super) fn close(&mut self, read: &NodeRead) -> Option<PendingRead> {
         let entry =
             *self.entries.get(read).filter(|entry| matches!(entry.state, ReadState::UnderWay | ReadState::Stale))?;
         self.remove(read, entry);
-        // The walk does not wait for it: what an event asked for is about a node that is newer than the walk.
+        // The walk does not wait for this read: it was requested by an event, for a node newer than
+        // the walk.
         if entry.again {
             self.want(read.clone());
         }
         Some(entry)
     }
 
-    /// Gives back what the walk left over.
+    /// Frees the memory that the walk needed.
     pub(super) fn release_spare_memory(&mut self) {
         self.entries.shrink_to_fit();
         self.nodes.shrink_to_fit();
         self.lists.shrink_to_fit();
     }
 
-    /// Whether nothing of the walk is left to be answered.
+    /// Returns whether every read of the walk was answered.
     pub(super) fn walk_is_done(&self) -> bool {
         self.of_walk == 0
     }
 
-    /// Reads that wait to be issued and do not belong to the walk, give or take those under way.
+    /// Returns about how many reads wait to be issued outside of the walk. Reads of the walk that
+    /// are under way make the number too low.
     pub(super) fn waiting_for_events(&self) -> usize {
         (self.nodes.len() + self.lists.len()).saturating_sub(self.of_walk)
     }
 
-    /// Whether a count is asked for or under way.
+    /// Returns whether a count is requested or under way.
     pub(super) fn is_counting(&self) -> bool {
         !self.counts.is_empty()
     }
 
-    /// Single nodes and listings that wait to be sent, some of which need not be sent any more.
+    /// Returns how many single nodes and listings are queued, including void ones.
     pub(super) fn waiting(&self) -> (usize, usize) {
         (self.nodes.len(), self.lists.len())
     }
 
-    /// The entry of a read, which is made and queued when there is none.
+    /// Returns the entry of a read; creates and queues it when there is none.
     fn enter(&mut self, read: NodeRead) -> &mut PendingRead {
         let Self { entries, nodes, lists, counts, .. } = self;
         entries.entry(read).or_insert_with_key(|read| {
@@ -255,7 +261,7 @@ impl PendingReads {
     }
 }
 
-/// How early a read is sent.
+/// The order in which reads are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ReadRank {
     BelowOpenParent,
@@ -263,7 +269,7 @@ enum ReadRank {
     Other,
 }
 
-/// What a name says of the queue of its parent in which it stands.
+/// Returns what a name says about its queue: the family of its recipe and the name of the lock.
 fn queue_in_name(name: &str) -> Option<(Recipe, Option<&str>)> {
     recipe::read(name).map(|child| (child.recipe.family(), child.lock_name))
 }

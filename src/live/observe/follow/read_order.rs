@@ -1,31 +1,34 @@
-//! Which reads come first while more wait than go into one request, and what is known of the locks for that.
+//! The order of reads when more wait than fit into one request, and the lock knowledge that it
+//! needs.
 
 use super::Follower;
 use lockscope_base::znode::ZnodePath;
 
 impl Follower {
-    /// Somebody looks at the queue below this node, or at none: its contenders are read before others.
+    /// Sets the parent of the open queue, or none. The contenders of the open queue are read first.
     pub(in crate::observe) fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
         self.pending.open_queue = parent;
     }
 
-    /// The node below which the queue is that somebody looks at.
+    /// The parent of the open queue.
     pub(in crate::observe) fn open_queue(&self) -> Option<&ZnodePath> {
         self.pending.open_queue.as_ref()
     }
 
-    /// Puts the reads first that matter most: the contenders below the parent that somebody looks at, then one of each other queue, the
-    /// one that came first, since nobody else there can hold without having been read.
+    /// Puts the most important reads first: the contenders below the open parent, then the first
+    /// contender of each other queue, because only
+    /// that one can hold the lock without having been read.
     pub(in crate::observe) fn arrange_reads(&mut self) {
         self.pending.arrange();
     }
 
-    /// Whether among the reads that wait is one that cannot wait for long: which lease is whose only the sessions say.
+    /// Returns whether a read is waiting that must not wait long. The owner of a lease is known
+    /// only from the sessions.
     pub(in crate::observe) fn is_urgent(&self) -> bool {
         self.urgent
     }
 
-    /// The lock parents and roots that exist, as far as that is known, in any order.
+    /// The existing lock parents and roots known so far, in any order.
     pub(in crate::observe) fn parents(&self) -> impl Iterator<Item = &ZnodePath> {
         self.parents.keys()
     }

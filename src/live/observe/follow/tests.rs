@@ -1,4 +1,4 @@
-//! Tests of what is read and reported, against a model of a server.
+//! Tests of what is read and reported, run against a model server.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ pub(super) fn curator(number: u32) -> String {
     format!("_c_c3d2e1f0-0000-4000-8000-000000000000-lock-{number:010}")
 }
 
-/// Paths whose nodes come and go in the property tests: queues, both kinds of semaphore, single nodes, plain nodes.
+/// Paths whose nodes are created and deleted in the property tests: queues, both kinds of
+/// semaphore, single nodes, plain nodes.
 fn pool() -> Vec<(ZnodePath, bool)> {
     let mut pool = Vec::new();
     for plain in ["/a", "/b", "/a/s", "/a/s/locks", "/a/s/leases", "/a/k", "/a/k-__lock__", "/a/plain", "/b/q"] {
@@ -29,7 +30,7 @@ fn pool() -> Vec<(ZnodePath, bool)> {
         pool.push((path(&format!("/a/k/{ID}").replace("ff", &format!("0{number}"))), true));
         pool.push((path(&format!("/a/k-__lock__/{ID}__lock__{number:010}")), true));
         pool.push((path(&format!("/b/q/{}", curator(number))), true));
-        // Persistent, and yet named as if it queued.
+        // Persistent, but named like a contender.
         pool.push((path(&format!("/b/q/item-{number:010}")), false));
     }
     pool.push((path("/b/lock"), true));
@@ -168,7 +169,7 @@ fn a_created_contender_costs_one_read_and_a_deleted_one_none() {
 }
 
 #[test]
-fn plain_nodes_cost_nothing_when_they_come_and_change() {
+fn plain_nodes_that_are_created_and_changed_cost_no_reads() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let before = model.reads;
@@ -199,7 +200,7 @@ fn an_emptied_lock_parent_is_still_reported_after_a_reconnect_and_a_deleted_one_
 }
 
 #[test]
-fn an_answer_that_a_deletion_overtook_brings_nothing_back() {
+fn an_answer_that_arrives_after_the_deletion_does_not_restore_the_node() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let lock = path("/lock");
@@ -208,7 +209,8 @@ fn an_answer_that_a_deletion_overtook_brings_nothing_back() {
     model.handle_events();
     model.serve(1);
     model.delete(&lock, false);
-    // The answer and the event that came after it reach the client together, and it takes the event first.
+    // The answer and the later event reach the client together, and the client takes the event
+    // first.
     model.deliver(2);
     model.handle_events();
     model.handle_answer(0);
@@ -217,7 +219,7 @@ fn an_answer_that_a_deletion_overtook_brings_nothing_back() {
 }
 
 #[test]
-fn an_answer_about_the_last_node_of_a_name_is_not_taken_for_the_next() {
+fn an_answer_about_a_deleted_node_is_not_used_for_its_successor_of_the_same_name() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let lock = path("/lock");
@@ -236,7 +238,7 @@ fn an_answer_about_the_last_node_of_a_name_is_not_taken_for_the_next() {
 }
 
 #[test]
-fn a_missing_root_is_said_once_and_found_when_it_is_created() {
+fn a_missing_root_is_reported_once_and_found_when_it_is_created() {
     let mut model = Model::new(&["/later"], WatchStyle::Recursive);
     model.settle();
     let why = NO_SUCH_NODE.to_owned();
@@ -250,7 +252,7 @@ fn a_missing_root_is_said_once_and_found_when_it_is_created() {
 }
 
 #[test]
-fn children_that_have_nothing_below_them_are_counted_and_not_listed() {
+fn childless_children_are_counted_and_not_listed() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.cut();
     model.create(&path("/many"), false, false);
@@ -271,7 +273,7 @@ fn children_that_have_nothing_below_them_are_counted_and_not_listed() {
 }
 
 #[test]
-fn a_count_that_fails_or_is_disturbed_is_not_relied_upon() {
+fn a_count_that_fails_or_is_disturbed_is_not_trusted() {
     let names: Vec<String> = (0..=COUNT_DESCENDANTS_ABOVE).map(|number| format!("n{number}")).collect();
     let stat = super::model::stat(1, 1, None, 0);
     let top = path("/top");
@@ -298,7 +300,7 @@ fn a_count_that_fails_or_is_disturbed_is_not_relied_upon() {
 }
 
 #[test]
-fn what_the_server_refuses_is_reported_and_the_rest_goes_on() {
+fn refused_reads_are_reported_and_the_others_continue() {
     let mut follower = Follower::new(&[path("/")], &[]);
     follower.begin(WatchStyle::Recursive);
     let list = follower.next_read(|_| true).expect("a listing");
@@ -317,14 +319,14 @@ fn what_the_server_refuses_is_reported_and_the_rest_goes_on() {
 }
 
 #[test]
-fn roots_within_roots_are_dropped_unless_they_are_the_servers_own() {
+fn roots_within_roots_are_dropped_unless_they_are_below_the_zookeeper_node() {
     let roots = [path("/a/b"), path("/a"), path("/a"), path("/ab"), path("/a/c/d")];
     assert_eq!(outermost(&roots), [path("/a"), path("/ab")]);
     assert_eq!(outermost(&[path("/"), path("/zookeeper/x")]).len(), 2);
 }
 
 #[test]
-fn a_semaphores_maximum_is_read_whichever_of_its_parents_is_made_first() {
+fn the_maximum_of_a_semaphore_is_read_whichever_parent_is_created_first() {
     for watching in [WatchStyle::Recursive, WatchStyle::OneShot] {
         for order in [["/k", "/k-__lock__"], ["/k-__lock__", "/k"]] {
             let mut model = Model::new(&["/"], watching);
@@ -339,7 +341,7 @@ fn a_semaphores_maximum_is_read_whichever_of_its_parents_is_made_first() {
 }
 
 #[test]
-fn new_data_are_read_only_where_they_matter() {
+fn new_data_are_read_only_for_contenders_and_maximums() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     for node in ["/k", "/k-__lock__", "/plain"] {
         model.create(&path(node), false, false);

@@ -1,4 +1,4 @@
-//! Tests of contenders that come faster than they are read.
+//! Tests of contenders that are created faster than they are read.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use super::tests::curator;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 
-/// The contenders of a table, with the transactions that made them.
+/// Returns the contenders of a table, with the transactions that created them.
 pub(super) fn in_table(table: &LockTable) -> impl Iterator<Item = (ZnodePath, i64)> {
     table
         .locks()
         .flat_map(|lock| lock.rows(0..lock.len()).map(|row| (lock.path_of(row.contender), row.contender.czxid.0)))
 }
 
-/// A connected table.
 fn connected() -> LockTable {
     let mut table = LockTable::new([]);
     let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
@@ -25,7 +24,7 @@ fn connected() -> LockTable {
     table
 }
 
-/// Applies the changes from this one on; gives how many there are.
+/// Applies the changes from `first` on and returns how many changes there are.
 fn apply_from(table: &mut LockTable, model: &Model, first: usize) -> usize {
     for (at, change) in (0..).zip(&model.changes).skip(first) {
         table.apply(change.clone(), Timestamp(at));
@@ -36,7 +35,8 @@ fn apply_from(table: &mut LockTable, model: &Model, first: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Queues alone, whose order the names give. While reads are paced and lost, none comes before those who came before it.
+    /// Queues only, because there the names give the order. While reads are paced and lost, no
+    /// contender appears before its predecessors.
     #[test]
     fn who_is_counted_is_who_was_seen_to_come_whether_it_was_read_or_not(
         steps in proptest::collection::vec((0..10_u8, 1..30_u64), 1..200),
@@ -65,7 +65,7 @@ proptest! {
             applied = apply_from(&mut table, &model, applied);
             let queue: Vec<ZnodePath> = in_table(&table).map(|(at, _)| at).collect();
             let unreported = (first..next).skip(queue.len()).map(|number| path("/q").child(&curator(number)));
-            // Those whose reads are under way may be missing: they are the last of those who came.
+            // Contenders whose reads are under way may be missing: they are the latest ones.
             let expected: Vec<ZnodePath> =
                 (first..next).take(queue.len()).map(|number| path("/q").child(&curator(number))).collect();
             prop_assert_eq!(&queue, &expected);
@@ -76,14 +76,14 @@ proptest! {
         let expected: Vec<ZnodePath> = (first..next).map(|number| path("/q").child(&curator(number))).collect();
         prop_assert_eq!(in_table(&table).map(|(at, _)| at).collect::<Vec<_>>(), expected);
         prop_assert!(in_table(&table).all(|(_, czxid)| czxid > 0));
-        // Each came and went once, read or not.
+        // Each contender came and went once, read or not.
         let total = table.totals().acquisitions;
         prop_assert!(total <= u64::from(next) && total >= u64::from(first), "{} of {}", total, next);
     }
 }
 
 #[test]
-fn in_a_storm_reads_are_gathered_and_who_is_gone_is_never_read() {
+fn in_a_storm_reads_are_gathered_and_deleted_contenders_are_never_read() {
     let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.create(&path("/q"), false, false);
     model.settle();

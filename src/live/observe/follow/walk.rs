@@ -1,4 +1,4 @@
-//! The walk down from the roots, and what the answers to its reads lead to.
+//! The walk down from the roots, and the handling of its answers.
 
 use rustc_hash::FxHashSet;
 
@@ -9,8 +9,8 @@ use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 use lockscope_model::queue::Change;
 
 impl Follower {
-    /// Starts over: everything is read anew, and what was asked for before is forgotten. Answers to earlier reads must not be
-    /// handed in any more.
+    /// Starts over: forgets all requested reads and reads everything again. Answers to earlier
+    /// reads must not be passed in any more.
     pub(in crate::observe) fn begin(&mut self, watching: WatchStyle) {
         self.watching = watching;
         self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
@@ -22,7 +22,7 @@ impl Follower {
         self.walking = true;
         self.changes.push(Change::Syncing);
         for root in self.roots.clone() {
-            // A root that is a contender itself stands in no listing of ours.
+            // A root that is a contender itself appears in none of our listings.
             let read =
                 if self.classifier.classify(&root).is_some() { NodeRead::Node(root) } else { NodeRead::List(root) };
             self.pending.walk(read);
@@ -30,7 +30,7 @@ impl Follower {
         self.finish_walk();
     }
 
-    /// Takes the answer to a read that [`Self::next_read`] gave.
+    /// Takes the answer to a read returned by [`Self::next_read`].
     pub(in crate::observe) fn answer(&mut self, read: &NodeRead, answer: ReadAnswer) {
         let Some(entry) = self.pending.close(read) else { return };
         if !entry.is_stale() {
@@ -65,7 +65,8 @@ impl Follower {
         let maximum = self.holds_maximum(path);
         let counts = |place: &Classification| stat.ephemeral_owner.is_some() || !place.needs_ephemeral();
         let contends = place.as_ref().is_some_and(counts);
-        // Before it was read it may have been taken for a contender, and reported: then it is to be said that it is none.
+        // Before the read, the node may have been reported as a contender; then it must be reported
+        // that it is none.
         let was_taken_for_one = place.is_some() && !entry.walk;
         if maximum || contends || was_taken_for_one {
             self.changes.push(Change::Seen { path: path.clone(), node });
@@ -79,7 +80,8 @@ impl Follower {
         if maximum {
             self.parents.insert(path.clone(), self.walk);
         }
-        // What is listed by itself reads its own children; besides, a node that a session owns has none.
+        // The children of a listed node are read on its own account, and a node owned by a session
+        // has no children.
         let deep = entry.walk || self.watching == WatchStyle::OneShot;
         let may_have_children = stat.num_children > 0 || self.watching == WatchStyle::OneShot;
         if deep && may_have_children && stat.ephemeral_owner.is_none() && !maximum {
@@ -123,7 +125,7 @@ impl Follower {
             self.changes.push(Change::Listed { path: path.clone(), stat });
         }
         if self.is_worth_counting(path, plain.len(), entry) {
-            // Lock parents that have been emptied are among them and must not be lost.
+            // Emptied lock parents are among these children and must not be lost.
             plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
             self.pending.walk_count(path, entry.counted + 1, names.len());
         }
@@ -143,8 +145,9 @@ impl Follower {
         }
     }
 
-    /// The children to look at: all of them, but with one-shot watches only those that the last listing did not have and
-    /// those whose names are used again. Those that it had and that are gone are reported.
+    /// Returns the children to look at. With recursive watches these are all; with one-shot watches
+    /// only those that the last listing did not have, and those whose names are reused. Reports the
+    /// children that are gone since the last listing.
     fn fresh_children(&mut self, path: &ZnodePath, names: &[String]) -> Vec<ZnodePath> {
         if self.watching == WatchStyle::Recursive {
             return names.iter().map(|name| path.child(name)).collect();
@@ -168,7 +171,7 @@ impl Follower {
     }
 
     fn is_worth_counting(&self, path: &ZnodePath, plain: usize, entry: PendingRead) -> bool {
-        // The top of a tree also holds the server's own nodes, which no count leaves out.
+        // A count of the root includes the server's own nodes.
         let possible = entry.walk && self.counts && self.watching == WatchStyle::Recursive && !path.is_root();
         possible && plain > COUNT_DESCENDANTS_ABOVE && entry.counted < MAX_COUNTS
     }
@@ -181,7 +184,8 @@ impl Follower {
         }
     }
 
-    /// A read found no node. It may have been reported before it was deleted, or listed before its deletion was handled.
+    /// Handles a read that found no node. The node may have been reported before it was deleted, or
+    /// listed before its deletion was handled.
     fn absent(&mut self, path: &ZnodePath) {
         match (self.is_root(path), self.parents.contains_key(path)) {
             (true, false) => self.missing_root(path),
@@ -190,7 +194,7 @@ impl Follower {
         }
     }
 
-    /// Asks for a read on behalf of another one.
+    /// Requests a read that another read leads to.
     fn ask(&mut self, read: NodeRead, cause: PendingRead) {
         if cause.walk {
             self.pending.walk(read);

@@ -1,27 +1,36 @@
-//! Which reads go into one request: the part of the observer that knows what requests cost, and no client and no clock.
+//! Combines reads into requests: the part of the observer that knows the cost of requests, and no
+//! client and no clock.
 //!
-//! [`ReadScheduler`] takes reads out of a [`Follower`] and makes requests of them. Its rules:
+//! [`ReadScheduler`] takes reads from a [`Follower`] and combines them into requests. Its rules:
 //!
-//! **Together.** One request (`multiRead`) takes as many reads as wait, at most [`MAX_OPERATIONS`] operations, and as many as will
-//! not weigh more than [`MAX_REQUEST_WEIGHT`] in the reply. What replies weigh is learned from those that came
-//! ([`ExpectedWeights`]); of nodes of which nothing is known the first requests take few.
+//! **Together.** One request (`multiRead`) takes all waiting reads, up to [`MAX_OPERATIONS`]
+//! operations and an expected reply of [`MAX_REQUEST_WEIGHT`]. Expected sizes are learned from
+//! earlier replies ([`ExpectedWeights`]); while nothing is known about the nodes, the first
+//! requests take few reads.
 //!
-//! **Under way.** At most [`MAX_REQUESTS_UNDER_WAY`] requests are under way, and no more of them than the bound on the bytes
-//! of their replies allows. A request that is not full waits while others are under way, for more reads to join it.
+//! **Under way.** At most [`MAX_REQUESTS_UNDER_WAY`] requests are under way, and fewer when their
+//! replies reach the bound on bytes. While others are under way, a request that is not full waits
+//! for more reads to join it.
 //!
-//! **Pace.** While everything is known, a request is sent at once as long as the budget of requests allows it ([`pace`]); else the reads
-//! that come are gathered until it does, or until the oldest of them is too old. What is deleted meanwhile is never read. At
-//! the start and after a cut nothing is held back, nor when a semaphore's node was created: which lease is whose only the sessions
-//! say, so what of it was not read cannot be shown. When more waits than one request takes, the contenders of the queue that
-//! somebody looks at come first, then the first contender of each other queue ([`Follower::arrange_reads`]).
+//! **Pace.** While the follower is synced, a request is sent at once as long as the budget of
+//! requests allows it ([`pace`]). Otherwise reads are gathered until the budget allows a request or
+//! the oldest read is too old. A node that is deleted meanwhile is never read.
 //!
-//! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
-//! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.
+//! Two cases wait for no budget: the reading at the start and after a cut, and reads after a
+//! semaphore's node was created. The owner of a lease is known only from the sessions, so an unread
+//! semaphore node cannot be shown.
 //!
-//! **Cuts.** A connection that is cut while such a request is under way may have been cut because of it: by a server that does not know it,
-//! or since the reply was too large to be taken. So each such cut halves the number of operations of a request, each complete reading
-//! doubles it again, and when [`CUTS_BEFORE_SINGLE_READS`] come in a row and no such request was ever answered, reads go
-//! one by one.
+//! When more reads wait than fit into one request, the contenders of the open queue come first,
+//! then the first contender of each other queue ([`Follower::arrange_reads`]).
+//!
+//! **One by one.** Where the server does not know `multiRead`, each read is a request of its own,
+//! and at most [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way.
+//!
+//! **Cuts.** A connection that is cut while a `multiRead` is under way may have been cut because of
+//! it: the server may not know the request, or the reply was too large for us. Each such cut halves
+//! the number of operations in a request, and each complete reading doubles it again. After
+//! [`CUTS_BEFORE_SINGLE_READS`] cuts in a row without any answered `multiRead`, nodes are read one
+//! by one.
 
 mod pace;
 mod weight;
@@ -36,46 +45,47 @@ use self::pace::ReadPace;
 use self::weight::ExpectedWeights;
 use super::follow::{Follower, NodeRead, ReadAnswer};
 
-/// The bound on what the replies under way are expected to weigh, in bytes: 16 MiB.
+/// The bound on the expected size of all replies under way, in bytes: 16 MiB.
 pub(super) const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;
 
-/// What one reply is expected to weigh at most, in bytes: 2 MiB.
+/// The bound on the expected size of one reply, in bytes: 2 MiB.
 const MAX_REQUEST_WEIGHT: u64 = 2 << 20;
 
-/// Requests under way at the same time: enough to keep a server busy over a slow line.
+/// The most requests under way at a time: enough to keep a server busy over a slow line.
 const MAX_REQUESTS_UNDER_WAY: usize = 32;
 
-/// With so many requests under way, one that is not full waits for more reads.
+/// With this many requests under way, a request that is not full waits for more reads.
 const ENOUGH_UNDER_WAY: usize = 2;
 
-/// Operations in one request. Few enough that the server, which does them in one go, can answer others soon, and that the reply is not
-/// larger than what is taken ([`MAX_REPLY`](crate::zk::MAX_REPLY)) where nodes turn out to be as heavy as a server allows after many that
-/// weighed next to nothing.
+/// The most operations in one request. The server runs them in one go, so a small number lets it
+/// answer others soon. The reply also stays below [`MAX_REPLY`](crate::zk::MAX_REPLY) when nodes of
+/// the largest size follow many that were nearly empty.
 const MAX_OPERATIONS: usize = 60;
 
-/// The same where each read is a request.
+/// The most requests under way where each read is a request.
 const MAX_SINGLE_READS_UNDER_WAY: usize = 256;
 
-/// How often in a row a connection may be cut while a request for several reads is under way, before they are given up.
+/// Cuts in a row while a request for several reads is under way, after which nodes are read one by
+/// one.
 const CUTS_BEFORE_SINGLE_READS: u32 = 3;
 
-/// What becomes one request.
+/// The reads of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadRequest {
-    /// At least one. A count stands alone.
+    /// At least one read. A count stands alone.
     pub(super) reads: Vec<NodeRead>,
-    /// What its reply is expected to weigh, in bytes.
+    /// The expected size of the reply, in bytes.
     weight: u64,
 }
 
 impl ReadRequest {
-    /// Whether it asks for several reads.
+    /// Returns whether the request holds several reads.
     pub(super) fn is_multiple(&self) -> bool {
         self.reads.len() > 1
     }
 }
 
-/// Makes requests of reads. See the [module](self).
+/// Combines reads into requests. See the [module](self).
 #[derive(Debug)]
 pub(super) struct ReadScheduler {
     /// Whether the server may know requests for several reads.
@@ -110,24 +120,24 @@ impl Default for ReadScheduler {
 }
 
 impl ReadScheduler {
-    /// Whether several reads go into one request.
+    /// Returns whether several reads share a request.
     pub(super) fn reads_together(&self) -> bool {
         self.together
     }
 
-    /// From here on each read is a request of its own.
+    /// Sends each read as a request of its own from now on.
     pub(super) fn read_one_by_one(&mut self) {
         self.together = false;
     }
 
-    /// All that was under way is dropped, and everything is read anew: nothing is known of what replies weigh.
+    /// Starts over: forgets the requests under way and the expected sizes.
     pub(super) fn begin(&mut self) {
         self.expected = ExpectedWeights::default();
         (self.pace, self.wakes_at) = (ReadPace::default(), None);
         (self.under_way, self.multiple_under_way, self.weight_under_way) = (0, 0, 0);
     }
 
-    /// The connection was cut.
+    /// Records that the connection was cut.
     pub(super) fn cut(&mut self) {
         if self.multiple_under_way > 0 {
             self.cuts += 1;
@@ -137,14 +147,15 @@ impl ReadScheduler {
         self.begin();
     }
 
-    /// Everything was read on one connection.
+    /// Records that everything was read on one connection.
     pub(super) fn synced(&mut self) {
         self.cuts = 0;
         self.max_operations = (self.max_operations * 2).min(MAX_OPERATIONS);
     }
 
-    /// The next request to send; `None` when there is nothing to read, or when it has to wait: for answers, or until
-    /// [`wakes_at`](Self::wakes_at). `now` is the time since the connection began.
+    /// Returns the next request to send. Returns `None` when there is nothing to read, or when the
+    /// request must wait: for answers, or until [`wakes_at`](Self::wakes_at). `now` is the time
+    /// since the connection began.
     pub(super) fn next(&mut self, follower: &mut Follower, now: Duration) -> Option<ReadRequest> {
         self.wakes_at = None;
         if !self.together {
@@ -176,7 +187,8 @@ impl ReadScheduler {
         request
     }
 
-    /// When [`next`](Self::next) is to be called again, if nothing happens before; it was `None` that it gave last.
+    /// Returns when to call [`next`](Self::next) again if nothing happens before. Set when `next`
+    /// returned `None`.
     pub(super) fn wakes_at(&self) -> Option<Duration> {
         self.wakes_at
     }
@@ -191,7 +203,8 @@ impl ReadScheduler {
         Some(request)
     }
 
-    /// `patient`: whether one that is not full waits while others are under way.
+    /// Returns the next request for several reads. If `patient`, a request that is not full waits
+    /// while others are under way.
     fn next_together(&mut self, follower: &mut Follower, patient: bool) -> Option<ReadRequest> {
         let waits = patient && self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower);
         if waits || self.under_way >= MAX_REQUESTS_UNDER_WAY {
@@ -200,12 +213,14 @@ impl ReadScheduler {
         self.gather(|takes| follower.next_read(|read| takes(read)))
     }
 
-    /// The next request for samples, which are sent one after the other while nothing else is read.
+    /// Returns the next request for samples. Samples are sent one after the other while nothing
+    /// else is read.
     pub(super) fn next_sample(&mut self, waiting: &mut VecDeque<NodeRead>) -> Option<ReadRequest> {
         self.gather(|takes| if takes(waiting.front()?) { waiting.pop_front() } else { None })
     }
 
-    /// Makes a request of as many reads as fit into it; `next` gives the next one, if that is taken.
+    /// Fills a request with as many reads as fit. `next` returns the next read if the given check
+    /// accepts it.
     fn gather(&mut self, mut next: impl FnMut(&dyn Fn(&NodeRead) -> bool) -> Option<NodeRead>) -> Option<ReadRequest> {
         let room = MAX_WEIGHT_UNDER_WAY.saturating_sub(self.weight_under_way);
         let bound = MAX_REQUEST_WEIGHT.min(room);
@@ -216,7 +231,7 @@ impl ReadScheduler {
             let read = next(&|read| {
                 let (more, heavier) = (operations + operations_of(read), request.weight + self.expected.of(read));
                 if request.reads.is_empty() {
-                    // What is heavier than all that may be under way is read alone.
+                    // A read whose expected reply exceeds the whole bound is sent alone.
                     heavier <= room || self.under_way == 0
                 } else {
                     !is_count(read) && more <= max_operations && heavier <= bound
@@ -237,28 +252,29 @@ impl ReadScheduler {
         })
     }
 
-    /// Whether enough reads wait for a full request.
+    /// Returns whether enough reads wait for a full request.
     fn fills(&self, follower: &Follower) -> bool {
         let (nodes, lists) = follower.waiting();
         let weight = nodes as u64 * self.expected.node() + lists as u64 * self.expected.listing();
         nodes + 2 * lists >= self.max_operations || weight >= MAX_REQUEST_WEIGHT
     }
 
-    /// A request is sent.
+    /// Records a sent request.
     fn sent(&mut self, request: &ReadRequest) {
         self.under_way += 1;
         self.multiple_under_way += usize::from(request.is_multiple());
         self.weight_under_way += request.weight;
     }
 
-    /// A request was answered, with these answers.
+    /// Records the answers to a request.
     pub(super) fn answered<'a>(&mut self, request: &ReadRequest, answers: impl Iterator<Item = &'a ReadAnswer>) {
         self.closed(request);
         self.proven |= request.is_multiple();
         self.expected.learn(answers);
     }
 
-    /// A request for several reads was refused as a whole. Gives its reads as requests of their own, which must be sent.
+    /// Records that a request for several reads was refused as a whole. Returns its reads as
+    /// requests of their own, which must be sent.
     pub(super) fn refused(&mut self, request: ReadRequest) -> Vec<ReadRequest> {
         self.closed(&request);
         let single = request.reads.into_iter().map(|read| {
@@ -280,7 +296,8 @@ fn is_count(read: &NodeRead) -> bool {
     matches!(read, NodeRead::Count(_))
 }
 
-/// How many operations a read is within a request for several. The stat does not come with a listing: that is the second.
+/// Returns the number of operations of a read within a `multiRead`. A listing needs a second
+/// operation, because it comes without the stat.
 fn operations_of(read: &NodeRead) -> usize {
     match read {
         NodeRead::Node(_) | NodeRead::Count(_) => 1,

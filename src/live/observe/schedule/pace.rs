@@ -1,27 +1,29 @@
-//! When a request may be sent while everything is known: a budget of requests, and the age of what waits. Pure.
+//! When a request may be sent while the follower is synced: a budget of requests, and the age of
+//! waiting reads. Pure.
 
 use std::time::Duration;
 
-/// How many requests for live reads are sent in a second at most, as long as none of the reads waits for longer than
+/// The most requests for live reads per second, as long as no read waits longer than
 /// [`MAX_READ_AGE`].
 pub(super) const REQUESTS_PER_SECOND: u32 = 50;
 
-/// How long a read waits at most while there is room for another request.
+/// The longest wait of a read while there is room for another request.
 pub(super) const MAX_READ_AGE: Duration = Duration::from_millis(25);
 
-/// Requests that may be sent at once after a while without any: whoever looks at a quiet ensemble sees each change at once.
+/// The most requests sent at once after a quiet time: on a quiet ensemble each change is seen at
+/// once.
 pub(super) const MAX_BURST: u32 = 10;
 
 /// The time in which the budget grows by one request.
 const COST: Duration = Duration::from_millis(1000 / REQUESTS_PER_SECOND as u64);
 
-/// Says when the next request may be sent. Times are since the connection began.
+/// Decides when the next request may be sent. Times are since the connection began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadPace {
-    /// What may be spent, in time.
+    /// The unused budget, as time.
     credit: Duration,
     counted_at: Duration,
-    /// Since when there is anything to read.
+    /// Since when reads have been waiting.
     waiting_since: Option<Duration>,
 }
 
@@ -32,7 +34,7 @@ impl Default for ReadPace {
 }
 
 impl ReadPace {
-    /// Reads wait: the time at which a request may be sent for them, which may have come.
+    /// Returns when a request may be sent for the waiting reads, which may be in the past.
     pub(super) fn due(&mut self, now: Duration) -> Duration {
         self.count(now);
         let since = *self.waiting_since.get_or_insert(now);
@@ -40,7 +42,7 @@ impl ReadPace {
         affordable.min(since + MAX_READ_AGE)
     }
 
-    /// A request was sent; `left`: whether there is more to read.
+    /// Records a sent request. `left` says whether reads remain.
     pub(super) fn sent(&mut self, now: Duration, left: bool) {
         self.count(now);
         self.credit = self.credit.saturating_sub(COST);
@@ -49,7 +51,7 @@ impl ReadPace {
         }
     }
 
-    /// Nothing waits any more.
+    /// Records that no reads wait any more.
     pub(super) fn nothing_waits(&mut self) {
         self.waiting_since = None;
     }
@@ -67,7 +69,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn what_comes_seldom_is_read_at_once() {
+    fn rare_changes_are_read_at_once() {
         let mut pace = ReadPace::default();
         for turn in 0..1000 {
             let now = COST * turn;
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_all_the_time_is_read_as_often_as_the_budget_says() {
+    fn constant_changes_are_read_at_the_rate_of_the_budget() {
         let mut pace = ReadPace::default();
         let (mut sent, mut oldest) = (0, Duration::ZERO);
         for now in (0..10_000).map(|turn| MS * turn) {
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_goes_whatever_was_spent() {
+    fn old_reads_are_sent_even_without_budget() {
         let mut pace = ReadPace::default();
         for _ in 0..100 {
             pace.due(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Tests of what goes into one request.
+//! Tests of how reads are combined into requests.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn node(length: i32) -> ReadAnswer {
     ReadAnswer::Node(Node { stat: stat(length), data: NodeData::default() })
 }
 
-/// A follower that has found so many contenders and has read none of them.
+/// A follower that has found `contenders` contenders and has read none of them.
 fn follower(contenders: u32) -> Follower {
     let mut follower = Follower::new(&[path("/q")], &[]);
     follower.begin(WatchStyle::Recursive);
@@ -44,13 +44,13 @@ fn follower(contenders: u32) -> Follower {
     follower
 }
 
-/// All requests that may be sent now.
+/// Returns all requests that may be sent now.
 fn requests(scheduler: &mut ReadScheduler, follower: &mut Follower) -> Vec<ReadRequest> {
     std::iter::from_fn(|| scheduler.next(follower, Duration::ZERO)).collect()
 }
 
-/// Lets all be read, each node with as many bytes as `length` says; calls `sees` with the requests under way. Gives how many
-/// requests there were.
+/// Reads everything, each node with `length` bytes of data; calls `sees` with the requests under
+/// way. Returns the number of requests.
 fn read_all(
     scheduler: &mut ReadScheduler,
     follower: &mut Follower,
@@ -78,7 +78,7 @@ fn read_all(
 }
 
 #[test]
-fn small_nodes_are_read_by_requests_that_grow() {
+fn requests_for_small_nodes_grow() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(40_000));
     let mut sizes = Vec::new();
     let count = read_all(
@@ -97,7 +97,7 @@ fn small_nodes_are_read_by_requests_that_grow() {
 }
 
 #[test]
-fn heavy_nodes_never_weigh_more_than_the_bound_under_way() {
+fn replies_of_large_nodes_under_way_stay_below_the_bound() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(300));
     read_all(
         &mut scheduler,
@@ -113,9 +113,9 @@ fn heavy_nodes_never_weigh_more_than_the_bound_under_way() {
 }
 
 #[test]
-fn no_reply_is_larger_than_what_is_taken_where_heavy_nodes_follow_many_small_ones() {
+fn no_reply_exceeds_the_limit_when_large_nodes_follow_many_small_ones() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(20_000));
-    let heaviest = i32::try_from(UNKNOWN_WEIGHT).expect("it is small");
+    let heaviest = i32::try_from(UNKNOWN_WEIGHT).expect("a small size");
     let mut most = 0;
     let lengths = |at: usize| if at < 15_000 { 40 } else { heaviest };
     read_all(&mut scheduler, &mut follower, lengths, |under_way| {
@@ -127,7 +127,7 @@ fn no_reply_is_larger_than_what_is_taken_where_heavy_nodes_follow_many_small_one
 }
 
 #[test]
-fn one_heavy_node_makes_requests_small_and_they_grow_again() {
+fn one_large_node_makes_requests_small_and_they_grow_again() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(20_000));
     let mut after = Vec::new();
     let heavy = |at: usize| if at == 5_000 { MEGABYTE } else { 40 };
@@ -143,14 +143,14 @@ fn one_heavy_node_makes_requests_small_and_they_grow_again() {
 }
 
 #[test]
-fn one_request_that_is_not_full_goes_at_once_and_further_ones_wait_for_more() {
+fn one_partial_request_is_sent_at_once_and_further_ones_wait_to_fill() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(3));
     let sent = requests(&mut scheduler, &mut follower);
     assert_eq!(sent.iter().map(|request| request.reads.len()).sum::<usize>(), 3, "{sent:?}");
 }
 
 #[test]
-fn where_the_server_does_not_know_such_requests_each_read_is_one() {
+fn without_multi_read_each_read_is_a_request() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(1_000));
     let first = scheduler.next(&mut follower, Duration::ZERO).expect("a request");
     assert!(first.is_multiple());
@@ -164,7 +164,7 @@ fn where_the_server_does_not_know_such_requests_each_read_is_one() {
 }
 
 #[test]
-fn a_server_that_cuts_the_connection_at_each_such_request_is_asked_one_by_one_in_the_end() {
+fn a_server_that_cuts_the_connection_at_every_multi_read_gets_single_reads() {
     let mut scheduler = ReadScheduler::default();
     for _ in 0..CUTS_BEFORE_SINGLE_READS {
         assert!(scheduler.reads_together());
@@ -176,7 +176,7 @@ fn a_server_that_cuts_the_connection_at_each_such_request_is_asked_one_by_one_in
 }
 
 #[test]
-fn a_server_that_has_answered_one_is_asked_for_fewer_after_a_cut_and_for_more_after_a_reading() {
+fn after_a_proven_multi_read_a_cut_shrinks_requests_and_a_complete_reading_grows_them() {
     let mut scheduler = ReadScheduler::default();
     read_all(&mut scheduler, &mut follower(1_000), |_| 40, |_| {});
     for _ in 0..20 {
@@ -206,7 +206,8 @@ fn a_server_that_has_answered_one_is_asked_for_fewer_after_a_cut_and_for_more_af
     assert_eq!(largest(&mut scheduler), MAX_OPERATIONS);
 }
 
-/// One that knows everything, and then sees so many contenders come to each of these locks, one lock after the other.
+/// A synced follower that then sees `contenders` contenders created below each lock, one lock after
+/// the other.
 fn crowded(locks: &[(&str, u32)]) -> Follower {
     let mut follower = Follower::new(&[path("/")], &[]);
     follower.begin(WatchStyle::Recursive);
@@ -225,14 +226,14 @@ fn contender(lock: &str, number: u32) -> ZnodePath {
     path(&format!("{lock}/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-{number:010}"))
 }
 
-/// What the next request reads, in order.
+/// Returns the paths that the next request reads, in order.
 fn next_paths(scheduler: &mut ReadScheduler, follower: &mut Follower) -> Vec<ZnodePath> {
     let request = scheduler.next(follower, Duration::ZERO).expect("a request");
     request.reads.iter().map(|read| read.path().clone()).collect()
 }
 
 #[test]
-fn the_open_queue_is_read_first_and_then_whoever_may_hold_each_lock() {
+fn the_open_queue_is_read_first_and_then_the_first_contender_of_each_lock() {
     let mut follower = crowded(&[("/busy", 500), ("/open", 20), ("/a", 3), ("/b", 3)]);
     let mut scheduler = ReadScheduler { expected: ExpectedWeights::light(), ..ReadScheduler::default() };
     follower.look_at_queue(Some(path("/open")));
@@ -247,7 +248,7 @@ fn the_open_queue_is_read_first_and_then_whoever_may_hold_each_lock() {
 }
 
 #[test]
-fn of_each_of_several_queues_below_one_parent_the_first_contender_is_read_before_others() {
+fn the_first_contender_of_each_queue_below_one_parent_is_read_before_others() {
     let mut follower = crowded(&[("/mixed", 500)]);
     let of_kazoo = |number: u32| path(&format!("/mixed/c3d2e1f0000040008000000000000000__lock__{number:010}"));
     let named = |name: &str, number: u32| path(&format!("/mixed/{name}_lock_{number:010}"));

@@ -1,17 +1,19 @@
-//! What replies weigh: learned from those that came, to foretell the next.
+//! Estimates the size of replies from the sizes of earlier ones.
 
 use crate::observe::follow::{NodeRead, ReadAnswer};
 
-/// What the read of a node is taken to weigh while nothing is known, in bytes: the most that a server takes with its default
-/// settings.
+/// The assumed size of an unread node, in bytes: the largest node that a server accepts with its
+/// default settings.
 pub(super) const UNKNOWN_WEIGHT: u64 = 1 << 20;
 
-/// What each answer weighs besides its data and its names, in bytes: a head, the stat, a length.
+/// The size of each answer besides its data and names, in bytes: a header, the stat, a length.
 const FRAME: u64 = 81;
 
-/// What the next replies are expected to weigh, in bytes: nodes and listings apart.
+/// The expected sizes of the next answers, in bytes, for nodes and listings separately.
 ///
-/// Each is the weight of the heaviest answer of the last reply, but never less than half of what was expected before it: one heavy node
+/// Each is the size of the largest answer in the last reply, but never less than half of the
+/// previous expectation. One large node makes the next requests small; they grow again, each to at
+/// most twice the size.
 /// makes the next requests small, and they grow again, each to at most twice the size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectedWeights {
@@ -26,13 +28,13 @@ impl Default for ExpectedWeights {
 }
 
 impl ExpectedWeights {
-    /// Those of nodes that are known to weigh next to nothing.
+    /// The estimate for nodes known to be nearly empty.
     #[cfg(test)]
     pub(super) fn light() -> Self {
         Self { node: FRAME, listing: FRAME }
     }
 
-    /// What the answer to a read will weigh, as far as that can be known.
+    /// Returns the expected size of the answer to a read.
     pub(super) fn of(&self, read: &NodeRead) -> u64 {
         match read {
             NodeRead::Node(_) => self.node,
@@ -41,24 +43,24 @@ impl ExpectedWeights {
         }
     }
 
-    /// What the next read of a node will weigh.
+    /// Returns the expected size of the next node.
     pub(super) fn node(&self) -> u64 {
         self.node
     }
 
-    /// What the next listing will weigh.
+    /// Returns the expected size of the next listing.
     pub(super) fn listing(&self) -> u64 {
         self.listing
     }
 
-    /// Learns from the answers that came in one reply.
+    /// Learns from the answers of one reply.
     pub(super) fn learn<'a>(&mut self, answers: impl Iterator<Item = &'a ReadAnswer>) {
         let (mut node, mut listing) = (None, None);
         for answer in answers {
             let heaviest = match answer {
                 ReadAnswer::Node(_) => &mut node,
                 ReadAnswer::Children(..) => &mut listing,
-                // Such an answer says nothing of nodes that can be read.
+                // Such an answer says nothing about nodes that can be read.
                 ReadAnswer::Descendants(_) | ReadAnswer::NoNode | ReadAnswer::Refused(_) | ReadAnswer::Unsupported => {
                     continue;
                 }
