@@ -74,7 +74,7 @@ impl Classifier {
         Self { named: named.into_iter().collect(), hints: BTreeSet::new(), own: Vec::new() }
     }
 
-    /// Adds the user's own recipes, which take precedence over the others.
+    /// Sets the user's own recipes, which take precedence over the others.
     #[must_use]
     pub fn with_recipes(self, own: &[OwnRecipe]) -> Self {
         Self { own: own.to_vec(), ..self }

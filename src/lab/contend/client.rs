@@ -1,4 +1,4 @@
-//! One test client: a session of its own, and a loop of acquiring, holding and releasing.
+//! A test client: its session, and its loop of acquiring, holding and releasing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,25 +18,25 @@ use lockscope_base::znode::SessionId;
 use lockscope_live::zk::{ConnectOptions, close_session, connect_through};
 use lockscope_lock::{ActivityRecorder, CostCounter, Guard, Lock, LockActivity, LockError, LockOptions};
 
-/// How often a client that has never had a session tries to connect.
+/// The number of connection attempts of a client that has never had a session.
 const MAX_FIRST_CONNECTS: u32 = 3;
 
-/// How long it waits between tries at first, and at most.
+/// The first and the longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// What all clients of a fleet share.
+/// The state that all clients of a fleet share.
 #[derive(Debug)]
 pub(super) struct FleetShared {
     pub(super) scenario: Arc<Scenario>,
-    /// The ensemble, as the fleet was given it.
+    /// The ensemble and the settings of its connections.
     pub(super) connection: ConnectOptions,
     pub(super) tally: Mutex<Tally>,
     pub(super) started: Instant,
     /// Whether the clients may begin to contend.
     pub(super) contending: watch::Sender<bool>,
-    /// How many may make a session at the same time.
+    /// Bounds the number of sessions that are opened at the same time.
     pub(super) connecting: Semaphore,
-    /// Whether the clients are held before their next steps. Changes while the tally is locked.
+    /// Whether the clients wait for a step before they go on. Changes while the tally is locked.
     pub(super) stepped: watch::Sender<bool>,
 }
 
@@ -46,12 +46,12 @@ impl FleetShared {
     }
 
     pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
-        // Whoever panicked while counting left figures, not broken memory.
+        // A panic while counting leaves wrong figures at worst, so a poisoned lock stays usable.
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hands what the locks of one client do to the tally.
+/// Reports the activity of one client's locks to the tally.
 #[derive(Debug)]
 pub(super) struct ClientRecorder {
     pub(super) fleet: Arc<FleetShared>,
@@ -64,19 +64,19 @@ impl ActivityRecorder for ClientRecorder {
     }
 }
 
-/// What a client shares with the roster, which controls it.
+/// The part of a client that the roster controls.
 #[derive(Debug)]
 pub(super) struct ClientHandle {
     pub(super) id: ClientId,
     pub(super) link: Link,
     pub(super) probe: CostCounter,
-    /// Requests that opened the sessions, and are no cost of the locks.
+    /// The requests that opened the sessions. They are not a cost of the locks.
     pub(super) connect_requests: AtomicU64,
-    /// Whether its process is stopped.
+    /// Whether the client's process is stopped.
     pub(super) frozen: watch::Sender<bool>,
-    /// Ends it as a crash does: at once, without a word to the servers.
+    /// Ends the client like a crash: at once, without a message to the servers.
     pub(super) killed: CancellationToken,
-    /// Ends it as a program ends: it gives up or releases, and closes its session.
+    /// Ends the client like a program: it gives up or releases, and closes its session.
     pub(super) leaves: CancellationToken,
 }
 
@@ -92,12 +92,13 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
-        // Clients must differ, and a run repeat.
+        // Each client draws other numbers, and a run with the same seed repeats them.
         let seed = fleet.scenario.seed ^ (u64::from(handle.id.0) << 32 | u64::from(handle.id.0));
         Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0, has_asked: false }
     }
 
-    /// Runs until its rounds are done and it is to leave; also when it is killed before.
+    /// Runs until the rounds are done, the client is told to leave, or it is killed. Then closes
+    /// the session. A killed client keeps its session open until it is told to leave.
     pub(super) async fn run(mut self) {
         let (killed, leaves) = (self.handle.killed.clone(), self.handle.leaves.clone());
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
@@ -109,7 +110,8 @@ impl Client {
                 () = killed.cancelled() => ClientState::Crashed,
                 state = &mut running => state,
             };
-            // From here on it does not claim to hold. Its future is dropped after that, and its node deleted in the background.
+            // From here on the client does not claim to hold. Its future is dropped after that, and
+            // its node is deleted in the background.
             fleet.tally().enters(handle.id, final_state, fleet.now());
             final_state
         };
@@ -128,7 +130,8 @@ impl Client {
         }
     }
 
-    /// Does the rounds of the scenario, with a new session when one expires. Gives the state in which it stays.
+    /// Runs the rounds of the scenario, with a new session after an expiry. Returns the final
+    /// state.
     async fn run_rounds(&mut self) -> ClientState {
         loop {
             let Some(session) = self.connect().await else { return ClientState::Failed };
@@ -142,13 +145,14 @@ impl Client {
         }
     }
 
-    /// Opens a session. Tries without end when the client has had one before; `None` when it gives up.
+    /// Opens a session. A client that has contended before tries for ever; a new one returns `None`
+    /// when it gives up.
     async fn connect(&mut self) -> Option<Session> {
         let session_timeout = self.fleet.scenario.session_timeout;
         let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         for attempt in 1_u32.. {
-            // It is never closed, so that a permit comes in any case.
+            // The semaphore is never closed, so this always gets a permit.
             let permit = self.fleet.connecting.acquire().await;
             let before = self.handle.link.passed().requests;
             let connected = connect_through(&self.handle.link, &options).await;
@@ -157,7 +161,7 @@ impl Client {
                 Ok(session) => {
                     let asked = self.handle.link.passed().requests - before;
                     self.handle.connect_requests.fetch_add(asked, Ordering::Relaxed);
-                    // A session before this one has ended, and its nodes with it.
+                    // Any earlier session has ended, and its nodes with it.
                     self.handle.probe.forget_nodes();
                     let id = SessionId(session.session_id().0);
                     self.fleet.tally().connected(self.handle.id, id, self.fleet.now());
@@ -176,7 +180,8 @@ impl Client {
         None
     }
 
-    /// Acquires, holds and releases until all rounds are done; `None` when the session ends before.
+    /// Acquires, holds and releases until all rounds are done. Returns `None` if the session ends
+    /// before.
     async fn contend(&mut self, session: &Session) -> Option<ClientState> {
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let scenario = &fleet.scenario;
@@ -237,8 +242,9 @@ impl Client {
         guard.release().await
     }
 
-    /// Holds the lock: for a time, or until a step lets it go on, or until it has lost the lock, of which the release gives the
-    /// error. When it is held before its step no more, the rest of the time counts again.
+    /// Holds the lock for a time, until a step lets the client go on, or until the lock is lost;
+    /// the release returns that error. When the fleet is no longer stepped through, the rest of the
+    /// time counts again.
     async fn hold(&self, guard: &Guard, hold: Duration) {
         let mut stepped = self.fleet.stepped.subscribe();
         if hold.is_zero() && !*stepped.borrow() {
@@ -258,8 +264,8 @@ impl Client {
         }
     }
 
-    /// Waits until it is let take its next step; at once where the fleet is not stepped through. Cancel safe: a client that does
-    /// not wait any more has no turn.
+    /// Waits until the client may take its next step; returns at once if the fleet is not stepped
+    /// through. Cancel safe: a dropped future gives up its place in the queue.
     async fn turn(&self, step: NextStep) -> LetGo {
         let fleet = &self.fleet;
         let entered = {
@@ -270,13 +276,13 @@ impl Client {
         let _place = StepPlace { fleet, ticket };
         match let_go.await {
             Ok(let_go) => let_go,
-            // It was killed or is to leave, which ends this wait.
+            // The client was killed or told to leave, which drops this future.
             Err(_) => std::future::pending().await,
         }
     }
 }
 
-/// A place in the queue for steps, given up when it is dropped.
+/// A place in the queue for steps. Dropping it leaves the queue.
 struct StepPlace<'a> {
     fleet: &'a FleetShared,
     ticket: StepTicket,
@@ -290,7 +296,7 @@ impl Drop for StepPlace<'_> {
     }
 }
 
-/// Waits for the end of a session; forever without one.
+/// Waits for the end of a session; for ever without one.
 async fn ended(session: Option<&Session>) {
     let Some(session) = session else { return std::future::pending().await };
     let mut states = session.state_watcher();
@@ -300,13 +306,13 @@ async fn ended(session: Option<&Session>) {
     }
 }
 
-/// Runs `work`, but not while the process is stopped.
+/// Runs `work`, except while the process is stopped.
 async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     loop {
         if *frozen.borrow_and_update() {
             if frozen.changed().await.is_err() {
-                // Nobody is left who could thaw it.
+                // No sender is left that could thaw the process.
                 std::future::pending::<()>().await;
             }
             continue;

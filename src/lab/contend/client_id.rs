@@ -1,8 +1,8 @@
-//! The number by which a test client is known.
+//! The number of a test client.
 
 use serde::Serialize;
 
-/// The number of a client: from 1 in the order in which they join. No number is used twice.
+/// The number of a client, from 1 in the order of joining. Numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ClientId(pub u32);
 

@@ -1,4 +1,5 @@
-//! What one test client has done, and how it stands. Pure: time is an argument, counted from the fleet's start.
+//! The figures and the state of one test client. Pure: time is an argument, counted from the
+//! fleet's start.
 
 use std::time::Duration;
 
@@ -8,17 +9,17 @@ use super::{ClientState, Quantiles};
 use lockscope_base::znode::{SessionId, Zxid};
 use lockscope_lock::{Access, LockActivity};
 
-/// How the process of a client fares.
+/// The state of a client's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Process {
     Runs,
-    /// It is stopped, and goes on later.
+    /// The process is stopped and may be resumed.
     Frozen,
-    /// It was killed.
+    /// The process was killed.
     Dead,
 }
 
-/// One client's figures.
+/// The figures of one client.
 #[derive(Debug)]
 pub(super) struct ClientStats {
     pub(super) state: ClientState,
@@ -33,10 +34,11 @@ pub(super) struct ClientStats {
     pub(super) waits: TimeDistribution,
     pub(super) holds: TimeDistribution,
     pub(super) access: Access,
-    /// Whether it found somebody before it when it asked.
+    /// Whether the client had to wait behind others when it asked.
     pub(super) is_behind: bool,
     pub(super) wire: WireState,
-    /// What its locks did while its process was stopped: nothing of it passes the link before the process goes on.
+    /// The activity of the client's locks while its process was stopped. Nothing of it passes the
+    /// link until the process goes on.
     pub(super) put_off: Vec<LockActivity>,
 }
 
@@ -65,7 +67,7 @@ impl ClientStats {
         (self.state, self.since) = (state, now);
     }
 
-    /// How long it waited, and how long it held.
+    /// Returns the distributions of the waits and of the holds.
     pub(super) fn times(&mut self) -> (Quantiles, Quantiles) {
         (self.waits.quantiles(), self.holds.quantiles())
     }

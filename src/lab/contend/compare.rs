@@ -1,42 +1,45 @@
-//! A herd, a chain and a look-ahead chain, one after the other, in several sizes.
+//! Compares a herd, a chain and a look-ahead chain in several sizes, one fleet after the other.
 
 use serde::Serialize;
 
 use super::{ContendError, Fleet, FleetOptions, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lock::Algorithm;
 
-/// What a herd, a chain and a look-ahead chain of one size came to.
+/// The outcomes of a herd, a chain and a look-ahead chain of one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedFleets {
-    /// How many clients each had.
+    /// The number of clients of each fleet.
     pub clients: u32,
     /// The herd's figures.
     pub herd: FleetOutcome,
     /// The chain's figures.
     pub chain: FleetOutcome,
-    /// How many times as many acquisitions a second the chain makes; `None` when one of them made none.
+    /// The chain's acquisitions per second divided by the herd's; `None` if one of them made none.
     pub throughput_ratio: Option<f64>,
-    /// How many times as many watch events an acquisition costs in the herd; `None` when the chain had none.
+    /// The herd's watch events per acquisition divided by the chain's; `None` if one of them had
+    /// none.
     pub watch_event_ratio: Option<f64>,
-    /// The look-ahead chain's figures; `None` when the comparison was ended before.
+    /// The look-ahead chain's figures; `None` if the comparison ended before.
     pub chain_ahead: Option<FleetOutcome>,
-    /// How many times as many acquisitions a second the look-ahead chain makes as the chain; `None` when one of them made none.
+    /// The look-ahead chain's acquisitions per second divided by the chain's; `None` if one of them
+    /// made none.
     pub look_ahead_ratio: Option<f64>,
 }
 
-/// What a comparison came to. Its JSON is what `lockscope compare` prints; fields are added, never renamed.
+/// The outcome of a comparison. `lockscope compare` prints it as JSON: fields are added, never
+/// renamed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The version of this shape.
+    /// The version of the JSON's format.
     pub schema: u32,
-    /// One for each number of clients, in the order asked for.
+    /// The outcomes for each number of clients, in the requested order.
     pub runs: Vec<ComparedFleets>,
-    /// A herd that was ended before its chain began.
+    /// A herd without a chain to compare, because the comparison ended before.
     pub unpaired: Option<FleetOutcome>,
-    /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
-    /// was not slower in the largest.
+    /// The smallest number of clients from which the chain was faster in every larger run too;
+    /// `None` if the herd was not slower in the largest run.
     pub herd_costs_more_from: Option<u32>,
-    /// Whether it was ended before all runs were done.
+    /// Whether the comparison ended before all runs were done.
     pub interrupted: bool,
 }
 
@@ -51,23 +54,26 @@ pub struct Progress<'a> {
     pub status: &'a FleetStatus,
 }
 
-/// The algorithms that are compared, in turn.
+/// The compared algorithms, in the order of their runs.
 const COMPARED: [Algorithm; 3] = [Algorithm::Herd, Algorithm::Chain, Algorithm::ChainAhead];
 
-/// How many acquisitions each client, and all clients together, make at least when the scenario does not say: enough for
-/// steady figures, few enough for a herd of hundreds to end soon.
+/// The default minimum of acquisitions of each client, and of all clients together: enough for
+/// steady figures, and few enough for a herd of hundreds to end soon.
 const DEFAULT_ACQUISITIONS: (u32, u32) = (4, 400);
 
-/// Lets a herd, a chain and a look-ahead chain contend in each of the sizes, one fleet after the other. The scenario's own
-/// algorithm and number of clients do not count; each fleet gets a child of its path, with the name of its algorithm. Where the
-/// scenario names no rounds, each client makes 4, and more where that makes fewer than 400 acquisitions in all.
+/// Runs a herd, a chain and a look-ahead chain in each of the sizes, one fleet after the other.
 ///
-/// `on_progress` is called at most ten times a second. When `interrupted` ends, the running fleet ends with its figures so
-/// far, and no other starts. Not cancel safe: when dropped, the clients end in the background and the figures are lost.
+/// The scenario's own algorithm and number of clients do not count. Each fleet uses a child of the
+/// scenario's path, named after its algorithm. Without `rounds`, each client makes 4 acquisitions,
+/// or more if that gives fewer than 400 in all.
+///
+/// `on_progress` is called at most ten times a second. When `interrupted` resolves, the running
+/// fleet ends with its figures so far, and no other starts. Not cancel safe: if the future is
+/// dropped, the clients end in the background and the figures are lost.
 ///
 /// # Errors
 ///
-/// The first fleet that cannot run.
+/// The error of the first fleet that cannot run.
 pub async fn compare(
     options: &FleetOptions,
     scenario: &Scenario,
@@ -121,14 +127,14 @@ pub async fn compare(
 }
 
 impl Comparison {
-    /// What these fleets come to.
+    /// Creates the outcome from these runs.
     pub fn of(runs: Vec<ComparedFleets>) -> Self {
         Self { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired: None, interrupted: false }
     }
 }
 
 impl ComparedFleets {
-    /// What the fleets of a size come to.
+    /// Creates the outcome of the fleets of one size.
     pub fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome, chain_ahead: Option<FleetOutcome>) -> Self {
         let ratio = |above: f64, below: f64| (above > 0.0 && below > 0.0).then(|| above / below);
         Self {
@@ -144,13 +150,13 @@ impl ComparedFleets {
         }
     }
 
-    /// The outcomes of the fleets that ran, in the order in which they did.
+    /// Returns the outcomes of the fleets that ran, in order.
     pub fn outcomes(&self) -> impl Iterator<Item = &FleetOutcome> {
         [&self.herd, &self.chain].into_iter().chain(&self.chain_ahead)
     }
 }
 
-/// From which size on the herd was slower.
+/// Returns the size from which the herd was slower in all larger runs too.
 fn tipping_point(runs: &[ComparedFleets]) -> Option<u32> {
     let mut by_size: Vec<&ComparedFleets> = runs.iter().collect();
     by_size.sort_by_key(|run| run.clients);

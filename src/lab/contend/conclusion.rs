@@ -1,13 +1,14 @@
-//! What a comparison of herds and chains comes to, in a sentence. Pure.
+//! The conclusion of a comparison, as a sentence. Pure.
 
 use super::{ComparedFleets, Comparison};
 use lockscope_model::text::human::{plural, ratio};
 
-/// The smallest ratio that does not look like 1.
+/// The smallest ratio that is not shown as 1.
 const MIN_RATIO: f64 = 1.05;
 
 impl Comparison {
-    /// From which number of clients on a herd costs more than it is worth, in a sentence.
+    /// Returns a sentence that names the number of clients from which a herd costs more than it is
+    /// worth.
     pub fn conclusion(&self) -> String {
         let Some(largest) = self.runs.iter().max_by_key(|run| run.clients) else {
             return "The run ended before a herd and a chain of one size had contended: there is nothing to compare."
@@ -18,7 +19,7 @@ impl Comparison {
             let events = events(largest).map_or_else(String::new, |events| format!(", but {events}"));
             return format!("Up to {} a herd is not slower than a chain here{events}.", clients(largest));
         };
-        // What is as often to one digit is no reason.
+        // A ratio that rounds to 1 is not a reason.
         let faster = run.throughput_ratio.filter(|times| *times >= MIN_RATIO).map(ratio);
         let faster = faster.map(|times| format!("the chain acquires {times} times as often"));
         let reasons: Vec<String> = events(run).into_iter().chain(faster).collect();

@@ -1,5 +1,5 @@
-//! What a fleet does with a session of its own: it makes the lock's parents and takes them away again, asks the servers for their
-//! own counts, and looks for what was left behind.
+//! The fleet's own session. It creates the lock's parents and deletes them again, asks the servers
+//! for their counters, and looks for nodes that were left behind.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use lockscope_live::zk::{self, Dialer, close_session};
 use lockscope_lock::Algorithm;
 use lockscope_model::server_view::{WatchEventTotals, four_letter};
 
-/// With more nodes than this, it is not found out who owns them.
+/// The number of nodes above which the owners are not checked.
 const MAX_CHECKED_NODES: usize = 20_000;
 
-/// Reads that are outstanding at a time.
+/// The number of concurrent reads.
 const MAX_OUTSTANDING_READS: usize = 64;
 
-/// From this version on a recursive watch counts once for each deletion, and before twice.
+/// The first version whose servers count a recursive watch once for each deletion. Earlier ones
+/// count it twice.
 const COUNTS_ONCE_SINCE: (u32, u32) = (3, 9);
 
-/// A fleet's own session.
+/// The fleet's own session and what it created.
 #[derive(Debug)]
 pub(super) struct Coordinator {
     session: Session,
-    /// Parents that were made, the uppermost first.
+    /// The created parents, the uppermost first.
     made: Vec<ZnodePath>,
     counter: ServerCounter,
 }
@@ -38,15 +39,15 @@ pub(super) struct ServerCounter {
     dialer: Arc<Dialer>,
     own_watches: u64,
     asks_servers: bool,
-    /// What each server said at first.
+    /// The counters of each server at the start.
     counts_at_start: Vec<ServerCounts>,
 }
 
-/// What a server counts.
+/// The counters of a server.
 #[derive(Clone, Copy, Debug)]
 struct ServerCounts {
     fired: WatchEventTotals,
-    /// How often a deletion is counted for one recursive watch.
+    /// The number of events that a deletion counts for one recursive watch.
     weight: u64,
 }
 
@@ -59,7 +60,8 @@ impl Coordinator {
         Ok(Self { session, made: Vec::new(), counter })
     }
 
-    /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
+    /// Creates the parents of all nodes that the clients will create, so that no client pays for
+    /// that.
     pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
         let wanted = match scenario.algorithm {
             Algorithm::Mutex => Vec::from_iter(scenario.path.parent()),
@@ -74,33 +76,33 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Begins to count what the servers fire.
+    /// Records the servers' counters as the start of the count.
     pub(super) async fn start_counting(&mut self) -> Result<(), String> {
         self.counter.counts_at_start = self.counter.read_counts().await?;
         Ok(())
     }
 
-    /// What asks the servers, also while this does something else.
+    /// Returns the counter, which can be cloned to run in the background.
     pub(super) fn counter(&self) -> &ServerCounter {
         &self.counter
     }
 
-    /// Whether its session has a connection now.
+    /// Returns whether the session is connected.
     pub(super) fn is_connected(&self) -> bool {
         matches!(self.session.state(), SessionState::SyncConnected | SessionState::ConnectedReadOnly)
     }
 
-    /// Whether its session is over: only a new one can get a connection.
+    /// Returns whether the session has ended, so that a new one is needed.
     pub(super) fn is_over(&self) -> bool {
         self.session.state().is_terminated()
     }
 
-    /// Goes on with another session.
+    /// Continues with another session.
     pub(super) fn resume(&mut self, session: Session) {
         self.session = session;
     }
 
-    /// The nodes of these sessions that are there still; `None` when that cannot be found out.
+    /// Returns the nodes of these sessions that still exist, or `None` if that cannot be found out.
     pub(super) async fn left_behind(
         &self,
         scenario: &Scenario,
@@ -112,7 +114,7 @@ impl Coordinator {
         if matches!(scenario.algorithm, Algorithm::Semaphore(_)) {
             parents.extend(["locks", "leases"].map(|part| path.child(part)));
         }
-        // What was written through another server must be there for a read from this one.
+        // A node that was created through another server must be visible to reads through this one.
         self.session.sync("/").await.ok()?;
         for parent in parents {
             match self.session.list_children(parent.as_str()).await {
@@ -137,10 +139,10 @@ impl Coordinator {
         Some(looked?.into_iter().flatten().collect())
     }
 
-    /// Deletes the parents that were made, unless others use them by now, and closes the session.
+    /// Deletes the created parents unless others use them by now, and closes the session.
     pub(super) async fn delete_parents(mut self) {
         while let Some(path) = self.made.pop() {
-            // Not empty: somebody else's now. Gone: a container whose time had come.
+            // Not empty: others use the node now. Gone: the server has deleted the container.
             let _ = self.session.delete(path.as_str(), None).await;
         }
         close_session(self.session).await;
@@ -148,8 +150,9 @@ impl Coordinator {
 }
 
 impl ServerCounter {
-    /// What the servers have fired since [`start_counting`](Coordinator::start_counting), the share of this program's own recursive watches in so many
-    /// deletions taken off. An error says why that is not known.
+    /// Returns the events that the servers have fired since
+    /// [`start_counting`](Coordinator::start_counting). The share of this program's own recursive
+    /// watches in that many deletions is subtracted. An error says why the events are not known.
     pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
         let now = self.read_counts().await?;
         let mut events = ServerEvents::default();
@@ -178,7 +181,7 @@ impl ServerCounter {
     }
 }
 
-/// Whether a server of this version counts a deletion once for a recursive watch.
+/// Returns whether a server of this version counts a deletion once for a recursive watch.
 fn counts_once(version: &str) -> bool {
     let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_ONCE_SINCE

@@ -1,12 +1,14 @@
-//! How often test clients' nodes were deleted.
+//! A count of the deletions of test clients' nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often contenders' nodes were deleted, or are about to be, by all fleets that share it.
+/// The number of deletions of contenders' nodes, done or imminent, by all fleets that share this
+/// counter.
 ///
-/// A program's own recursive watches fire for the deletions of all its fleets, and the servers count that to each. Fleets that
-/// run at the same time on the same ensemble share one, so that each can take it off.
+/// A program's own recursive watches fire for the deletions of all its fleets, and the servers'
+/// counters include that. Fleets that run at the same time on the same ensemble share one counter,
+/// so that each can subtract it.
 #[derive(Clone, Debug, Default)]
 pub struct Deletions(Arc<AtomicU64>);
 

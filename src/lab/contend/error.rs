@@ -1,4 +1,4 @@
-//! Why a fleet does not run.
+//! The reasons why a fleet does not run.
 
 use std::sync::Arc;
 
@@ -6,35 +6,35 @@ use super::ScenarioError;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::zk::ConnectError;
 
-/// Why a fleet did not get to run.
+/// The reason why a fleet cannot run.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ContendError {
-    /// The scenario makes no sense.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// No session at all.
+    /// The fleet's own session could not be opened.
     #[error("{0}")]
     Connect(Arc<ConnectError>),
-    /// The path cannot be made.
+    /// The path cannot be created.
     #[error("test clients cannot use {path}: {why}")]
     Path {
         /// The path.
         path: ZnodePath,
-        /// What is the matter, and what to do.
+        /// The reason, and what to do.
         why: String,
     },
-    /// The system gives no more sockets.
+    /// The system provides no more sockets.
     #[error("no sockets for so many test clients: {0}; ask for fewer, or raise the limit of open files (ulimit -n)")]
     Sockets(String),
-    /// Not all clients got a session.
+    /// Some clients got no session.
     #[error(
         "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
          connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first failed with: {why}"
     )]
     Clients {
-        /// How many got none.
+        /// The number of clients without a session.
         failed: u32,
-        /// How many were asked for.
+        /// The requested number of clients.
         asked: u32,
         /// The error of the first of them.
         why: String,

@@ -1,4 +1,4 @@
-//! A running fleet: starts, commands and stops all clients of a scenario.
+//! A running fleet: starts, controls and stops all clients of a scenario.
 
 mod published;
 mod run;
@@ -19,10 +19,11 @@ use super::{
     Scenario,
 };
 
-/// How many commands may wait to be carried out.
+/// The maximum number of queued commands.
 pub const MAX_QUEUED_COMMANDS: usize = 1024;
 
-/// A running fleet. Dropping it ends its clients in the background; [`stop`](Self::stop) waits for that.
+/// A running fleet. Dropping it ends its clients in the background; [`stop`](Self::stop) also waits
+/// for the end.
 #[derive(Debug)]
 pub struct Fleet {
     published: watch::Receiver<Published>,
@@ -33,10 +34,11 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts to connect the clients, in tasks of their own; when all have a session they begin to contend together.
+    /// Starts to connect the clients, in spawned tasks. Once all have a session, they begin to
+    /// contend together.
     ///
-    /// One more session makes the missing parents of the path and, when all is over, deletes them again. The servers are asked
-    /// for their own counts (`mntr`) once a second.
+    /// One more session creates the missing parents of the path and deletes them at the end. The
+    /// servers are asked for their counters (`mntr`) once a second.
     ///
     /// # Panics
     ///
@@ -45,7 +47,8 @@ impl Fleet {
         Self::start_beside(options, scenario, &Deletions::default())
     }
 
-    /// The same beside other fleets of this program on this ensemble, which were given the same `deletions`.
+    /// Starts a fleet beside other fleets of this program on this ensemble that share `deletions`.
+    /// Otherwise like [`start`](Self::start).
     ///
     /// # Panics
     ///
@@ -65,20 +68,22 @@ impl Fleet {
         Ok(Self { published, commands, task, cancel: cancel.drop_guard(), scenario })
     }
 
-    /// The last status, at most a tenth of a second old while the fleet runs.
+    /// Returns the last status, at most 100 ms old while the fleet runs.
     pub fn status(&self) -> Arc<FleetStatus> {
         Arc::clone(&self.published.borrow().status)
     }
 
-    /// Waits for the next status, ten a second, and up to 60 while the fleet is stepped through; after the last one, forever. The
-    /// traces of statuses that this was not fast enough to give are in the next one. Cancel safe.
+    /// Waits for the next status: ten a second, or up to 60 while the fleet is stepped through.
+    /// After the last status, waits for ever. The traces of statuses that the caller missed are
+    /// part of the next one. Cancel safe.
     ///
     /// # Errors
     ///
     /// The reason why the fleet cannot run.
     pub async fn changed(&mut self) -> Result<Arc<FleetStatus>, ContendError> {
         if self.published.changed().await.is_err() {
-            // The fleet has ended, which only this value's end or a fault of the program brings about.
+            // The fleet's task has ended, which happens only when this value is dropped or the task
+            // panics.
             return std::future::pending().await;
         }
         let published = self.published.borrow_and_update();
@@ -88,19 +93,20 @@ impl Fleet {
         }
     }
 
-    /// Sends a command to the fleet. One for a client that is not there does nothing. `false` when [`MAX_QUEUED_COMMANDS`]
-    /// wait already; then this one is dropped.
+    /// Sends a command to the fleet. A command for an unknown client does nothing. Returns `false`,
+    /// and drops the command, if [`MAX_QUEUED_COMMANDS`] are queued already.
     pub fn command(&self, command: FleetCommand) -> bool {
         self.commands.try_send(command).is_ok()
     }
 
-    /// Ends all clients and waits until their sessions are closed and their nodes gone, a few seconds at most. The links of
-    /// crashed and cut clients are opened again, so that they can close their sessions.
+    /// Ends all clients and waits until their sessions are closed and their nodes are gone, a few
+    /// seconds at most. The links of crashed and cut clients are restored, so that they can close
+    /// their sessions.
     pub async fn stop(self) -> FleetOutcome {
         let Self { task, cancel, scenario, published, .. } = self;
         drop(cancel);
         let Ok(outcome) = task.await else {
-            // It panicked, or the runtime is shut down: the last status is all that is known.
+            // The task panicked or the runtime is shutting down: only the last status is known.
             let status = Arc::clone(&published.borrow().status);
             return FleetOutcome::of(&FleetStatus { scenario, ..(*status).clone() }, Remains::default());
         };
@@ -109,7 +115,7 @@ impl Fleet {
 }
 
 impl FleetStatus {
-    /// A fleet of which nothing is known yet.
+    /// Creates the status of a fleet that has just started.
     fn new(scenario: &Arc<Scenario>) -> Self {
         Self {
             scenario: Arc::clone(scenario),

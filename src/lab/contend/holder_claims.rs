@@ -1,4 +1,4 @@
-//! Which clients claim to hold the lock, and whether the lock allows it. Pure.
+//! Tracks which clients claim to hold the lock, and whether the lock allows it. Pure.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{ClientId, Overlap};
 use lockscope_base::znode::Zxid;
 use lockscope_lock::{Access, Algorithm};
 
-/// Who may hold together.
+/// The clients that may hold together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SharingRule {
     Alone,
@@ -21,16 +21,17 @@ pub(super) struct HolderClaim {
     pub(super) client: ClientId,
     pub(super) token: Zxid,
     pub(super) access: Access,
-    /// Whether its process was stopped at any time since: its session may have expired without its knowledge.
+    /// Whether the client's process was stopped since: its session may have expired without its
+    /// knowledge.
     pub(super) was_frozen: bool,
 }
 
-/// What a new claim violates.
+/// The violations of a new claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Violations {
-    /// The clients that claim to hold at the same time.
+    /// The pairs of clients that claim to hold at the same time.
     pub(super) overlaps: Vec<Overlap>,
-    /// An earlier token that is not lower.
+    /// An earlier token that is not lower than the new one.
     pub(super) not_above: Option<Zxid>,
 }
 
@@ -53,7 +54,7 @@ impl HolderClaims {
         Self { rule, claims: Vec::new(), highest: None, highest_write: None }
     }
 
-    /// A client acquired the lock.
+    /// Records that a client acquired the lock, and returns what that violates.
     pub(super) fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
         let violations = Violations { overlaps: self.overlaps(&claim, after), not_above: self.not_above(&claim) };
         self.highest = self.highest.max(Some(claim.token));
@@ -64,24 +65,24 @@ impl HolderClaims {
         violations
     }
 
-    /// A client releases the lock, or knows that it is lost.
+    /// Records that a client releases the lock or knows that it is lost.
     pub(super) fn ends(&mut self, client: ClientId) {
         self.claims.retain(|claim| claim.client != client);
     }
 
-    /// The process of a client is stopped.
+    /// Records that a client's process is stopped.
     pub(super) fn frozen(&mut self, client: ClientId) {
         for claim in self.claims.iter_mut().filter(|claim| claim.client == client) {
             claim.was_frozen = true;
         }
     }
 
-    /// Whether the process of a client that claims to hold was stopped meanwhile.
+    /// Returns whether the process of a holder was stopped since it acquired the lock.
     pub(super) fn was_frozen(&self, client: ClientId) -> bool {
         self.claims.iter().any(|claim| claim.client == client && claim.was_frozen)
     }
 
-    /// Whether a request has to wait for the present holders. Other waiters do not count.
+    /// Returns whether a request must wait for the present holders. Other waiters do not count.
     pub(super) fn blocks(&self, access: Access) -> bool {
         match self.rule {
             SharingRule::Alone => !self.claims.is_empty(),
@@ -98,7 +99,8 @@ impl HolderClaims {
                 self.claims.iter().filter(|claim| claim.access == Access::Write).collect()
             }
             SharingRule::Alone | SharingRule::Shared => self.claims.iter().collect(),
-            // One too many: a client that was stopped explains it; without one, the last claim stands for all.
+            // The claim exceeds the leases. A stopped client explains it; otherwise the last claim
+            // represents all.
             SharingRule::Leases(leases) if self.claims.len() >= leases.get() as usize => {
                 self.claims.iter().find(|claim| claim.was_frozen).or(self.claims.last()).into_iter().collect()
             }
@@ -115,8 +117,8 @@ impl HolderClaims {
         met.into_iter().map(overlap).collect()
     }
 
-    /// An earlier token that is not lower. Tokens rise from holder to holder, but readers and holders of leases may be granted
-    /// in another order.
+    /// Returns an earlier token that is not lower. Tokens rise from holder to holder, but readers
+    /// and holders of leases may acquire in another order.
     fn not_above(&self, new: &HolderClaim) -> Option<Zxid> {
         let bound = match (self.rule, new.access) {
             (SharingRule::Leases(_), _) => None,
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_one_after_the_other_violate_nothing() {
+    fn consecutive_holders_violate_nothing() {
         let mut claims = HolderClaims::new(Algorithm::Chain);
         for token in 1..5 {
             let client = u32::try_from(token % 2).expect("0 or 1");
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_semaphore_has_so_many_leases_and_no_more() {
+    fn a_semaphore_grants_its_number_of_leases_and_no_more() {
         let mut claims = HolderClaims::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
         assert_eq!(claims.begins(write(1, 7), NOW), Violations::default());
         assert!(!claims.blocks(Access::Write));

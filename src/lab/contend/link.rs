@@ -1,10 +1,11 @@
-//! A client's own link to the servers: a transport, which counts what passes, and can delay, pause, cut and heal.
+//! A client's link to the servers: a transport that counts the traffic and can delay, pause, cut
+//! and restore it.
 
 use super::LinkState;
 use lockscope_live::zk::Flow;
 pub(super) use lockscope_live::zk::{Passed, Transport as Link};
 
-/// The state of a link that treats what passes so.
+/// Returns the state of a link with this flow.
 pub(super) fn state_of(flow: Flow) -> LinkState {
     match flow {
         Flow { cut: true, .. } => LinkState::Cut,

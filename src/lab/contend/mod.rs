@@ -1,43 +1,52 @@
-//! Test clients that contend for a built-in lock, and an honest count of what they cost.
+//! Test clients that contend for a built-in lock, with an exact count of their cost.
 //!
-//! A [`Fleet`] carries out a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
-//! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, on
-//! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains
-//! of several sizes run one after the other.
+//! A [`Fleet`] runs a [`Scenario`]. Each client has its own session and its own link: a relay on
+//! loopback that can delay, pause, cut and restore the connection. [`FleetCommand`]s make clients
+//! join, leave, crash, freeze and thaw while it runs. A [`FleetStatus`] is the current state and a
+//! [`FleetOutcome`] the result. [`compare()`] runs herds and chains of several sizes one after the
+//! other.
 //!
 //! # What the figures mean
 //!
-//! Watch events are counted in four ways, which agree as far as they can:
+//! Watch events are counted in four ways, which agree as far as possible:
 //!
-//! - **delivered**: what the locks' own [`CostCounter`](lockscope_lock::CostCounter)s count when a watch fires.
-//! - **on the wire**: notifications that passed the links. Where nothing was cut it equals the delivered ones exactly.
-//! - **server**: the growth of the members' own counters, `node_children` and `node_deleted`. Other clients of
-//!   the ensemble are in it; where there are none, and no session expired, it equals the delivered ones exactly too.
-//! - **modelled**: what the console's Locks screen shows as herd-style and chain-style: each change of the queue times those
-//!   who wait at that moment. It is a bound for the herd: watches are one-shot, so two changes between an event and
-//!   the listing that sets the watch anew cost one event (they coalesce). A herd's own holder gets an event for its release as well, which
-//!   the model leaves out.
+//! - **delivered**: what the locks' own [`CostCounter`](lockscope_lock::CostCounter)s count when a
+//!   watch fires.
+//! - **on the wire**: notifications that passed the links. Equal to the delivered ones if nothing
+//!   was cut.
+//! - **server**: the growth of the members' own counters, `node_children` and `node_deleted`. Equal
+//!   to the delivered events too if the ensemble has no other clients and no session expired.
+//! - **modelled**: the herd-style and chain-style figures of the console's Locks screen: each
+//!   change of the queue times the number of waiters. This is an upper bound for the herd: watches
+//!   are one-shot, so two changes between an event and the listing that sets the next watch cost
+//!   one event. The model leaves out the event that a herd's holder gets for its own release.
 //!
-//! An event is **in vain** when its client does not get the lock after it: all but the last one of each wait that ended with the
-//! lock, and those that come to a client that does not wait, as to a herd's holder. What a process that was stopped sends counts
-//! when it goes on, and what the library of one that was killed does counts never.
+//! An event is **in vain** if its client does not get the lock after it: all but the last event of
+//! each wait that ended with the lock, and those that reach a client that does not wait, such as a
+//! herd's holder. Events and requests of a stopped process count when it goes on. Those of a killed
+//! process's library never count.
 //!
 //! # Stepping
 //!
-//! A fleet can be [held](FleetCommand::Hold) before each release and each new request, and let go on [step by
-//! step](FleetCommand::Step). Then its statuses carry a [trace](FleetStatus::trace) of all that its clients did and that was
-//! delivered to them, in the order in which they learnt of it, and come as soon as something happens, at most 60 a second. No
-//! entry is lost that [`trace_missed`](FleetStatus::trace_missed) does not count.
+//! A fleet can be [held](FleetCommand::Hold) before each release and each new request, and
+//! continued [step by step](FleetCommand::Step). Its statuses then carry a
+//! [trace](FleetStatus::trace) of all actions of its clients and of all deliveries to them, in the
+//! order in which the clients learnt of them. Statuses come as soon as something happens, at most
+//! 60 a second. [`trace_missed`](FleetStatus::trace_missed) counts every entry that is lost.
 //!
 //! # What the lock protects
 //!
-//! A [resource](ResourceStatus) in this process remembers the highest fencing token that has written, and refuses lower ones.
-//! Each holder writes when it has acquired the lock and right before it releases; one that knows that it has lost the lock
-//! does not, but a process that was stopped meanwhile does not know. A refused write is no violation: it is what tokens are for.
-//! Readers do not write. A semaphore has no such resource.
+//! A [resource](ResourceStatus) in this process remembers the highest fencing token that has
+//! written, and refuses lower ones. Each holder writes after it acquires the lock and right before
+//! it releases it. A holder that knows that it has lost the lock does not write, but a process that
+//! was stopped meanwhile does not know.
 //!
-//! Architecture invariant: nothing is made outside the scenario's path but its missing parents, never more clients than asked
-//! for, and all of it goes when the fleet is stopped or dropped; what a killed program leaves expires with its sessions.
+//! A refused write is not a violation: preventing it is the purpose of tokens. Readers do not
+//! write. A semaphore has no such resource.
+//!
+//! Architecture invariant: the fleet creates nothing outside the scenario's path but its missing
+//! parents, and never more clients than requested. All of it is deleted when the fleet is stopped
+//! or dropped. What a killed program leaves expires with its sessions.
 
 mod client;
 mod client_id;
@@ -82,5 +91,5 @@ pub use trace::{MAX_TRACE, NextStep, ResourceStatus, ResourceWrite, TraceEntry, 
 
 pub use lockscope_lock::{RequestKind, WatchPlace};
 
-/// How many overlaps a status lists.
+/// The maximum number of overlaps in a status.
 pub const MAX_OVERLAPS: usize = 20;

@@ -5,11 +5,11 @@ use lockscope_live::zk::ConnectOptions;
 /// Where and how a fleet runs.
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
-    /// The ensemble.
+    /// The ensemble and the settings of connections.
     pub connection: ConnectOptions,
-    /// How many recursive watches this program itself has over the scenario's path: what they add to the servers' counters
-    /// is taken off.
+    /// The number of this program's own recursive watches over the scenario's path. Their share in
+    /// the servers' counters is subtracted.
     pub own_watches: u32,
-    /// Whether the servers may be asked what they count.
+    /// Whether the servers may be asked for their counters.
     pub asks_servers: bool,
 }

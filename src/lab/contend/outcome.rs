@@ -1,4 +1,4 @@
-//! The figures of a run, as they are printed.
+//! The figures of a run, as printed.
 
 use std::time::Duration;
 
@@ -8,123 +8,128 @@ use super::quantiles::ms;
 use super::{FleetStatus, Overlap, Quantiles, ServerEvents};
 use lockscope_base::znode::ZnodePath;
 
-/// Counted in all and for one acquisition.
+/// A count in total and per acquisition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RequestCount {
-    /// In all.
+    /// The total.
     pub total: u64,
-    /// For one acquisition; 0 when there was none.
+    /// The count per acquisition; 0 without acquisitions.
     pub per_acquisition: f64,
 }
 
 /// Watch events of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WatchEventCounts {
-    /// How many were delivered, as the clients count them.
+    /// The delivered watch events, as the clients count them.
     pub delivered: u64,
-    /// For one acquisition; 0 when there was none.
+    /// The delivered events per acquisition; 0 without acquisitions.
     pub per_acquisition: f64,
-    /// How many were delivered, as the links count them on the wire.
+    /// The delivered watch events, as the links count them on the wire.
     pub on_the_wire: u64,
-    /// The bound for a herd: every waiter gets an event for every change.
+    /// The upper bound for a herd: every waiter gets an event for every change.
     pub modelled_herd: u64,
-    /// The bound for a chain: each waiter gets an event when its predecessor goes.
+    /// The upper bound for a chain: each waiter gets an event when its predecessor goes.
     pub modelled_chain: u64,
-    /// Of those that were delivered: after how many the client did not get the lock.
+    /// The delivered events after which the client did not get the lock.
     pub woken_in_vain: u64,
 }
 
-/// What a run came to. Its JSON is what `lockscope contend` prints; fields are added, never renamed.
+/// The outcome of a run. `lockscope contend` prints it as JSON: fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FleetOutcome {
-    /// The version of this shape.
+    /// The version of the JSON's format.
     pub schema: u32,
     /// The name of the algorithm.
     pub recipe: &'static str,
     /// The lock's path.
     pub path: ZnodePath,
-    /// How many clients were asked for.
+    /// The requested number of clients.
     pub clients: u32,
-    /// How many acquisitions each was to make; `None` is endless.
+    /// The requested acquisitions of each client; `None` is endless.
     pub rounds: Option<u32>,
     /// The seed of the random numbers.
     pub seed: u64,
-    /// How often the lock was acquired.
+    /// The number of acquisitions.
     pub acquisitions: u64,
-    /// From the moment when all began to the last release.
+    /// The time from the common beginning to the last release.
     #[serde(rename = "elapsed_ms", serialize_with = "ms")]
     pub elapsed: Duration,
-    /// Acquisitions a second.
+    /// The acquisitions per second.
     pub acquisitions_per_second: f64,
-    /// Two holders at once, or a token that did not rise.
+    /// The violations: two holders at once, unless the first has *outlived* its session, or a token
+    /// that did not rise.
     pub violations: u64,
-    /// Holders whose session had ended without their knowledge when the next one acquired the lock. Their tokens are lower.
+    /// The holders whose session had ended without their knowledge when the next client acquired
+    /// the lock. Their tokens are lower.
     pub outlived: u64,
-    /// Sessions that expired.
+    /// The number of expired sessions.
     pub expired_sessions: u64,
-    /// Watch events.
+    /// The counts of watch events.
     pub watch_events: WatchEventCounts,
-    /// Requests.
+    /// The counts of requests.
     pub requests: RequestCount,
-    /// Bytes to the servers, and from them.
+    /// The bytes to and from the servers.
     pub bytes: LinkBytes,
-    /// How long acquisitions waited.
+    /// The distribution of the waits.
     pub wait_ms: Quantiles,
-    /// How long the lock was held.
+    /// The distribution of the holds.
     pub hold_ms: Quantiles,
-    /// What the servers count; `None` when that is not known.
+    /// The servers' counters; `None` if they are unknown.
     pub server: Option<ServerEvents>,
-    /// Why the counts of the servers are not known.
+    /// The reason why the servers' counters are unknown.
     pub server_silence: Option<String>,
-    /// Nodes of the clients that still exist at the end; `None` when that could not be found out.
+    /// The number of the clients' nodes that still exist at the end; `None` if that could not be
+    /// found out.
     pub left_behind: Option<u64>,
-    /// The nodes that are still there; where `left_behind` is `None`, those that the clients had made and that may be. At
-    /// most 100, in the order of their paths.
+    /// The nodes that still exist. If `left_behind` is `None`, the nodes that the clients had
+    /// created and that may still exist. At most 100, in the order of their paths.
     pub left_behind_nodes: Vec<ZnodePath>,
-    /// Whether no server could be reached at the end: the figures are those until then, and the reason is the first of
-    /// `troubles`.
+    /// Whether no server could be reached at the end. The figures are those until then, and the
+    /// first of `troubles` is the reason.
     pub servers_lost: bool,
-    /// Whether it was ended before all rounds were done.
+    /// Whether the run ended before all rounds were done.
     pub interrupted: bool,
     /// The last overlaps.
     pub overlaps: Vec<Overlap>,
-    /// What went wrong with clients, a sentence each, at most a few.
+    /// The errors of clients, a sentence each, at most a few.
     pub troubles: Vec<String>,
-    /// Writes that the resource took which the lock protects: each holder that may write does so when it has acquired the lock
-    /// and right before it releases. 0 for semaphores, which protect none.
+    /// The writes that the protected resource accepted. Each holder with write access writes after
+    /// it acquires the lock and right before it releases it. 0 for semaphores, which have no such
+    /// resource.
     pub accepted_writes: u64,
-    /// Writes that it refused, since a higher token had written: no violation, but what fencing tokens are for.
+    /// The writes that the resource refused because a higher token had written. Not a violation:
+    /// this is the purpose of fencing tokens.
     pub rejected_writes: u64,
 }
 
-/// Bytes that passed the links.
+/// The bytes that passed the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkBytes {
-    /// To the servers.
+    /// The bytes to the servers.
     pub up: u64,
-    /// From the servers.
+    /// The bytes from the servers.
     pub down: u64,
 }
 
-/// How many troubles an outcome lists.
+/// The maximum number of troubles in an outcome.
 const MAX_TROUBLES: usize = 5;
 
-/// How many nodes an outcome names.
+/// The maximum number of nodes that an outcome names.
 const MAX_NAMED_NODES: usize = 100;
 
-/// What is known at the end of what a fleet leaves behind.
+/// The leftovers of a fleet, as far as known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
-    /// How many nodes; `None` when that could not be found out.
+    /// The number of nodes; `None` if that could not be found out.
     pub(super) count: Option<u64>,
-    /// Their paths, or, when their number is not known, of those that may be there.
+    /// The nodes' paths. If the number is unknown, the paths of the nodes that may still exist.
     pub(super) nodes: Vec<ZnodePath>,
-    /// Why no server could be reached; `None` when one could.
+    /// The reason why no server could be reached; `None` if one could.
     pub(super) lost: Option<String>,
 }
 
 impl FleetOutcome {
-    /// The outcome of a fleet that has come to its end in this state.
+    /// Creates the outcome of a fleet that ended with this status.
     pub(super) fn of(status: &FleetStatus, remains: Remains) -> Self {
         let Remains { count: left_behind, nodes: mut left_behind_nodes, lost } = remains;
         left_behind_nodes.sort();
@@ -178,18 +183,19 @@ impl FleetOutcome {
 }
 
 impl FleetStatus {
-    /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
+    /// Returns the outcome so far, like that of a fleet that is interrupted now. Its leftovers are
+    /// unknown.
     pub fn so_far(&self) -> FleetOutcome {
         FleetOutcome::of(self, Remains::default())
     }
 }
 
-/// A share of something counted; 0 of nothing.
+/// Divides two counts; returns 0 if the divisor is 0.
 pub(super) fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count(of) / count(all) }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people; nobody counts to 2^53 in a run")]
+#[expect(clippy::cast_precision_loss, reason = "counts of a run are far below 2^53")]
 fn count(figure: u64) -> f64 {
     figure as f64
 }

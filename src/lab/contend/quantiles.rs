@@ -1,4 +1,4 @@
-//! Distributions of times, and times as the JSON has them.
+//! Distributions of times, and the format of times in JSON.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use serde::{Serialize, Serializer};
 /// A distribution of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// How many there were.
+    /// The number of times.
     pub count: u64,
-    /// Half were no longer.
+    /// The median.
     #[serde(rename = "p50", serialize_with = "ms")]
     pub p50: Duration,
-    /// 90 of 100 were no longer.
+    /// The 90th percentile.
     #[serde(rename = "p90", serialize_with = "ms")]
     pub p90: Duration,
-    /// 99 of 100 were no longer.
+    /// The 99th percentile.
     #[serde(rename = "p99", serialize_with = "ms")]
     pub p99: Duration,
-    /// None was longer.
+    /// The maximum.
     #[serde(rename = "max", serialize_with = "ms")]
     pub max: Duration,
 }
 
-/// Milliseconds, with microseconds behind the point.
+/// Serializes a time in milliseconds, with microseconds as decimals.
 pub(super) fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // Times of a run are far below the 2^53 microseconds from which on a double leaves some out.
+    // Times of a run are far below 2^53 microseconds, up to which a double is exact.
     #[expect(clippy::cast_precision_loss, reason = "285 years")]
     serializer.serialize_f64(time.as_micros() as f64 / 1000.0)
 }

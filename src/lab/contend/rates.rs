@@ -1,18 +1,18 @@
-//! Figures of a fleet per second, made of totals.
+//! Rates of a fleet per second, computed from totals.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::status::FleetStatus;
 
-/// Seconds of watch events that are kept.
+/// The number of seconds for which watch events are kept.
 pub const RATE_SECONDS: usize = 60;
-/// Over how long a rate is an average.
+/// The time over which a rate is averaged.
 const RATE_WINDOW: Duration = Duration::from_secs(5);
-/// The least time over which a rate says anything.
+/// The shortest time that gives a rate.
 const MIN_RATE_WINDOW: Duration = Duration::from_millis(500);
 
-/// The figures at one moment of a fleet.
+/// The totals of a fleet at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sample {
     age: Duration,
@@ -20,18 +20,18 @@ struct Sample {
     events: u64,
 }
 
-/// Rates and a history, from one status to the next. The time is the fleet's own age.
+/// The rates and the recent history of a fleet. Times are the fleet's age.
 #[derive(Clone, Debug, Default)]
 pub struct FleetRates {
     recent: VecDeque<Sample>,
-    /// Watch events of each second, the newest last.
+    /// The watch events of each second, the newest last.
     seconds: VecDeque<u64>,
-    /// The second that is the last of `seconds`.
+    /// The fleet's second that the last of `seconds` counts.
     newest: u64,
 }
 
 impl FleetRates {
-    /// Takes a status in. Work does not follow the number of clients.
+    /// Adds a status. The cost does not depend on the number of clients.
     pub fn take(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
         let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
@@ -39,7 +39,7 @@ impl FleetRates {
         if last.is_some_and(|last| last.age >= now.age) {
             return;
         }
-        // Before they contend, time counts for nothing.
+        // The time before the clients contend does not count.
         if status.elapsed.is_zero() {
             self.recent.clear();
         }
@@ -60,7 +60,7 @@ impl FleetRates {
             self.seconds.pop_front();
         }
         self.newest = second;
-        // What came since the last status came in all seconds since then alike.
+        // Events since the last status are spread evenly over the seconds since then.
         let over = passed.clamp(1, self.seconds.len().max(1) as u64);
         let (each, rest) = (events / over, events % over);
         for (at, value) in self.seconds.iter_mut().rev().take(usize::try_from(over).unwrap_or(1)).enumerate() {
@@ -68,27 +68,30 @@ impl FleetRates {
         }
     }
 
-    /// Watch events of each of the last seconds, oldest first; the last one is under way.
+    /// Returns the watch events of each of the last seconds, oldest first. The last second is not
+    /// over.
     pub fn seconds(&self) -> Vec<u64> {
         self.seconds.iter().copied().collect()
     }
 
-    /// The most watch events of any second that is kept.
+    /// Returns the most watch events of any kept second.
     pub fn highest(&self) -> u64 {
         self.seconds.iter().copied().max().unwrap_or(0)
     }
 
-    /// Acquisitions a second, over the last seconds; `None` as long as that cannot be said.
+    /// Returns the acquisitions per second over the last seconds; `None` while too little time has
+    /// passed.
     pub fn acquisitions(&self) -> Option<f64> {
         self.rate(|sample| sample.acquisitions)
     }
 
-    /// Watch events a second, over the last seconds; `None` as long as that cannot be said.
+    /// Returns the watch events per second over the last seconds; `None` while too little time has
+    /// passed.
     pub fn events(&self) -> Option<f64> {
         self.rate(|sample| sample.events)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a rate is rounded anyway")]
+    #[expect(clippy::cast_precision_loss, reason = "rates are rounded for display")]
     fn rate(&self, of: impl Fn(&Sample) -> u64) -> Option<f64> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let time = last.age.saturating_sub(first.age);

@@ -1,16 +1,17 @@
-//! The resource that a fleet's lock protects. It lies in this process. Pure.
+//! The resource that a fleet's lock protects. It exists only in this process. Pure.
 
 use std::time::Duration;
 
 use super::{ClientId, ResourceStatus, ResourceWrite};
 use lockscope_base::znode::Zxid;
 
-/// The resource that a fleet's lock protects: it refuses a token that is lower than one that has written.
+/// The resource that a fleet's lock protects. It refuses a token that is lower than one that has
+/// written.
 #[derive(Debug, Default)]
 pub(super) struct Resource(ResourceStatus);
 
 impl Resource {
-    /// A client writes.
+    /// Records a write of a client, and returns whether it is accepted.
     pub(super) fn write(&mut self, client: ClientId, token: Zxid, now: Duration) -> ResourceWrite {
         let accepted = self.0.highest.is_none_or(|highest| token >= highest);
         if accepted {
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_written_once_may_write_again_until_a_higher_token_has_written() {
+    fn a_token_may_write_until_a_higher_one_has_written() {
         let mut resource = Resource::default();
         let (early, late) = (Duration::from_secs(1), Duration::from_secs(2));
         let mut write = |client, token, now| resource.write(ClientId(client), Zxid(token), now).accepted;

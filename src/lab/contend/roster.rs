@@ -1,4 +1,4 @@
-//! The clients of a fleet, and the commands that change them.
+//! The clients of a fleet, and the commands to them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_live::zk::{Dialer, Flow};
 use lockscope_lock::CostCounter;
 
-/// The clients of a fleet, those that have left excepted.
+/// The clients of a fleet, except those that have left.
 #[derive(Debug)]
 pub(super) struct Roster {
     fleet: Arc<FleetShared>,
@@ -28,12 +28,12 @@ pub(super) struct Roster {
     handles: BTreeMap<ClientId, Arc<ClientHandle>>,
     tasks: JoinSet<ClientId>,
     last_id: u32,
-    /// What passed the links of clients that have left.
+    /// The traffic of clients that have left.
     passed_by_left: Passed,
     sessions: HashSet<SessionId>,
 }
 
-/// The part of a status that its clients make, all of one moment.
+/// The clients' part of a status, all of one time.
 #[derive(Debug, Default)]
 pub(super) struct RosterStatus {
     pub(super) clients: Vec<ClientStatus>,
@@ -59,7 +59,7 @@ impl Roster {
         }
     }
 
-    /// Adds clients, up to [`MAX_CLIENTS`]. Fails when there are no sockets left.
+    /// Adds clients, up to [`MAX_CLIENTS`]. Fails if no sockets are left.
     pub(super) async fn join(&mut self, clients: u32) -> std::io::Result<()> {
         let present = u32::try_from(self.handles.len()).unwrap_or(MAX_CLIENTS);
         for _ in 0..clients.min(MAX_CLIENTS.saturating_sub(present)) {
@@ -90,7 +90,8 @@ impl Roster {
         Ok(())
     }
 
-    /// Carries out a command for a client; nothing when it is not there. To add clients is for [`join`](Self::join).
+    /// Runs a command for a client; does nothing if the client does not exist. [`join`](Self::join)
+    /// adds clients.
     pub(super) fn command(&mut self, command: FleetCommand) {
         match command {
             FleetCommand::Hold(held) => return self.hold(held),
@@ -114,7 +115,7 @@ impl Roster {
             FleetCommand::Leave(_) => self.let_leave(handle),
             _ if is_dead => {}
             FleetCommand::Crash(_) => {
-                // Cut first: its release must not reach the servers.
+                // The link is cut first: the client's release must not reach the servers.
                 handle.link.change(|flow| flow.cut = true);
                 handle.killed.cancel();
                 self.fleet.tally().crashes(id, self.fleet.now());
@@ -136,7 +137,7 @@ impl Roster {
         }
     }
 
-    /// Holds all clients before their next steps, or lets all go on.
+    /// Makes all clients wait for steps, or lets all go on.
     fn hold(&self, held: bool) {
         let mut tally = self.fleet.tally();
         tally.steps.hold(held);
@@ -144,7 +145,7 @@ impl Roster {
         self.fleet.stepped.send_replace(held);
     }
 
-    /// Makes a client leave, with a link that works, so that it can close its session.
+    /// Makes a client leave, over a working link, so that it can close its session.
     fn let_leave(&self, handle: &ClientHandle) {
         {
             let mut tally = self.fleet.tally();
@@ -156,22 +157,22 @@ impl Roster {
         handle.frozen.send_replace(false);
     }
 
-    /// Whether this client's task has ended on its own.
+    /// Returns whether this client's task has ended on its own.
     fn is_over(&self, id: ClientId) -> bool {
         self.fleet.tally().clients_mut().any(|(client, figures)| client == id && figures.state.is_over())
     }
 
-    /// Waits until a client has ended; forever when none is left. Cancel safe.
+    /// Waits until a client has ended; for ever if none is left. Cancel safe.
     pub(super) async fn ended(&mut self) {
         let Some(ended) = self.tasks.join_next().await else { return std::future::pending().await };
-        // One that panicked stays on the list with what it did last.
+        // A client that panicked stays on the list with its last state.
         let Ok(id) = ended else { return };
         if self.handles.get(&id).is_some_and(|handle| handle.leaves.is_cancelled()) {
             self.forget(id);
         }
     }
 
-    /// Makes all clients leave, and waits for them, but no longer than `within`.
+    /// Makes all clients leave, and waits for them for at most `within`.
     pub(super) async fn leave_all(&mut self, within: Duration) {
         self.note_sessions();
         self.handles.values().for_each(|handle| self.let_leave(handle));
@@ -180,7 +181,7 @@ impl Roster {
         self.tasks.abort_all();
     }
 
-    /// Takes a client off the list.
+    /// Removes a client from the list.
     fn forget(&mut self, id: ClientId) {
         self.note_sessions();
         if let Some(handle) = self.handles.remove(&id) {
@@ -189,25 +190,25 @@ impl Roster {
         self.fleet.tally().leaves(id);
     }
 
-    /// The sessions that the clients have had.
+    /// Returns the sessions that the clients have had.
     pub(super) fn sessions(&self) -> &HashSet<SessionId> {
         &self.sessions
     }
 
-    /// The clients' nodes that are not known to be gone, in order.
+    /// Returns the clients' nodes that are not known to be gone, in order.
     pub(super) fn nodes(&self) -> Vec<ZnodePath> {
         let nodes: BTreeSet<ZnodePath> = self.handles.values().flat_map(|handle| handle.probe.nodes()).collect();
         nodes.into_iter().collect()
     }
 
-    /// What passed the links of all clients, those that have left included.
+    /// Returns the traffic of all clients, including those that have left.
     fn passed(&self) -> Passed {
         let mut sum = self.passed_by_left;
         self.handles.values().for_each(|handle| sum += passed(handle));
         sum
     }
 
-    /// The figures of all clients, those that have left included.
+    /// Returns the figures of all clients, including those that have left.
     pub(super) fn totals(&self) -> FleetTotals {
         let passed = self.passed();
         self.fleet.tally().totals(passed)
@@ -217,7 +218,7 @@ impl Roster {
         self.sessions.extend(self.fleet.tally().clients_mut().filter_map(|(_, stats)| stats.session));
     }
 
-    /// How all clients stand, and what has happened since the last call.
+    /// Returns the status of all clients, and the trace since the last call.
     pub(super) fn status(&mut self) -> RosterStatus {
         let passed = self.passed();
         let mut tally = self.fleet.tally();
@@ -269,13 +270,13 @@ fn client_status(handle: &ClientHandle, stats: &mut ClientStats) -> ClientStatus
 }
 
 impl ClientState {
-    /// Whether it will do nothing more.
+    /// Returns whether the client's task has ended.
     pub(super) fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
 }
 
-/// What passed a client's link, without what opened its sessions.
+/// Returns the traffic of a client's link, without the requests that opened its sessions.
 fn passed(handle: &ClientHandle) -> Passed {
     let mut passed = handle.link.passed();
     passed.requests = passed.requests.saturating_sub(handle.connect_requests.load(Ordering::Relaxed));

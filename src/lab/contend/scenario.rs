@@ -1,4 +1,4 @@
-//! What test clients do.
+//! The scenario that test clients run.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -6,62 +6,64 @@ use std::time::Duration;
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::{Access, Algorithm, Naming};
 
-/// The most clients of one fleet: each is a session and three sockets.
+/// The maximum number of clients of one fleet. Each has a session and three sockets.
 pub const MAX_CLIENTS: u32 = 5000;
 
-/// The session timeout of test clients unless another is asked for.
+/// The default session timeout of test clients.
 ///
-/// A member that loses its leader keeps its clients for a while, and meanwhile the leader expires shorter sessions. With the
-/// settings of ZooKeeper's sample file, sessions of 13.75 s outlast that. This is a little longer, and short enough that the
-/// nodes of a killed program go soon.
+/// A member that loses the ensemble's leader keeps its clients for a while, and meanwhile the
+/// leader expires shorter sessions. With the settings of ZooKeeper's sample file, sessions of 13.75
+/// s outlast that. This default is a little longer, and short enough that the nodes of a killed
+/// program go soon.
 pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What test clients do.
+/// A scenario: the lock, and what test clients do with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// The lock that they contend for. Shared locks take their access from [`reads`](Self::reads), each round anew.
+    /// The lock's algorithm. Shared locks ignore its access and draw one from
+    /// [`reads`](Self::reads) in each round.
     pub algorithm: Algorithm,
-    /// The path of the lock. Nothing outside of it is created or deleted but missing parents.
+    /// The path of the lock. Nothing outside of it is created or deleted except missing parents.
     pub path: ZnodePath,
     /// The names of the nodes in the queue.
     pub naming: Naming,
-    /// How many clients there are at first, up to [`MAX_CLIENTS`].
+    /// The number of clients at the start, up to [`MAX_CLIENTS`].
     pub clients: u32,
-    /// How many acquisitions each client makes; `None` is endless.
+    /// The number of acquisitions of each client; `None` is endless.
     pub rounds: Option<u32>,
-    /// How long a client holds the lock.
+    /// The time for which a client holds the lock.
     pub hold: Duration,
     /// Random variation of each hold, in percent, 0 to 100.
     pub spread: u8,
     /// The share of requests for a shared lock that ask for reading, in percent, 0 to 100.
     pub reads: u8,
-    /// The session timeout to ask for; the server has bounds of its own.
+    /// The requested session timeout; the server has its own bounds.
     pub session_timeout: Duration,
-    /// The delay of each link, each way.
+    /// The delay of each link in each direction.
     pub link_delay: Duration,
     /// The seed of the random numbers: the same seed gives the same holds and accesses.
     pub seed: u64,
 }
 
-/// Why a scenario cannot run.
+/// The reason why a scenario is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
-    /// Too many clients, or none.
+    /// There are too many clients, or none.
     #[error("{0} test clients are not possible: ask for 1 to {MAX_CLIENTS}")]
     Clients(u32),
-    /// A share above the whole.
+    /// A percentage is above 100.
     #[error("{0} % is not possible: give 0 to 100")]
     Percent(u8),
-    /// The root.
+    /// The lock's path is the root.
     #[error("the root is no place for test clients: name a node below it")]
     Root,
-    /// A naming that does not fit the algorithm.
+    /// The naming does not fit the algorithm.
     #[error("{0}")]
     Naming(String),
 }
 
 impl Scenario {
-    /// A scenario with that many clients which hold for no time, endlessly, through links that delay nothing.
+    /// Creates a scenario whose clients hold for no time, endlessly, over links without delay.
     pub fn new(algorithm: Algorithm, path: ZnodePath, clients: u32) -> Self {
         Self {
             algorithm,
@@ -78,11 +80,11 @@ impl Scenario {
         }
     }
 
-    /// Checks that it can run.
+    /// Checks that the scenario can run.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong with it.
+    /// The first error in the scenario.
     pub fn check(&self) -> Result<(), ScenarioError> {
         if self.clients == 0 || self.clients > MAX_CLIENTS {
             return Err(ScenarioError::Clients(self.clients));
@@ -96,7 +98,7 @@ impl Scenario {
         self.naming.check(self.algorithm).map_err(|error| ScenarioError::Naming(error.to_string()))
     }
 
-    /// How many clients may hold at once; `None` where any number of readers may.
+    /// Returns how many clients may hold at once; `None` if any number of readers may.
     pub fn places(&self) -> Option<NonZeroU32> {
         match self.algorithm {
             Algorithm::Semaphore(leases) => Some(leases),
@@ -105,12 +107,12 @@ impl Scenario {
         }
     }
 
-    /// The access of a request.
+    /// Draws the access of the next request.
     pub(super) fn access(&self, rng: &mut fastrand::Rng) -> Access {
         if self.algorithm.access().is_some() && rng.u8(0..100) < self.reads { Access::Read } else { Access::Write }
     }
 
-    /// The time of a hold.
+    /// Draws the time of the next hold.
     pub(super) fn next_hold(&self, rng: &mut fastrand::Rng) -> Duration {
         let spread = f64::from(self.spread) / 100.0;
         self.hold.mul_f64(1.0 + spread * (2.0 * rng.f64() - 1.0))
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_refused_with_a_reason() {
+    fn an_invalid_scenario_is_refused_with_a_reason() {
         assert_eq!(scenario().check(), Ok(()));
         let none = Scenario { clients: 0, ..scenario() };
         let half_again = Scenario { reads: 150, ..scenario() };

@@ -1,27 +1,27 @@
-//! How fast the clients of a fleet are let go on. Data only.
+//! The speed at which a fleet's clients take steps. Data only.
 
 use std::time::Duration;
 
-/// How fast test clients go: by themselves, or so many steps a second.
+/// The speed of test clients: on their own, or a number of steps per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Speed {
-    /// One step each two seconds.
+    /// One step every two seconds.
     EveryTwoSeconds,
-    /// One step each second.
+    /// One step per second.
     OnePerSecond,
-    /// One each 500 ms.
+    /// One step every 500 ms.
     TwoPerSecond,
-    /// One each 250 ms.
+    /// One step every 250 ms.
     FourPerSecond,
-    /// One each 100 ms.
+    /// One step every 100 ms.
     TenPerSecond,
-    /// They go on by themselves.
+    /// The clients go on without waiting for steps.
     #[default]
     Full,
 }
 
 impl Speed {
-    /// From the slowest to the fastest.
+    /// All speeds, from the slowest to the fastest.
     pub const ALL: [Self; 6] = [
         Self::EveryTwoSeconds,
         Self::OnePerSecond,
@@ -31,19 +31,19 @@ impl Speed {
         Self::Full,
     ];
 
-    /// The next slower one; the slowest stays.
+    /// Returns the next slower speed; the slowest returns itself.
     #[must_use]
     pub fn slower(self) -> Self {
         Self::ALL[(self as usize).saturating_sub(1)]
     }
 
-    /// The next faster one; the fastest stays.
+    /// Returns the next faster speed; the fastest returns itself.
     #[must_use]
     pub fn faster(self) -> Self {
         Self::ALL[(self as usize + 1).min(Self::ALL.len() - 1)]
     }
 
-    /// The time from step to step; `None` at full speed.
+    /// Returns the time between steps; `None` at full speed.
     pub fn interval(self) -> Option<Duration> {
         Some(Duration::from_millis(match self {
             Self::EveryTwoSeconds => 2_000,
@@ -55,7 +55,7 @@ impl Speed {
         }))
     }
 
-    /// What it is called.
+    /// Returns the speed's name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::EveryTwoSeconds => "one step each 2 s",
@@ -67,7 +67,8 @@ impl Speed {
         }
     }
 
-    /// The speed whose name that is: `full`, or the time from step to step, as in `2s` or `250ms`; `None` when there is none.
+    /// Returns the speed with that name: `full`, or the time between steps, such as `2s` or
+    /// `250ms`.
     pub fn named(name: &str) -> Option<Self> {
         if name == "full" {
             return Some(Self::Full);

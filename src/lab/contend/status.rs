@@ -14,30 +14,36 @@ use lockscope_lock::Access;
 pub enum FleetCommand {
     /// Adds that many clients.
     Join(u32),
-    /// This client gives up or releases, closes its session and goes.
+    /// The client gives up or releases, closes its session and leaves.
     Leave(ClientId),
-    /// This client's process dies: its connection is lost, its session is not closed and lives until it expires.
+    /// The client's process dies. Its connection is lost; its session is not closed and lives until
+    /// it expires.
     Crash(ClientId),
-    /// This client's process is stopped: it does nothing, notices nothing, and still takes itself for the holder if it was.
+    /// The client's process is stopped. It does nothing, notices nothing, and still believes that
+    /// it holds the lock if it did.
     Freeze(ClientId),
     /// A stopped process goes on.
     Thaw(ClientId),
-    /// The link is cut: the connection ends, and every new one at once.
+    /// The link is cut: the connection ends, and so does every new one at once.
     Cut(ClientId),
     /// The link works again.
     Heal(ClientId),
-    /// The link delays everything by that time, each way.
+    /// The link delays all traffic by that time in each direction.
     Delay(ClientId, Duration),
-    /// From now on no client releases, or asks for the lock a second time, before a [`Step`](Self::Step) lets it; `false`: all go on by
-    /// themselves. While it is so, the [trace](FleetStatus::trace) is kept.
+    /// With `true`, no client releases, or asks for the lock again, before a [`Step`](Self::Step)
+    /// lets it, and the [trace](FleetStatus::trace) is kept. With `false`, all go on by themselves.
     ///
-    /// A client's first request is not held, also of one that joins later: so the queue is there to look at. A client whose
-    /// session has expired, or whose round has failed, waits for a step before it asks again. The time of a hold does not count
-    /// meanwhile; when the clients go on by themselves, each holds for what is left of it. A holder that learns that it has
-    /// lost the lock goes on by itself.
+    /// A client's first request is not held, not even when it joins later, so that there is a queue
+    /// to look at. A client whose session has expired or whose round has failed waits for a step
+    /// before it asks again.
+    ///
+    /// The time of a hold does not count meanwhile. When the clients go on by themselves, each
+    /// holds for the rest of its time. A holder that learns that it has lost the lock goes on by
+    /// itself.
     Hold(bool),
-    /// Lets the client go on that has waited for it longest, of those whose process runs: one that asks again before one that
-    /// releases. Nothing when none waits. One whose process is stopped keeps its place.
+    /// Lets one client take its step: the client that has waited longest among those whose process
+    /// runs, but a client that asks again before one that releases. Does nothing if none waits. A
+    /// client whose process is stopped keeps its place.
     Step,
 }
 
@@ -45,21 +51,22 @@ pub enum FleetCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientState {
-    /// It opens a session.
+    /// The client opens a session.
     Connecting,
-    /// It has a session and waits: for the others, so that all begin at once, or to be let ask again.
+    /// The client has a session and waits: for the others, so that all begin at once, or for a step
+    /// before it asks again.
     Ready,
-    /// It waits for the lock.
+    /// The client waits for the lock.
     Waiting,
-    /// It holds the lock, as far as it knows.
+    /// The client holds the lock, as far as it knows.
     Holding,
-    /// It has done all its rounds.
+    /// The client has done all its rounds.
     Done,
-    /// Its process is dead; its session may live on.
+    /// The client's process is dead; its session may live on.
     Crashed,
-    /// It got no session and has given up.
+    /// The client got no session and has given up.
     Failed,
-    /// It closes its session.
+    /// The client closes its session.
     Leaving,
 }
 
@@ -67,69 +74,70 @@ pub enum ClientState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkState {
-    /// Everything passes at once.
+    /// All traffic passes at once.
     Whole,
-    /// Everything passes late.
+    /// All traffic passes late.
     Delayed,
-    /// Nothing passes; the connection stays.
+    /// No traffic passes; the connection stays.
     Paused,
     /// There is no connection.
     Cut,
 }
 
-/// One client.
+/// The status of one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientStatus {
-    /// Its number, from 1.
+    /// The client's number, from 1.
     pub id: ClientId,
-    /// Its state. A frozen client keeps the state it had.
+    /// The client's state. A frozen client keeps the state it had.
     pub state: ClientState,
-    /// Whether its process is stopped.
+    /// Whether the client's process is stopped.
     pub frozen: bool,
-    /// Since when it has that state, from the fleet's start.
+    /// The time at which the client entered that state, from the fleet's start.
     pub since: Duration,
-    /// Its session; the last one, when that has expired.
+    /// The client's session; the last one if it has expired.
     pub session: Option<SessionId>,
-    /// How many of its sessions have expired.
+    /// The number of the client's sessions that have expired.
     pub expired: u32,
-    /// The state of its link.
+    /// The state of the client's link.
     pub link: LinkState,
-    /// How long its link keeps what passes, each way.
+    /// The delay of the client's link in each direction.
     pub delay: Duration,
-    /// Its fencing token, while it holds.
+    /// The client's fencing token while it holds the lock.
     pub token: Option<Zxid>,
-    /// Watch events that were delivered to it.
+    /// The watch events that were delivered to the client.
     pub events: u64,
-    /// Requests that it sent.
+    /// The requests that the client sent.
     pub requests: u64,
-    /// How often it acquired the lock.
+    /// The number of the client's acquisitions.
     pub acquisitions: u64,
-    /// How long it held the lock, altogether.
+    /// The total time for which the client held the lock.
     pub held: Duration,
-    /// How long it waited at most.
+    /// The client's longest wait.
     pub longest_wait: Duration,
-    /// How long its acquisitions waited, to two digits.
+    /// The distribution of the client's waits, to two digits.
     pub waits: Quantiles,
-    /// How long it held each time, to two digits.
+    /// The distribution of the client's holds, to two digits.
     pub holds: Quantiles,
-    /// What went wrong last, as a sentence.
+    /// The last error of the client, as a sentence.
     pub trouble: Option<String>,
-    /// What it asks for, or asked for last.
+    /// The access of the client's current or last request.
     pub access: Access,
-    /// Its node in the queue, while it has one; of a semaphore's holder, and of who is next, its lease. The node of a client that
-    /// crashed is there until its session has ended.
+    /// The client's node in the queue, while it has one. For a semaphore's holder, and for the next
+    /// one, the node is its lease. The node of a crashed client exists until its session has ended.
     pub node: Option<ZnodePath>,
-    /// The watches that it has set and that have not fired, in the order in which they were set.
+    /// The client's watches that have not fired, in the order in which they were set.
     pub watches: Vec<WatchPlace>,
-    /// Watch events after which it did not get the lock: all but the last one of each wait that ended with the lock, and those that
-    /// came when it did not wait. An event counts as soon as it waits again.
+    /// The watch events after which the client did not get the lock: all but the last one of each
+    /// wait that ended with the lock, and those that came when it did not wait. An event counts
+    /// once the client waits again.
     pub woken_in_vain: u64,
 }
 
-/// Two clients that thought at the same time that they hold what only one may hold.
+/// Two clients that believed at the same time to hold a lock that only one may hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Overlap {
-    /// When it was noticed, from the fleet's start.
+    /// The time of the second acquisition, from the fleet's start.
     #[serde(rename = "after_ms", serialize_with = "super::quantiles::ms")]
     pub after: Duration,
     /// The client that held first.
@@ -140,13 +148,13 @@ pub struct Overlap {
     pub second: ClientId,
     /// Its fencing token.
     pub second_token: Zxid,
-    /// Whether the first one had been cut off or stopped, so that its session could end without its knowledge, and the
-    /// tokens show who is right: the second one's is higher. Otherwise the lock was violated.
+    /// Whether the first client's process was stopped, so that its session could end without its
+    /// knowledge, and the second token is higher. Otherwise the lock was violated.
     pub outlived: bool,
 }
 
-/// What the servers count of themselves, grown since the fleet's start, all members together. Other clients of
-/// the ensemble are in it; watches of this console's observer are not.
+/// The growth of the servers' own counters since the fleet's start, all members together. Other
+/// clients of the ensemble are included; watches of this console's observer are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerEvents {
     /// Watch events for watches on children: the herd's.
@@ -160,73 +168,79 @@ pub struct ServerEvents {
 /// The figures of all clients together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetTotals {
-    /// How often the lock was acquired.
+    /// The number of acquisitions.
     pub acquisitions: u64,
-    /// Requests of the locks, as the clients count them.
+    /// The locks' requests, as the clients count them.
     pub requests: u64,
-    /// Watch events, as the clients count them.
+    /// The watch events, as the clients count them.
     pub events: u64,
-    /// Watch events after which the client did not get the lock.
+    /// The watch events after which the client did not get the lock.
     pub woken_in_vain: u64,
-    /// Requests of the locks, as the links count them on the wire.
+    /// The locks' requests, as the links count them on the wire.
     pub wire_requests: u64,
-    /// Watch events, as the links count them on the wire.
+    /// The watch events, as the links count them on the wire.
     pub wire_events: u64,
-    /// Bytes to the servers.
+    /// The bytes sent to the servers.
     pub bytes_up: u64,
-    /// Bytes from the servers.
+    /// The bytes received from the servers.
     pub bytes_down: u64,
-    /// How many events there would be if every waiter got one for every change: the bound of a herd.
+    /// The upper bound for a herd: the watch events if every waiter got one for every change.
     pub modelled_herd: u64,
-    /// How many events there would be if each watched its predecessor.
+    /// The upper bound for a chain: the watch events if each waiter watched its predecessor.
     pub modelled_chain: u64,
-    /// Two holders at once, or a token that did not rise, which is not explained by a client that was cut off.
+    /// The violations: two holders at once, unless the first has *outlived* its session, or a token
+    /// that did not rise.
     pub violations: u64,
-    /// Holders whose session had ended without their knowledge when the next one acquired the lock.
+    /// The holders whose session had ended without their knowledge when the next client acquired
+    /// the lock.
     pub outlived: u64,
-    /// Sessions that expired.
+    /// The number of expired sessions.
     pub expired: u64,
-    /// How long acquisitions waited.
+    /// The distribution of the waits.
     pub waits: Quantiles,
-    /// How long the lock was held.
+    /// The distribution of the holds.
     pub holds: Quantiles,
 }
 
-/// A fleet at one moment.
+/// The status of a fleet at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetStatus {
-    /// What its clients do.
+    /// The scenario that the clients run.
     pub scenario: Arc<Scenario>,
-    /// How long it has run: from the moment when the clients began to contend.
+    /// The time since the clients began to contend.
     pub elapsed: Duration,
-    /// Time since the fleet was started, the connecting included. `since` and `after` are counted so.
+    /// The time since the fleet was started, including the time to connect. `since` and `after`
+    /// count from the same start.
     pub age: Duration,
-    /// Clients with a session.
+    /// The number of clients with a session.
     pub connected: u32,
     /// Whether all clients have done their rounds.
     pub finished: bool,
-    /// All clients, by number.
+    /// The status of each client, by number.
     pub clients: Vec<ClientStatus>,
-    /// All together, those that have left included.
+    /// The totals of all clients, including those that have left.
     pub totals: FleetTotals,
     /// The last overlaps, oldest first, at most [`MAX_OVERLAPS`](super::MAX_OVERLAPS).
     pub overlaps: Vec<Overlap>,
-    /// What the servers count; `None` when that is not known.
+    /// The servers' counters; `None` if they are unknown.
     pub server: Option<ServerEvents>,
-    /// Why the counts of the servers are not known.
+    /// The reason why the servers' counters are unknown.
     pub server_silence: Option<String>,
-    /// How long the fleet's own session has had no connection to any server; `None` while it has one, and before it had.
+    /// The time for which the fleet's own session has had no connection to any server; `None` while
+    /// it has one, and before its first one.
     pub servers_lost_for: Option<Duration>,
-    /// Whether the clients wait to be [let](FleetCommand::Step) go on.
+    /// Whether the clients wait for [steps](FleetCommand::Step).
     pub stepped: bool,
-    /// Who would be let go on next, and what it would do; `None` when nobody waits for that.
+    /// The client that the next step lets go on, and what it will do; `None` if none waits for a
+    /// step.
     pub next_step: Option<(ClientId, NextStep)>,
-    /// What happened since the last status that [`Fleet::changed`](super::Fleet::changed) gave, oldest first; empty where the fleet is
-    /// not stepped through. The clients are as they are after it.
+    /// The events since the last status that [`Fleet::changed`](super::Fleet::changed) returned,
+    /// oldest first; empty if the fleet is not stepped through. `clients` is the state after them.
     pub trace: Arc<[TraceEntry]>,
-    /// How many entries are missing at the beginning of `trace`.
+    /// The number of entries that are missing at the beginning of `trace`.
     pub trace_missed: u64,
-    /// What the lock protects. Each holder writes to it when it has acquired the lock and right before it releases; readers do not.
-    /// A semaphore protects none: its holders hold something each.
+    /// The resource that the lock protects. Each holder writes to it after it acquires the lock and
+    /// right before it releases it; readers do not write. A semaphore has no such resource, since
+    /// each of its holders holds something else.
     pub resource: ResourceStatus,
 }

@@ -1,7 +1,7 @@
-//! Who waits to be let go on, in a fleet that is stepped through. Pure.
+//! The queue of the clients that wait for a step. Pure.
 //!
-//! It is a queue of its own and no semaphore: a permit would go to the first that waits, and if that one's process is stopped
-//! nothing would happen.
+//! This is not a semaphore: a permit would go to the first waiter, and nothing would happen if that
+//! client's process is stopped.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::sync::oneshot;
 
 use super::{ClientId, NextStep};
 
-/// Why a client may go on.
+/// The reason why a client may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LetGo {
-    /// The step is its own.
+    /// The client got the step.
     Step,
-    /// The fleet is not stepped through, or no more.
+    /// The fleet is not, or no longer, stepped through.
     Unheld,
 }
 
-/// The place of a client in the queue. No two are equal.
+/// The place of a client in the queue. Tickets are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StepTicket(u64);
 
@@ -32,7 +32,7 @@ struct WaitingStep {
     let_go: oneshot::Sender<LetGo>,
 }
 
-/// Who waits to be let go on, in the order in which they came.
+/// The clients that wait for a step, ordered by the time since which they wait.
 #[derive(Debug, Default)]
 pub(super) struct StepQueue {
     held: bool,
@@ -41,12 +41,12 @@ pub(super) struct StepQueue {
 }
 
 impl StepQueue {
-    /// Holds all clients before their next steps, or lets all go on.
+    /// Makes all clients wait for steps, or lets all go on.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
         if !held {
             for waiting in self.waiting.drain(..) {
-                // It may have given up.
+                // The client may have given up.
                 let _ = waiting.let_go.send(LetGo::Unheld);
             }
         }
@@ -56,10 +56,11 @@ impl StepQueue {
         self.held
     }
 
-    /// Takes a client in that has held, or has not asked, since then; `None` when it need not wait.
+    /// Adds a client that waits for a step. `since` is the time at which it entered its state.
+    /// Returns `None` if the fleet is not stepped through.
     ///
-    /// That time decides about its place: so who releases is before who gets the lock by that, whichever of them learns of it
-    /// first.
+    /// `since` decides on the place: a client that releases is before the client that gets the lock
+    /// by that, whichever of them learns of it first.
     pub(super) fn enter(
         &mut self,
         client: ClientId,
@@ -77,24 +78,26 @@ impl StepQueue {
         Some((ticket, receiver))
     }
 
-    /// A client waits no longer.
+    /// Removes a client that no longer waits.
     pub(super) fn leave(&mut self, ticket: StepTicket) {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
     }
 
-    /// Takes a client out that will not go on: it is killed, or leaves. What it waits for never comes.
+    /// Removes a client that was killed or leaves. Its receiver never gets a step.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|waiting| waiting.client != client);
     }
 
-    /// Whose turn it is of those whose process runs, and what it would do.
+    /// Returns the client that the next step lets go on, among those whose process runs, and what
+    /// it will do.
     pub(super) fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
         let next = self.waiting.get(self.turn(runs)?)?;
         Some((next.client, next.step))
     }
 
-    /// Who asks again comes first, so that a queue with several holders does not run empty before it fills; else who has waited
-    /// longest.
+    /// Returns the index of the next client. A client that asks again comes first, so that a queue
+    /// with several holders does not run empty before it fills; otherwise the client that has
+    /// waited longest.
     fn turn(&self, runs: impl Fn(ClientId) -> bool) -> Option<usize> {
         let first = |asks: bool| {
             let wants = |waiting: &WaitingStep| !asks || waiting.step == NextStep::Ask;
@@ -103,11 +106,11 @@ impl StepQueue {
         first(true).or_else(|| first(false))
     }
 
-    /// Lets that one go on.
+    /// Lets the next client go on.
     pub(super) fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
         while let Some(at) = self.turn(&runs) {
             let Some(next) = self.waiting.remove(at) else { return };
-            // One that has just given up does not use the step up.
+            // A client that has just given up does not use up the step.
             if next.let_go.send(LetGo::Step).is_ok() {
                 return;
             }
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_where_nobody_is_held() {
+    fn nobody_waits_in_a_fleet_that_is_not_stepped() {
         let mut queue = StepQueue::default();
         assert!(queue.enter(ClientId(1), NextStep::Ask, Duration::ZERO).is_none());
         queue.step(|_| true);
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_lets_the_one_go_that_has_waited_longest_and_a_stopped_one_keeps_its_place() {
+    fn each_step_goes_to_the_longest_waiter_and_a_stopped_one_keeps_its_place() {
         let mut queue = held();
         let [(_, mut first), (_, mut second), (_, mut third)] = [1, 2, 3].map(|client| enter(&mut queue, client));
         let runs = |client| client != ClientId(1);
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_again_comes_before_those_who_release() {
+    fn clients_that_ask_again_come_before_those_that_release() {
         let mut queue = held();
         let (_, mut releases) = enter(&mut queue, 1);
         let (_, mut asks) = queue.enter(ClientId(2), NextStep::Ask, Duration::ZERO).expect("it is held");
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_not_used_up_by_one_that_has_given_up_or_was_killed() {
+    fn a_client_that_gave_up_or_was_killed_uses_up_no_step() {
         let mut queue = held();
         let (ticket, _first) = enter(&mut queue, 1);
         drop(enter(&mut queue, 2));
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn all_go_on_when_they_are_held_no_longer() {
+    fn all_clients_go_on_when_stepping_ends() {
         let mut queue = held();
         let receivers = [1, 2].map(|client| enter(&mut queue, client).1);
         queue.hold(false);
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_released_is_before_who_got_the_lock_by_that_also_when_it_comes_later() {
+    fn a_releaser_is_before_the_next_holder_even_if_it_enters_later() {
         let mut queue = held();
         let at = Duration::from_millis;
         let _next_holder = queue.enter(ClientId(2), NextStep::Release, at(12));

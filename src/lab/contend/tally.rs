@@ -1,4 +1,5 @@
-//! What all clients of a fleet did and cost. Pure: time is an argument, counted from the fleet's start.
+//! The tally of a fleet: what all clients did, and what it cost. Pure: time is an argument, counted
+//! from the fleet's start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap,
 use lockscope_base::znode::{SessionId, Zxid};
 use lockscope_lock::{Access, Algorithm, LockActivity};
 
-/// The figures of a fleet.
+/// The figures of a fleet and the claims of its clients.
 #[derive(Debug)]
 pub(super) struct Tally {
     clients: BTreeMap<ClientId, ClientStats>,
@@ -32,11 +33,12 @@ pub(super) struct Tally {
     waiting_writers: u64,
     last_release: Duration,
     deletions: Deletions,
-    /// What `deletions` was at first.
+    /// The value of `deletions` at the start.
     deleted_before: u64,
-    /// What clients that have left had counted.
+    /// The counts of clients that have left.
     wire_of_left: WireCounts,
-    /// `None` for a semaphore: its holders hold something each, and a lower token is no fault there.
+    /// `None` for a semaphore: each of its holders holds something else, and a lower token is no
+    /// fault there.
     resource: Option<Resource>,
     pub(super) trace: TraceLog,
     pub(super) steps: StepQueue,
@@ -44,7 +46,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
-        let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("bounds in its range");
+        let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("valid bounds and digits");
         Self {
             clients: BTreeMap::new(),
             claims: HolderClaims::new(algorithm),
@@ -68,7 +70,7 @@ impl Tally {
         self.clients.insert(client, ClientStats::new(now));
     }
 
-    /// Forgets a client; what it did stays in the totals.
+    /// Removes a client; its figures stay in the totals.
     pub(super) fn leaves(&mut self, client: ClientId) {
         self.stops(client);
         if let Some(stats) = self.clients.remove(&client) {
@@ -76,7 +78,7 @@ impl Tally {
         }
     }
 
-    /// Whether a client was killed: whatever its task still reports did not happen.
+    /// Returns whether a client was killed. Later reports of its task did not happen.
     fn is_dead(&self, client: ClientId) -> bool {
         self.clients.get(&client).is_some_and(|stats| stats.process == Process::Dead)
     }
@@ -122,7 +124,7 @@ impl Tally {
         if self.is_dead(client) {
             return;
         }
-        // A created node wakes the whole herd.
+        // The created node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
         let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
         let is_behind = others > 0 || self.claims.blocks(access);
@@ -168,7 +170,7 @@ impl Tally {
         self.writes(client, now);
     }
 
-    /// A holder writes to the resource, unless it only reads or there is none.
+    /// Writes to the resource for a holder, unless it only reads or there is no resource.
     fn writes(&mut self, client: ClientId, now: Duration) {
         let (Some(resource), Some(stats)) = (&mut self.resource, self.clients.get(&client)) else { return };
         let Some(token) = stats.token.filter(|_| stats.access == Access::Write) else { return };
@@ -176,8 +178,9 @@ impl Tally {
         self.trace.push(client, TraceStep::Writes(write), now);
     }
 
-    /// It is about to release: from here on it does not claim to hold. Before that it writes a last time, unless it knows that
-    /// it has lost the lock; a process that goes on in the middle of its work does not know.
+    /// Records that a client is about to release: from here on it does not claim to hold. Before
+    /// that it writes a last time, unless it knows that it has lost the lock. A process that was
+    /// stopped in the middle of its work does not know.
     pub(super) fn releases(&mut self, client: ClientId, knows_of_loss: bool, now: Duration) {
         if self.clients.get(&client).is_none_or(|stats| stats.state != ClientState::Holding) {
             return;
@@ -196,17 +199,17 @@ impl Tally {
         self.claims.ends(client);
         self.last_release = now;
         self.deletions.add(1);
-        // A deleted node wakes the whole herd.
+        // The deleted node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
     }
 
-    /// What the locks of a client report.
+    /// Records an activity of a client's locks.
     pub(super) fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         match stats.process {
             Process::Runs => {}
             Process::Frozen => return stats.put_off.push(activity),
-            // What its library does for it goes nowhere.
+            // The library's activity for a killed client reaches no server.
             Process::Dead => return,
         }
         if let Some(step) = stats.wire.take(activity, stats.state == ClientState::Waiting) {
@@ -214,7 +217,7 @@ impl Tally {
         }
     }
 
-    /// The process of a client is stopped.
+    /// Records that a client's process is stopped.
     pub(super) fn freezes(&mut self, client: ClientId, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Runs) else { return };
         stats.process = Process::Frozen;
@@ -222,7 +225,7 @@ impl Tally {
         self.trace.push(client, TraceStep::Freezes, now);
     }
 
-    /// The process of a client goes on.
+    /// Records that a client's process goes on.
     pub(super) fn thaws(&mut self, client: ClientId, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Frozen) else {
             return;
@@ -235,7 +238,7 @@ impl Tally {
         }
     }
 
-    /// The process of a client is killed. Its node stays until its session has ended.
+    /// Records that a client's process is killed. Its node stays until its session has ended.
     pub(super) fn crashes(&mut self, client: ClientId, now: Duration) {
         self.steps.forget(client);
         if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == Process::Dead) {
@@ -250,13 +253,13 @@ impl Tally {
         self.trace.push(client, TraceStep::Crashes, now);
     }
 
-    /// The session of a client that was killed has ended.
+    /// Records that the session of a killed client has ended.
     pub(super) fn dead_session_ends(&mut self, client: ClientId) {
         self.on(client, |stats| stats.wire.session_ends());
         self.trace.has_news();
     }
 
-    /// A client waits to be let take its next step; `None` when it need not.
+    /// Adds a client that waits for a step. Returns `None` if it need not wait.
     pub(super) fn waits_for_step(
         &mut self,
         client: ClientId,
@@ -267,18 +270,18 @@ impl Tally {
         self.steps.enter(client, step, since)
     }
 
-    /// Who would be let go on next, and what it would do.
+    /// Returns the client that the next step lets go on, and what it will do.
     pub(super) fn next_step(&self) -> Option<(ClientId, NextStep)> {
         self.steps.next(|client| runs(&self.clients, client))
     }
 
-    /// Lets that one go on.
+    /// Lets the next client take its step.
     pub(super) fn step(&mut self) {
         self.steps.step(|client| runs(&self.clients, client));
         self.trace.has_news();
     }
 
-    /// It waits or holds no longer, without a release.
+    /// Records that a client no longer waits or holds, without a release.
     fn stops(&mut self, client: ClientId) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         stats.token = None;
@@ -315,7 +318,8 @@ impl Tally {
         self.overlaps.clone()
     }
 
-    /// How often contenders' nodes were deleted since this tally began, those of the fleets beside it included.
+    /// Returns the deletions of contenders' nodes since this tally began, including those of the
+    /// fleets beside it.
     pub(super) fn deletions(&self) -> u64 {
         self.deletions.count().saturating_sub(self.deleted_before)
     }
@@ -328,7 +332,7 @@ impl Tally {
         self.resource.as_ref().map(Resource::status).unwrap_or_default()
     }
 
-    /// All together, with what the locks and the links counted.
+    /// Returns the totals, with the counts of the locks and of the links.
     pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
         let mut wire = self.wire_of_left;
         self.clients.values().for_each(|stats| wire += stats.wire.counts());
@@ -347,7 +351,7 @@ impl Tally {
     }
 }
 
-/// Whether the process of a client runs.
+/// Returns whether a client's process runs.
 fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
     clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
 }

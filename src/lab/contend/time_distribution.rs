@@ -1,4 +1,4 @@
-//! Distributions of times, and what is computed of them.
+//! Distributions of times and their quantiles.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use hdrhistogram::Histogram;
 
 use super::Quantiles;
 
-/// The longest time that is recorded, in microseconds: an hour. Longer ones count as an hour.
+/// The longest recorded time, in microseconds: an hour. Longer ones count as an hour.
 pub(super) const MAX_MICROS: u64 = 3_600_000_000;
 
-/// A distribution of times, and its figures as last computed.
+/// A distribution of times with cached quantiles.
 #[derive(Debug)]
 pub(super) struct TimeDistribution {
     histogram: Histogram<u32>,
@@ -19,13 +19,13 @@ pub(super) struct TimeDistribution {
 
 impl TimeDistribution {
     pub(super) fn new() -> Self {
-        // Grows with what it takes in; two digits are enough for one of many clients.
-        let histogram = Histogram::new(2).expect("two digits are in its range");
+        // The histogram grows with its values. Two digits are enough for one of many clients.
+        let histogram = Histogram::new(2).expect("two digits are valid");
         Self { histogram, quantiles: Quantiles::default(), changed: false }
     }
 
     pub(super) fn add(&mut self, time: Duration) {
-        // It grows up to any time that is bounded by an hour.
+        // The histogram can grow to an hour, the bound of `micros`, so this never fails.
         let _ = self.histogram.record(micros(time));
         self.changed = true;
     }

@@ -1,4 +1,4 @@
-//! The trace that is kept between two statuses. Pure.
+//! The trace between two statuses. Pure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,31 +8,32 @@ use tokio::sync::Notify;
 
 use super::{ClientId, MAX_TRACE, TraceEntry, TraceStep};
 
-/// The trace since it was last taken: the last [`MAX_TRACE`] entries.
+/// The trace since it was last taken: at most the last [`MAX_TRACE`] entries.
 #[derive(Debug, Default)]
 pub(super) struct TraceLog {
     entries: VecDeque<TraceEntry>,
     missed: u64,
     is_on: bool,
-    /// Whether something is new since the trace was last taken.
+    /// Whether there is news since the trace was last taken.
     is_new: bool,
-    /// Notified when something is new that a status should tell soon.
+    /// Notified about news that a status should report soon.
     news: Arc<Notify>,
 }
 
 impl TraceLog {
-    /// Begins or ends to keep what is pushed.
+    /// Starts or stops to keep entries.
     pub(super) fn keep(&mut self, is_on: bool) {
         self.is_on = is_on;
         self.announce();
     }
 
-    /// Notified when something is new, while the trace is kept, and when that begins or ends.
+    /// Returns the handle that is notified about news while the trace is kept, and when that starts
+    /// or stops.
     pub(super) fn news(&self) -> Arc<Notify> {
         Arc::clone(&self.news)
     }
 
-    /// Something other than an entry is new.
+    /// Announces news other than an entry.
     pub(super) fn has_news(&mut self) {
         if self.is_on {
             self.announce();
@@ -44,7 +45,7 @@ impl TraceLog {
         self.news.notify_one();
     }
 
-    /// Whether something is new since the trace was last taken.
+    /// Returns whether there is news since the trace was last taken.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -57,26 +58,28 @@ impl TraceLog {
         }
     }
 
-    /// What happened since the last call, and how many entries are missing before it.
+    /// Takes the entries since the last call, and the number of missing ones before them.
     pub(super) fn take(&mut self) -> (Arc<[TraceEntry]>, u64) {
         self.is_new = false;
         (self.entries.drain(..).collect(), std::mem::take(&mut self.missed))
     }
 }
 
-/// One trace of two, the earlier first, and how many entries are missing before it.
+/// Joins two traces, the earlier first. Returns the entries and the number of missing ones before
+/// them.
 pub(super) fn joined(
     (earlier, missed): (&[TraceEntry], u64),
     (later, missed_between): (&[TraceEntry], u64),
 ) -> (Arc<[TraceEntry]>, u64) {
-    // Entries between the two are missing only when the later one is full, and then nothing of the earlier one stays.
+    // Entries between the two can only be missing if the later trace is full, and then no entry of
+    // the earlier one is kept.
     let all = earlier.len() + later.len();
     let dropped = all.saturating_sub(MAX_TRACE);
     let kept = earlier.iter().chain(later).skip(dropped).cloned().collect();
     (kept, missed + missed_between + dropped as u64)
 }
 
-/// Drops what is too much; gives how much that was.
+/// Drops the oldest entries beyond the maximum, and returns their number.
 fn drop_oldest(entries: &mut VecDeque<TraceEntry>) -> u64 {
     let excess = entries.len().saturating_sub(MAX_TRACE);
     entries.drain(..excess);
@@ -93,13 +96,13 @@ mod tests {
         }
     }
 
-    /// The times of the entries, in microseconds, the first and the last.
+    /// Returns the times of the first and the last entry, in microseconds.
     fn ends(trace: &[TraceEntry]) -> Option<(u128, u128)> {
         Some((trace.first()?.at.as_micros(), trace.last()?.at.as_micros()))
     }
 
     #[test]
-    fn nothing_is_kept_before_it_is_to_be_and_each_entry_is_taken_once() {
+    fn entries_are_kept_only_while_asked_and_taken_once() {
         let mut log = TraceLog::default();
         pushed(&mut log, 0..3);
         log.keep(true);
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_entries_the_oldest_are_dropped_and_counted() {
+    fn the_oldest_of_too_many_entries_are_dropped_and_counted() {
         let mut log = TraceLog::default();
         log.keep(true);
         pushed(&mut log, 0..MAX_TRACE + 10);
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_nobody_took_comes_before_the_next_one() {
+    fn a_trace_that_was_not_taken_precedes_the_next_one() {
         let mut log = TraceLog::default();
         log.keep(true);
         pushed(&mut log, 0..10);

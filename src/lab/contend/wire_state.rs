@@ -1,15 +1,16 @@
-//! What a client's locks have on the servers, and what passed between them, kept up by what the locks report. Pure.
+//! The nodes and watches of a client's locks on the servers, and the traffic counts. Updated by the
+//! locks' reports. Pure.
 
 use super::{TraceStep, WatchPlace};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::LockActivity;
 
-/// Requests and watch events.
+/// Counts of requests and watch events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WireCounts {
     pub(super) requests: u64,
     pub(super) events: u64,
-    /// Events after which the client did not get the lock.
+    /// The events after which the client did not get the lock.
     pub(super) in_vain: u64,
 }
 
@@ -21,20 +22,21 @@ impl std::ops::AddAssign for WireCounts {
     }
 }
 
-/// What one client's locks have on the servers.
+/// The state of one client's locks on the servers.
 #[derive(Debug, Default)]
 pub(super) struct WireState {
     counts: WireCounts,
     watches: Vec<WatchPlace>,
-    /// Its nodes, the newest last. There are two of them while a semaphore's client has a lease, or waits for it, and its place
-    /// in the queue.
+    /// The client's nodes, the newest last. A semaphore's client has two while it has a lease, or
+    /// waits for one, and its place in the queue.
     nodes: Vec<ZnodePath>,
-    /// Whether it is not known yet what comes of the last event: the lock, or more waiting.
+    /// Whether the result of the last event, the lock or further waiting, is still open.
     is_undecided: bool,
 }
 
 impl WireState {
-    /// Takes an activity in; gives the step to be traced. `waits` is whether the client waits for the lock.
+    /// Records an activity and returns the step to trace. `waits` is whether the client waits for
+    /// the lock.
     pub(super) fn take(&mut self, activity: LockActivity, waits: bool) -> Option<TraceStep> {
         Some(match activity {
             LockActivity::Sends(kind) => {
@@ -84,22 +86,22 @@ impl WireState {
         }
     }
 
-    /// The lock did not come of the last event.
+    /// Counts the last event as in vain, if its result is still open.
     pub(super) fn decide(&mut self) {
         self.counts.in_vain += u64::from(std::mem::take(&mut self.is_undecided));
     }
 
-    /// It got the lock, by the last event if there was one while it waited.
+    /// Records that the client got the lock, so its last event was not in vain.
     pub(super) fn acquires(&mut self) {
         self.is_undecided = false;
     }
 
-    /// Its connection is closed for good: the servers have forgotten its watches.
+    /// Records that the connection is closed for good: the servers have forgotten the watches.
     pub(super) fn disconnects(&mut self) {
         self.watches.clear();
     }
 
-    /// Its session has ended, and its nodes with it.
+    /// Records that the session has ended, and its nodes with it.
     pub(super) fn session_ends(&mut self) {
         self.watches.clear();
         self.nodes.clear();
@@ -131,7 +133,7 @@ mod tests {
         WatchPlace::Children(path("/l"))
     }
 
-    /// A client that waits, and has been taken through these activities.
+    /// Returns the state of a waiting client after these activities.
     fn waiting(activities: impl IntoIterator<Item = LockActivity>) -> WireState {
         let mut state = WireState::default();
         for activity in activities {
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_in_vain_once_its_client_waits_again_and_not_when_it_brings_the_lock() {
+    fn an_event_is_in_vain_once_its_client_waits_again_but_not_if_it_brings_the_lock() {
         use LockActivity::{Sends, Waits, Watches, Woken};
         let mut state = waiting([Watches(children()), Waits, Woken(children())]);
         assert_eq!(state.counts(), WireCounts { events: 1, ..WireCounts::default() }, "nobody knows yet");
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_events_before_the_lock_one_is_in_vain_and_so_is_one_that_comes_to_a_holder_or_before_it_gives_up() {
+    fn earlier_events_of_a_wait_and_events_of_holders_and_quitters_are_in_vain() {
         let place = |name| WatchPlace::Node(path(name));
         let mut state = waiting([LockActivity::Woken(place("/l/1")), LockActivity::Woken(place("/l/2"))]);
         state.acquires();
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_is_listed_until_it_fires_or_is_given_up_and_one_of_two_alike_at_a_time() {
+    fn a_watch_is_listed_until_it_fires_or_is_given_up_and_equal_ones_one_at_a_time() {
         use LockActivity::{Unwatches, Watches, Woken};
         let mut state = waiting([Watches(children()), Watches(children()), Woken(children())]);
         assert_eq!(state.watches(), [children()]);
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_node_is_shown_and_goes_once_whoever_deletes_it() {
+    fn the_newest_node_is_shown_and_its_deletion_counts_once() {
         use LockActivity::{Created, Deleted};
         let mut state = waiting([Created(path("/s/locks/1")), Created(path("/s/leases/1"))]);
         assert_eq!(state.node(), Some(&path("/s/leases/1")));

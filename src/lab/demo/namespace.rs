@@ -1,4 +1,4 @@
-//! A node of the tour's own on an ensemble that others use, and its removal.
+//! The tour's own node on an ensemble that others use, and its removal.
 
 use std::time::Duration;
 
@@ -8,46 +8,47 @@ use zookeeper_client::{Client, Error};
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::zk::{self, ConnectError, ConnectOptions, close_session, create_containers};
 
-/// How long the removal may take: longer than the nodes of sessions that were cut off need to expire.
+/// The time limit of the removal: longer than the nodes of cut sessions take to expire.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause before the next look whether all nodes have gone.
+/// The pause before the removal is tried again.
 const REMOVE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A path of the tour's own on an ensemble that others use.
+/// The tour's own node on an ensemble that others use.
 ///
-/// It is a container where the servers know those, so that they remove it even when the program is killed.
+/// The node is a container if the servers support those, so that they remove it even after the
+/// program is killed.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     connection: ConnectOptions,
     path: ZnodePath,
 }
 
-/// Why there is no namespace, or why it is still there. Each message is one sentence.
+/// The reason why a namespace could not be created or removed. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// There is no session.
+    /// The session could not be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The node cannot be made.
+    /// The node cannot be created.
     #[error("the demo cannot create {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
     Make {
         /// The node.
         path: ZnodePath,
-        /// What the server said.
+        /// The server's error.
         error: Error,
     },
-    /// Not everything could be removed.
+    /// Some nodes could not be removed.
     #[error("{path} could not be removed ({why}): remove it by hand")]
     Remove {
         /// The node.
         path: ZnodePath,
-        /// What is the matter.
+        /// The reason.
         why: String,
     },
 }
 
 impl Namespace {
-    /// Makes a node with a name that nobody has, below the root of the chroot.
+    /// Creates a node with an unused random name at the root of the chroot.
     pub async fn make(connection: ConnectOptions) -> Result<Self, NamespaceError> {
         let session = zk::connect(&connection).await?;
         let path = ZnodePath::root().child(&format!("lockscope-demo-{:08x}", fastrand::u32(..)));
@@ -55,19 +56,19 @@ impl Namespace {
         let made = create_containers(&session, &path, &mut created).await;
         close_session(session).await;
         match made {
-            // Somebody else's, which must not be removed at the end.
+            // The node belongs to somebody else and must not be removed at the end.
             Ok(()) if created.is_empty() => Err(NamespaceError::Make { path, error: Error::NodeExists }),
             Ok(()) => Ok(Self { connection, path }),
             Err((path, error)) => Err(NamespaceError::Make { path, error }),
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the node.
     pub fn path(&self) -> &ZnodePath {
         &self.path
     }
 
-    /// Deletes it and all that is below it. Takes some seconds at most; then the error says what is left to do.
+    /// Deletes the node and its descendants, within 10 seconds. An error says what is left to do.
     pub async fn remove(self) -> Result<(), NamespaceError> {
         let Self { connection, path } = self;
         let failed = |why: String| NamespaceError::Remove { path: path.clone(), why };
@@ -75,7 +76,7 @@ impl Namespace {
             let session = zk::connect(&connection).await?;
             let removed = loop {
                 match remove(&session, &path).await {
-                    // Somebody made a node in between: a session of ours that is just leaving.
+                    // A node was created meanwhile, by one of our sessions that is just closing.
                     Err(Error::NotEmpty) => tokio::time::sleep(REMOVE_RETRY_INTERVAL).await,
                     other => break other,
                 }

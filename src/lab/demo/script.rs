@@ -1,4 +1,4 @@
-//! The tour as data. Pure.
+//! The script of the tour as data. Pure.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use crate::contend::{Scenario, Speed};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::{Access, Algorithm};
 
-/// The tour that comes with the program.
+/// The text of the built-in script.
 const BUILT_IN: &str = include_str!("../../../assets/demo.toml");
 
-/// The session timeout of test clients: short, so that whoever looks on sees one expire.
+/// The session timeout of test clients: short, so that the audience sees a session expire.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// All scenes, in order.
+/// The scenes of a tour.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// There is one at least.
+    /// The scenes in order; there is at least one.
     #[serde(rename = "scene")]
     pub scenes: Vec<Scene>,
 }
@@ -30,14 +30,14 @@ pub struct Script {
 pub struct Scene {
     /// The scene's title.
     pub title: String,
-    /// Test clients: none, one fleet, or two side by side.
+    /// The fleets of test clients: none, one, or two side by side.
     #[serde(default, rename = "fleet")]
     pub fleets: Vec<SceneFleet>,
-    /// Fleets of growing size, one after the other.
+    /// The fleets of growing size that run one after the other.
     pub comparison: Option<SceneComparison>,
-    /// Sessions that do what test clients do not.
+    /// The sessions that do what test clients cannot.
     pub scripted: Option<ScriptedClients>,
-    /// Its steps, in order; there is at least one.
+    /// The steps of the scene, in order; there is at least one.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -46,7 +46,7 @@ pub struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SceneFleet {
-    /// The name of their lock, below the tour's namespace.
+    /// The name of the clients' lock, below the tour's namespace.
     pub lock: String,
     /// How they contend.
     #[serde(deserialize_with = "recipe")]
@@ -56,16 +56,16 @@ pub struct SceneFleet {
     /// How long each holds.
     #[serde(deserialize_with = "time")]
     pub hold: Duration,
-    /// By how many percent of itself a hold is longer or shorter.
+    /// The random variation of each hold, in percent.
     #[serde(default)]
     pub spread: u8,
-    /// How many percent of the requests are for reading.
+    /// The share of requests for reading, in percent.
     #[serde(default)]
     pub reads: u8,
 }
 
 impl SceneFleet {
-    /// What the fleet does at that path.
+    /// Returns the fleet's scenario at that path.
     pub fn scenario(&self, path: ZnodePath) -> Scenario {
         Scenario {
             hold: self.hold,
@@ -77,11 +77,11 @@ impl SceneFleet {
     }
 }
 
-/// Fleets that run one after the other: of each size, one with each recipe.
+/// Fleets that run one after the other: one for each size and recipe.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SceneComparison {
-    /// The name of the node above their locks, below the tour's namespace.
+    /// The name of the node above the locks, below the tour's namespace.
     pub lock: String,
     /// How they contend.
     #[serde(deserialize_with = "recipes")]
@@ -91,12 +91,12 @@ pub struct SceneComparison {
     /// How long each holds.
     #[serde(deserialize_with = "time")]
     pub hold: Duration,
-    /// How many acquisitions each fleet makes at least.
+    /// The minimum number of acquisitions of each fleet.
     pub acquisitions: u32,
 }
 
 impl SceneComparison {
-    /// What the fleets do, below that path, in the order in which they run.
+    /// Returns the fleets' scenarios below that path, in the order of their runs.
     pub fn scenarios(&self, path: &ZnodePath) -> Vec<Scenario> {
         let of = |clients: u32, recipe: &Algorithm| Scenario {
             hold: self.hold,
@@ -108,11 +108,12 @@ impl SceneComparison {
     }
 }
 
-/// What the sessions of a [`SceneRunner`](super::SceneRunner) do.
+/// The behaviour of the sessions of a [`SceneRunner`](super::SceneRunner).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScriptedClients {
-    /// Workers take turns at a lock; on [`SceneAction::LoseReply`] the reply to a create of one of them is lost, and it creates again.
+    /// Workers take turns at a lock. On [`SceneAction::LoseReply`], the reply to one worker's
+    /// create is lost, and it creates another node.
     LostReply {
         /// The name of the lock.
         lock: String,
@@ -122,17 +123,18 @@ pub enum ScriptedClients {
         #[serde(deserialize_with = "time")]
         hold: Duration,
     },
-    /// Two workers hold a lock each; on [`SceneAction::Cross`] each asks for the other's, and some wait behind them.
+    /// Two workers hold one lock each. On [`SceneAction::Cross`], each asks for the other's, while
+    /// further clients wait behind them.
     Cycle {
         /// The names of the locks.
         locks: [String; 2],
-        /// How many more wait for each lock.
+        /// The number of further waiters for each lock.
         behind: u32,
     },
 }
 
 impl ScriptedClients {
-    /// The names of its locks.
+    /// Returns the names of the scene's locks.
     pub fn locks(&self) -> Vec<&str> {
         match self {
             Self::LostReply { lock, .. } => vec![lock],
@@ -145,45 +147,45 @@ impl ScriptedClients {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// The text, in ASCII.
+    /// The caption, in ASCII.
     pub caption: String,
-    /// Which screen shows it.
+    /// The screen to show.
     pub screen: TourScreen,
-    /// The name of the lock to open there, or of the one to select.
+    /// The name of the lock to open or to select on that screen.
     pub lock: Option<String>,
-    /// Only rows with this text show, so that what the step is about does not scroll away.
+    /// A filter for the rows, so that the step's subject stays in view.
     pub filter: Option<String>,
-    /// Whether Contend shows the picture there; `None` leaves it as it is.
+    /// Whether the Contend screen shows the picture; `None` leaves it as it is.
     pub picture: Option<bool>,
-    /// Whether that is large, for a projector.
+    /// Whether the picture is large, for a projector.
     #[serde(default)]
     pub large: bool,
-    /// How fast the test clients go from this step on: `full`, or the time from one step to the next (2s, 1s, 500ms, 250ms, 100ms).
-    /// Without it as before.
+    /// The speed of the test clients from this step on: `full`, or the time between steps (2s, 1s,
+    /// 500ms, 250ms, 100ms). `None` leaves it as it is.
     #[serde(default, deserialize_with = "speed")]
     pub speed: Option<Speed>,
-    /// Whether the screen goes back to the moment when something was first found to be wrong in this scene.
+    /// Whether the screen goes back to the time of the scene's first finding.
     #[serde(default)]
     pub rewind: bool,
-    /// What is done when the step begins.
+    /// The action at the beginning of the step.
     pub action: Option<SceneAction>,
-    /// How long it lasts when the tour plays by itself.
+    /// The duration of the step when the tour plays by itself.
     #[serde(deserialize_with = "time")]
     pub lasts: Duration,
-    /// Keys that the tour presses when it plays by itself, where a presenter presses them.
+    /// The keys that a presenter would press. The tour presses them when it plays by itself.
     #[serde(default)]
     pub types: Vec<TypedKeys>,
 }
 
-/// Keys that the tour presses.
+/// Keys that the tour presses at one time.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypedKeys {
-    /// How long after the step began.
+    /// The time after the beginning of the step.
     #[serde(deserialize_with = "time")]
     pub after: Duration,
-    /// Which; `#` stands for the sequence number of the first contender of the open queue where that is asked for, `\n`
-    /// for Enter.
+    /// The keys. `\n` is Enter. `#` is replaced by the sequence number of the first contender of
+    /// the open queue, in a prompt that asks for it.
     pub keys: String,
 }
 
@@ -195,17 +197,17 @@ pub enum TourScreen {
     Locks,
     /// The queue of the step's lock.
     Queue,
-    /// Who waits for whom.
+    /// The graph of waits between sessions.
     Waits,
     /// The test clients.
     Contend,
     /// The events of all locks.
     Timeline,
-    /// What the fleets of the scene's comparison came to.
+    /// The outcomes of the fleets of the scene's comparison.
     Comparison,
 }
 
-/// What is done.
+/// An action of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SceneAction {
@@ -213,33 +215,34 @@ pub enum SceneAction {
     CrashHolder,
     /// The test client that holds is stopped.
     FreezeHolder,
-    /// Whoever is stopped goes on.
+    /// The stopped client goes on.
     Thaw,
-    /// The next create's reply is lost.
+    /// The reply to the next create is lost.
     LoseReply,
-    /// Whoever made the forgotten node deletes it, when nobody else has done so.
+    /// The worker's orphan is deleted, if nobody else has done so.
     CleanUp,
-    /// The two workers ask for each other's lock.
+    /// Each of the two workers asks for the other's lock.
     Cross,
-    /// One of the two is stopped for good.
+    /// One of the two workers ends for good.
     Break,
 }
 
 impl SceneAction {
-    /// Whether test clients do it; else the sessions of the [`SceneRunner`](super::SceneRunner) do.
+    /// Returns whether test clients run the action. Otherwise the sessions of the
+    /// [`SceneRunner`](super::SceneRunner) do.
     pub fn is_of_clients(self) -> bool {
         matches!(self, Self::CrashHolder | Self::FreezeHolder | Self::Thaw)
     }
 }
 
 impl Script {
-    /// The tour that comes with the program.
+    /// Returns the built-in script.
     ///
     /// # Panics
     ///
-    /// Never: a test reads the script.
+    /// Never in practice: a test reads the script.
     pub fn built_in() -> Self {
-        Self::read(BUILT_IN).expect("the script is part of the program, and a test reads it")
+        Self::read(BUILT_IN).expect("a test reads the built-in script")
     }
 
     /// Reads a script; the error is a sentence.
@@ -287,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tour_that_comes_with_the_program_can_be_played() {
+    fn the_built_in_tour_is_valid() {
         let script = Script::built_in();
         assert_eq!(script.scenes.len(), 8);
         for scene in &script.scenes {
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_speed_at_which_no_test_client_can_go_is_an_error_that_names_those_that_there_are() {
+    fn an_unknown_speed_is_an_error_that_names_the_valid_ones() {
         let script = |speed: &str| {
             let step = format!("speed = '{speed}'\nscreen = 'contend'\nlasts = '2s'\ncaption = 'x'");
             Script::read(&format!("[[scene]]\ntitle = 'x'\n[[scene.step]]\n{step}"))
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_scenes_or_with_words_that_mean_nothing_is_refused() {
+    fn a_script_without_scenes_or_with_unknown_keys_is_refused() {
         for wrong in ["", "scene = []", "[[scene]]\ntitle = 'x'\nstep = []", "[[scene]]\ntitle = 'x'\nacts = 3"] {
             assert!(Script::read(wrong).is_err(), "{wrong}");
         }

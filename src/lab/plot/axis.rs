@@ -1,9 +1,10 @@
-//! Logarithmic axes: which range they cover, where a value stands, and which values are labelled.
+//! Logarithmic axes: their ranges, the places of values, and the labelled values.
 
-/// How far from its end an axis begins when zero has a place there, in pixels.
+/// The distance from the end of an axis to its smallest positive value if zero has a row there, in
+/// pixels.
 const ZERO_ROW: f64 = 24.0;
 
-/// The most labels of an axis of values.
+/// The maximum number of labels on an axis of values.
 const MAX_TICKS: usize = 9;
 
 /// The first digits of round numbers.
@@ -14,7 +15,7 @@ const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 pub(super) struct PlotAxis {
     low: f64,
     high: f64,
-    /// Where zero stands; `None` when nothing is zero.
+    /// The place of zero; `None` if no value is zero.
     zero: Option<f64>,
     from: f64,
     to: f64,
@@ -22,7 +23,8 @@ pub(super) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// An axis of values, zero or above: at least a power of ten, between round numbers, which are its ticks.
+    /// Creates an axis for values of zero or above. It spans at least a power of ten, between round
+    /// numbers, which are its ticks.
     pub(super) fn of_values(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut low, mut high, mut has_zero) = (f64::INFINITY, 0.0_f64, false);
         for value in values.filter(|value| value.is_finite()) {
@@ -36,7 +38,7 @@ impl PlotAxis {
             (low, high) = (1.0, 10.0);
         }
         let (mut first, mut last) = (step_down(low), step_up(high));
-        // A power of ten is three steps.
+        // Three steps make a power of ten.
         while last - first < 3 {
             last += 1;
             if last - first < 3 {
@@ -52,14 +54,15 @@ impl PlotAxis {
         Self { low: round_number(first), high: round_number(last), zero, from, to, ticks }
     }
 
-    /// An axis of numbers of clients, from the smallest to the largest of them; each is a tick. One alone stands in the middle.
+    /// Creates an axis for numbers of clients, from the smallest to the largest. Each number is a
+    /// tick. A single one is in the middle.
     pub(super) fn of_sizes(sizes: &[u32], from: f64, to: f64) -> Self {
         let ticks: Vec<f64> = sizes.iter().copied().map(f64::from).collect();
         let (low, high) = (ticks.first().copied().unwrap_or(1.0), ticks.last().copied().unwrap_or(1.0));
         Self { low, high, zero: None, from, to, ticks }
     }
 
-    /// Where a value stands.
+    /// Returns the place of a value, in pixels.
     pub(super) fn place(&self, value: f64) -> f64 {
         match self.zero {
             Some(zero) if value <= 0.0 => zero,
@@ -71,21 +74,21 @@ impl PlotAxis {
         }
     }
 
-    /// The labelled values, the smallest first.
+    /// Returns the labelled values, the smallest first.
     pub(super) fn ticks(&self) -> &[f64] {
         &self.ticks
     }
 }
 
-/// The round number of a step: 0 is 1, 1 is 2, 2 is 5, 3 is 10, -1 is 0.5.
+/// Returns the round number of a step: 0 is 1, 1 is 2, 2 is 5, 3 is 10, -1 is 0.5.
 fn round_number(step: i32) -> f64 {
     let first_digit = ROUND[usize::try_from(step.rem_euclid(3)).unwrap_or_default()];
     let power = step.div_euclid(3);
-    // Divided, for 0.5 in place of 0.5000000000000001.
+    // A division gives 0.5 instead of 0.5000000000000001.
     if power < 0 { first_digit / 10_f64.powi(-power) } else { first_digit * 10_f64.powi(power) }
 }
 
-/// The step of the largest round number that is not above a positive value.
+/// Returns the step of the largest round number that is at most a positive value.
 fn step_down(value: f64) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a double is below 400")]
     let power = value.log10().floor() as i32;
@@ -93,22 +96,24 @@ fn step_down(value: f64) -> i32 {
     steps.rev().find(|step| round_number(*step) <= value).unwrap_or(3 * power)
 }
 
-/// The step of the smallest round number that is not below a positive value.
+/// Returns the step of the smallest round number that is at least a positive value.
 fn step_up(value: f64) -> i32 {
     let down = step_down(value);
     if round_number(down) < value { down + 1 } else { down }
 }
 
-/// The steps from one to another, or only every power of ten, or only every so many, when they would be too many.
+/// Returns the steps from `first` to `last`. If they are too many, returns only powers of ten, or
+/// every second one, and so on.
 fn labelled(first: i32, last: i32) -> impl Iterator<Item = i32> {
     let many = |every: i32| (first..=last).filter(move |step| step.rem_euclid(every) == 0);
-    // Every step, every power of ten, every second one, and so on: the doubles have some 630 powers of ten.
+    // Intervals of one step, one power of ten, two powers, and so on: doubles span some 630 powers
+    // of ten.
     let every = (0..=630).map(|powers| (3 * powers).max(1)).find(|every| many(*every).count() <= MAX_TICKS);
     many(every.unwrap_or(1))
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "places that are exact")]
+#[expect(clippy::float_cmp, reason = "the places are exact")]
 mod tests {
     use proptest::prelude::*;
 
@@ -119,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_lies_between_round_numbers_and_labels_them() {
+    fn an_axis_spans_round_numbers_and_labels_them() {
         assert_eq!(axis(&[16.0, 2400.0]).ticks(), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0]);
         assert_eq!(axis(&[1.0, 100_000.0]).ticks(), [1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0]);
         assert_eq!(axis(&[4.0, 6.0]).ticks(), [2.0, 5.0, 10.0, 20.0]);
@@ -128,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_a_place_of_its_own_below_all_others() {
+    fn zero_has_its_own_row_below_all_others() {
         let with = axis(&[0.0, 2.0, 20.0]);
         assert_eq!(with.ticks(), [0.0, 2.0, 5.0, 10.0, 20.0]);
         assert_eq!([0.0, 2.0, 20.0].map(|value| with.place(value)), [300.0, 276.0, 0.0]);
@@ -137,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_stands_in_the_middle() {
+    fn a_single_size_is_in_the_middle() {
         assert_eq!(PlotAxis::of_sizes(&[7], 0.0, 100.0).place(7.0), 50.0);
         let axis = PlotAxis::of_sizes(&[1, 10, 100], 0.0, 100.0);
         assert_eq!([1.0, 10.0, 100.0].map(|size| axis.place(size).round()), [0.0, 50.0, 100.0]);

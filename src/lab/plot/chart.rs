@@ -14,19 +14,19 @@ use lockscope_model::text::human::count;
 pub(super) const WIDTH: f64 = 580.0;
 pub(super) const HEIGHT: f64 = 372.0;
 
-/// Where the curves are.
+/// The edges of the area of the curves.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 66.0;
 const BOTTOM: f64 = HEIGHT - 52.0;
 
-/// How far the curves stay away from the edges at the left and the right.
+/// The distance of the curves from the left and the right edge.
 const PADDING: f64 = 18.0;
 
-/// The width of a character of a label, as a guess that is rather too wide.
+/// The estimated width of a label's character, rather too wide than too narrow.
 const CHARACTER: f64 = 8.0;
 
-/// A chart whose upper left corner stands at this place of an `svg` element around it.
+/// Draws a chart whose upper left corner is at this place of the enclosing `svg` element.
 pub(super) fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
     let sizes = chart.sizes();
     let x_axis = PlotAxis::of_sizes(&sizes, LEFT + PADDING, RIGHT - PADDING);
@@ -43,7 +43,8 @@ pub(super) fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
             (legend(chart))
             (drawing.grid())
             @for curve in &chart.curves { (drawing.line(curve)) }
-            // Measured marks are on top: where both coincide, one points at what was measured.
+            // Measured marks are drawn last: where both coincide, the pointer hits the measured
+            // one.
             @for curve in chart.curves.iter().filter(|curve| curve.is_model) {
                 @for point in &curve.points { (drawing.modelled(curve, point)) }
             }
@@ -54,7 +55,7 @@ pub(super) fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
     }
 }
 
-/// What the marks mean, in a row.
+/// Draws the legend in a row.
 fn legend(chart: &LineChart) -> Markup {
     let (mut at, y) = (14.0, 44.0);
     let measured = chart.curves.iter().filter(|curve| !curve.is_model);
@@ -81,7 +82,7 @@ fn legend(chart: &LineChart) -> Markup {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a text is short")]
+#[expect(clippy::cast_precision_loss, reason = "texts are short")]
 fn columns(text: &str) -> f64 {
     text.chars().count() as f64
 }
@@ -90,14 +91,14 @@ fn columns(text: &str) -> f64 {
 struct Drawing<'a> {
     chart: &'a LineChart,
     sizes: Vec<u32>,
-    /// Then the marks of a size stand beside each other.
+    /// Whether points have lines upwards. If so, the marks of a size are side by side.
     has_lines_upwards: bool,
     x_axis: PlotAxis,
     y_axis: PlotAxis,
 }
 
 impl Drawing<'_> {
-    /// Lines at round values, and what they are.
+    /// Draws lines at round values with their labels.
     fn grid(&self) -> Markup {
         let base = BOTTOM + PADDING / 2.0;
         html! {
@@ -118,7 +119,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// The sizes, and whether there is room for what they are. The last one always has its label.
+    /// Returns the sizes, and whether each has room for its label. The last one always has its
+    /// label.
     fn labelled_sizes(&self) -> Vec<(u32, bool)> {
         let half = |size: u32| columns(&count(size)) * CHARACTER / 2.0 + 2.0;
         let place = |size: u32| self.x_axis.place(f64::from(size));
@@ -141,7 +143,7 @@ impl Drawing<'_> {
         (self.x_axis.place(f64::from(clients)) + offset, self.y_axis.place(value))
     }
 
-    /// The line of a curve, which ends where a size is missing.
+    /// Draws the line of a curve, with a gap at each missing size.
     fn line(&self, curve: &Curve) -> Markup {
         let mut path = String::new();
         let mut is_down = false;
@@ -161,7 +163,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A measured point with what lies above it, and what it says when it is pointed at.
+    /// Draws a measured point, the values above it, and its tooltip.
     fn mark(&self, curve: &Curve, point: &CurvePoint) -> Markup {
         let mut known = point.values().filter(|value| value.exact.is_finite());
         let Some(value) = known.next() else { return html! {} };
@@ -183,7 +185,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// A point of a model: nothing to be seen but its line.
+    /// Draws an invisible mark with a tooltip for a point of a model; only the model's line is
+    /// visible.
     fn modelled(&self, curve: &Curve, point: &CurvePoint) -> Markup {
         if !point.value.exact.is_finite() {
             return html! {};
@@ -198,7 +201,7 @@ impl Drawing<'_> {
     }
 }
 
-/// `herd, 10 clients: 412/s`.
+/// Formats a tooltip: `herd, 10 clients: 412/s`.
 fn tooltip(curve: &Curve, point: &CurvePoint) -> String {
     let values: Vec<&str> = point.values().map(|value| value.shown.as_str()).collect();
     let model = if curve.is_model { ", model" } else { "" };
@@ -207,7 +210,7 @@ fn tooltip(curve: &Curve, point: &CurvePoint) -> String {
 }
 
 impl PlotUnit {
-    /// A round number as it stands beside its line: `0.05`, `20`, `5 000`, `0.5 ms`, `2 s`.
+    /// Formats a round number for the label of its line: `0.05`, `20`, `5 000`, `0.5 ms`, `2 s`.
     fn label(self, value: f64) -> String {
         match self {
             Self::Number => round(value),
@@ -218,9 +221,9 @@ impl PlotUnit {
     }
 }
 
-/// A round number, with a blank between thousands.
+/// Formats a round number with a space between thousands.
 fn round(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just compared")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was just checked")]
     match value {
         1000.0..1e15 => count(value as u64),
         _ if (1e-4..1000.0).contains(&value) || value == 0.0 => value.to_string(),

@@ -8,7 +8,7 @@ use super::text::harmless;
 use super::{PlotPage, PlotTable};
 use lockscope_model::text::html_page;
 
-/// The page, as the text of an HTML file.
+/// Returns the page as the text of an HTML file.
 pub fn html(page: &PlotPage) -> String {
     let PlotPage { title, summary, warnings, charts, table, conditions } = page;
     let body = html! {
@@ -33,7 +33,7 @@ pub fn html(page: &PlotPage) -> String {
     html_page(&harmless(title), &style::of_page(), &body)
 }
 
-/// What each chart shows, for those who do not see it, and what its model assumes, for all.
+/// Describes each chart for readers who do not see it, and its model's assumptions for all.
 fn what_is_drawn(page: &PlotPage) -> Markup {
     html! {
         h2 { "What is drawn" }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_no_script_and_names_nothing_outside() {
+    fn a_page_has_no_script_and_no_external_references() {
         let text = html(&page(&[1, 2, 10]));
         for part in ["<script", "http:", "https:", "src=", "@import", "url("] {
             assert!(!text.contains(part), "{part} in {text}");

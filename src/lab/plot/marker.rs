@@ -1,11 +1,11 @@
-//! The marks of curves: each has a shape, so that they differ without colour.
+//! The marks of curves. Each has its own shape, so that they differ without colour.
 
 use maud::{Markup, html};
 
 use super::CurveLook;
 
 impl CurveLook {
-    /// The class of what has its colour.
+    /// Returns the CSS class of elements in the curve's colour.
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Square => "square",
@@ -14,7 +14,7 @@ impl CurveLook {
         }
     }
 
-    /// How far its marks stand beside their place where several would lie on one another, in pixels.
+    /// Returns the horizontal offset of the curve's marks where several would overlap, in pixels.
     pub(super) fn offset(self) -> f64 {
         match self {
             Self::Square => -7.0,
@@ -24,7 +24,7 @@ impl CurveLook {
     }
 }
 
-/// A mark around a place.
+/// Draws a mark centred at a place.
 pub(super) fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
     let around = |dx: f64, dy: f64| format!("{:.1} {:.1}", x + dx, y + dy);
     let corners = match look {
@@ -36,7 +36,7 @@ pub(super) fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
     html! { polygon points=(corners.join(" ")) {} }
 }
 
-/// A place, as exactly as it is drawn.
+/// Rounds a place to a tenth of a pixel, the precision of the drawing.
 pub(super) fn tenth(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
 }

@@ -1,20 +1,22 @@
-//! A comparison as a picture to keep: charts over the number of clients, with the conditions of the run written on them, as SVG
-//! and as HTML. Pure.
+//! A comparison as a picture to keep, in SVG and HTML: charts over the number of clients, with the
+//! conditions of the run. Pure.
 //!
 //! ```text
 //! PlotPage -+-> svg()    title, summary, warnings, charts in a grid, conditions
 //!           +-> html()   the same as a page, and the figures once more as a table
 //! ```
 //!
-//! Architecture invariant: a file needs nothing but itself. It has no script, and it names no other file, no font and no server. Every
-//! text goes through `text::harmless` and is escaped by `maud`, so that no name becomes markup or turns the direction of what
-//! follows. Every figure that is drawn stands beside its mark, exactly, in `data-value`.
+//! Architecture invariant: a file is self-contained. It has no script and refers to no other file,
+//! font or server. Every text goes through `text::harmless` and is escaped by `maud`, so that no
+//! name becomes markup or changes the direction of the text after it. Every drawn figure has its
+//! exact value beside its mark, in `data-value`.
 //!
 //! # Why no library for charts
 //!
-//! The colours are those of the reader's light or dark screen, and of paper; each mark has a tooltip, its exact value and a shape
-//! of its own; and axes are logarithmic with a row for zero. `plotters` writes colours into each element, `poloto` and `charts-rs`
-//! have no logarithmic axes, and what remains is the arithmetic of `axis`.
+//! Colours follow the reader's light or dark screen, and paper. Each mark has a tooltip, its exact
+//! value and its own shape. Axes are logarithmic with a row for zero. `plotters` writes colours
+//! into each element, and `poloto` and `charts-rs` have no logarithmic axes. The rest is the
+//! arithmetic in `axis`.
 
 mod axis;
 mod chart;
@@ -29,49 +31,49 @@ mod text;
 pub use html::html;
 pub use svg::svg;
 
-/// What a plot file shows.
+/// The content of a plot file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotPage {
-    /// What is compared.
+    /// The title: what is compared.
     pub title: String,
-    /// What the figures show, in a sentence.
+    /// The result of the comparison, in a sentence.
     pub summary: String,
-    /// What went wrong or is missing, a sentence each.
+    /// Problems and missing figures, a sentence each.
     pub warnings: Vec<String>,
     /// The charts, two in a row.
     pub charts: Vec<LineChart>,
     /// The figures of the charts, and others.
     pub table: PlotTable,
-    /// Names and values of what the figures depend on.
+    /// The names and values of the conditions on which the figures depend.
     pub conditions: Vec<(String, String)>,
 }
 
-/// Curves over the number of clients. Both axes are logarithmic: what grows with a power of the number of clients is a straight
-/// line. Zero has a row of its own.
+/// Curves over the number of clients. Both axes are logarithmic: a power of the number of clients
+/// is a straight line. Zero has its own row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
-    /// A name that no other chart of the page has, in small letters and hyphens.
+    /// An id that is unique on the page, in small letters and hyphens.
     pub id: &'static str,
-    /// What is drawn.
+    /// The title: what the chart shows.
     pub title: String,
-    /// The same in a sentence or two, with what the model assumes.
+    /// The description in a sentence or two, with the model's assumptions.
     pub description: String,
-    /// In what the values are given.
+    /// The unit of the values.
     pub unit: PlotUnit,
     /// All curves.
     pub curves: Vec<Curve>,
 }
 
-/// What the values of a chart are given in.
+/// The unit of a chart's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlotUnit {
-    /// Nothing: they are counted.
+    /// A count without a unit.
     Number,
     /// Milliseconds.
     Milliseconds,
 }
 
-/// How a curve is told from the others, also without colour.
+/// The shape of a curve's marks, which distinguishes it also without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveLook {
     /// Filled squares.
@@ -85,62 +87,62 @@ pub enum CurveLook {
 /// A line through points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it belongs to, as in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its colour and its marks.
+    /// The colour and the marks.
     pub look: CurveLook,
-    /// Whether it is calculated and not measured: it is dashed then.
+    /// Whether the curve is calculated rather than measured. Calculated curves are dashed.
     pub is_model: bool,
-    /// In any order; there may be none.
+    /// The points in any order; there may be none.
     pub points: Vec<CurvePoint>,
 }
 
-/// What one run adds to a curve.
+/// A point of a curve, from one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePoint {
     /// The number of clients.
     pub clients: u32,
-    /// What the curve passes through.
+    /// The value through which the curve passes.
     pub value: PlotValue,
-    /// Higher ones, drawn as a line upwards.
+    /// Higher values of the same run, drawn as a line upwards.
     pub above: Vec<PlotValue>,
 }
 
-/// A figure.
+/// A figure with its name and its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotValue {
-    /// Its name, as in the JSON: `wait_ms.p50`.
+    /// The field's name in the JSON: `wait_ms.p50`.
     pub field: &'static str,
-    /// Zero or above. What is not finite is not drawn.
+    /// The value, zero or above. Values that are not finite are not drawn.
     pub exact: f64,
-    /// As people read it.
+    /// The value as text for people.
     pub shown: String,
 }
 
-/// A table.
+/// The table of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotTable {
-    /// What it lists.
+    /// The table's caption.
     pub caption: String,
     /// The titles of the columns; the first two are those of `clients` and `name` of a row.
     pub columns: Vec<&'static str>,
-    /// One a fleet.
+    /// The rows, one for each fleet.
     pub rows: Vec<PlotRow>,
 }
 
-/// What one fleet came to.
+/// The outcome of one fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotRow {
-    /// How many clients it had.
+    /// The number of the fleet's clients.
     pub clients: u32,
-    /// Its name.
+    /// The fleet's name.
     pub name: String,
-    /// Its figures; `None` where one is not known.
+    /// The fleet's figures; `None` if one is unknown.
     pub values: Vec<Option<PlotValue>>,
 }
 
 impl LineChart {
-    /// Every number of clients of which something is known, the smallest first.
+    /// Returns every number of clients with a point, the smallest first.
     fn sizes(&self) -> Vec<u32> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);
         let mut sizes: Vec<u32> = points.map(|point| point.clients).collect();
@@ -149,7 +151,7 @@ impl LineChart {
         sizes
     }
 
-    /// Every value that can be drawn.
+    /// Returns every finite value.
     fn values(&self) -> impl Iterator<Item = f64> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);
         points.flat_map(CurvePoint::values).map(|value| value.exact).filter(|value| value.is_finite())

@@ -1,8 +1,9 @@
 //! Colours, lines and fonts, as rules for the classes that charts and pages use.
 //!
-//! Light is the rule, dark an exception for screens that ask for it, so that paper is always light. Colours are written out and not
-//! given by variables, which many programs for pictures do not know. The three curves differ in lightness too, for prints in grey
-//! and for readers who do not see a difference between their colours.
+//! The light colours are the default and the dark ones apply only to screens that prefer them, so
+//! paper is always light. Colours are literal because many image viewers do not support CSS
+//! variables. The three curves also differ in lightness, for grey prints and for readers who cannot
+//! tell their colours apart.
 
 use std::fmt::Write;
 
@@ -10,14 +11,14 @@ use std::fmt::Write;
 struct Palette {
     paper: &'static str,
     ink: &'static str,
-    /// Of what is said beside the matter: labels of axes, conditions.
+    /// The colour of secondary text: labels of axes, conditions.
     muted: &'static str,
-    /// Of the lines behind the curves.
+    /// The colour of the grid lines.
     grid: &'static str,
     square: &'static str,
     circle: &'static str,
     triangle: &'static str,
-    /// Of what went wrong.
+    /// The colour of warnings.
     warning: &'static str,
 }
 
@@ -43,7 +44,7 @@ const DARK: Palette = Palette {
     warning: "#ffb4a6",
 };
 
-/// What both kinds of file have in common, but for colours.
+/// The rules that pictures and pages share, except colours.
 const SHAPES: &str = "\
 text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",\"Liberation Sans\",Arial,sans-serif;font-size:13px}\
 .chart-title{font-size:15px;font-weight:600}\
@@ -76,12 +77,12 @@ fn colours(palette: &Palette) -> String {
     rules
 }
 
-/// The rules of a picture.
+/// Returns the CSS rules of a picture.
 pub(super) fn of_picture() -> String {
     format!("{SHAPES}{}@media screen and (prefers-color-scheme:dark){{{}}}", colours(&LIGHT), colours(&DARK))
 }
 
-/// The rules of a page.
+/// Returns the CSS rules of a page.
 pub(super) fn of_page() -> String {
     format!(
         "{PAGE}{}{}@media screen and (prefers-color-scheme:dark){{{}}}",
@@ -98,7 +99,7 @@ fn of_text(Palette { paper, ink, muted, grid, .. }: &Palette) -> String {
     )
 }
 
-/// How a page is laid out.
+/// The layout rules of a page.
 const PAGE: &str = "\
 :root{color-scheme:light dark}\
 body{margin:0 auto;padding:1.5rem;max-width:76rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",\

@@ -8,16 +8,16 @@ use super::marker::tenth;
 use super::style;
 use super::text::{harmless, lines};
 
-/// From the edges of the picture, and between its charts.
+/// The distance from the picture's edges and between its charts, in pixels.
 const MARGIN: f64 = 20.0;
 
-/// The charts of a row.
+/// The number of charts in a row.
 const IN_A_ROW: usize = 2;
 
-/// How far the values of conditions stand from the edge.
+/// The distance of the conditions' values from their names' left edge, in pixels.
 const VALUES_AT: f64 = 150.0;
 
-/// The picture, as the text of an SVG file.
+/// Returns the picture as the text of an SVG file.
 pub fn svg(page: &PlotPage) -> String {
     let width = 3.0 * MARGIN + 2.0 * WIDTH;
     let mut column = Column { y: 16.0, lines: Vec::new() };
@@ -37,7 +37,7 @@ pub fn svg(page: &PlotPage) -> String {
         }));
     }
     column.y = first + whole(page.charts.len().div_ceil(IN_A_ROW)) * (HEIGHT + MARGIN);
-    // Below each other in two halves, side by side.
+    // The conditions are in two columns.
     let (left, right) = page.conditions.split_at(page.conditions.len().div_ceil(2));
     let bottoms = [left, right].into_iter().enumerate().map(|(at, half)| {
         let mut beside = Column { y: column.y, lines: Vec::new() };
@@ -62,11 +62,11 @@ pub fn svg(page: &PlotPage) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", picture.into_string())
 }
 
-/// On paper it is as wide as that.
+/// The headings, and the rule that a printed picture fills the page's width.
 const HEADINGS: &str = ".heading{font-size:24px;font-weight:600}.summary{font-size:16px}\
     @page{margin:10mm}@media print{.picture{width:100%;height:auto}}";
 
-/// What a reader who does not see the picture hears.
+/// Returns the description for screen readers.
 fn description(page: &PlotPage) -> String {
     let charts: Vec<&str> = page.charts.iter().map(|chart| chart.title.as_str()).collect();
     let conditions: Vec<String> = page.conditions.iter().map(|(name, value)| format!("{name}: {value}.")).collect();
@@ -80,15 +80,15 @@ fn whole(number: usize) -> f64 {
     number as f64
 }
 
-/// Lines of text, one below the other.
+/// A column of lines of text.
 struct Column {
-    /// Where the last one ends.
+    /// The bottom of the last line.
     y: f64,
     lines: Vec<Markup>,
 }
 
 impl Column {
-    /// Texts of one kind, each in lines of at most so many characters.
+    /// Adds texts of one class, each wrapped to at most `characters`.
     fn add(&mut self, texts: &[&str], characters: usize, height: f64, class: &str) {
         for line in texts.iter().flat_map(|text| lines(text, characters)) {
             self.y += height;
@@ -96,7 +96,7 @@ impl Column {
         }
     }
 
-    /// A name with its value, so far from the left.
+    /// Adds a name and its value, `from` pixels from the left.
     fn pair(&mut self, from: f64, name: &str, value: &str) {
         let x = from + 12.0;
         for (at, line) in lines(value, 56).into_iter().enumerate() {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_whole_xml_that_names_nothing_outside() {
+    fn a_picture_is_valid_xml_without_external_references() {
         let text = svg(&page(&[1, 2, 10]));
         let document = roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
         assert_eq!(document.root_element().tag_name().name(), "svg");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_one_size_and_missing_figures_break_nothing() {
+    fn zeros_single_sizes_and_missing_figures_are_drawn() {
         let mut pages = [page(&[]), page(&[7]), page(&[1, 5000]), page(&[1, 2, 3])];
         pages[2].charts[0].curves[0].points[0].value.exact = 0.0;
         pages[2].charts[0].curves[1].points[1].value.exact = f64::NAN;
@@ -144,7 +144,7 @@ mod tests {
                 assert!(!place.value().contains("NaN") && !place.value().contains("inf"), "{place:?}");
             }
         }
-        // Where a size is missing, the line is, too.
+        // A missing size also leaves a gap in the line.
         let text = svg(&pages[3]);
         let document = roxmltree::Document::parse(&text).expect("XML");
         let line = document.descendants().find(|node| node.attribute("class") == Some("curve square")).expect("a line");
@@ -172,7 +172,7 @@ mod tests {
             .filter(|node| node.attribute("class") == Some("size"))
             .filter_map(|node| number(node, "x"))
             .collect();
-        // The last is what the axis is.
+        // The last label is the axis' title.
         let labels = &labels[..labels.len() - 1];
         assert!(labels.windows(2).all(|pair| pair[1] - pair[0] >= 8.0), "{labels:?}");
     }

@@ -1,4 +1,4 @@
-//! Pages made by hand.
+//! Sample pages for tests.
 
 use super::{Curve, CurveLook, CurvePoint, LineChart, PlotPage, PlotRow, PlotTable, PlotUnit, PlotValue};
 
@@ -15,7 +15,7 @@ fn curve(name: &str, look: CurveLook, is_model: bool, sizes: &[u32]) -> Curve {
     Curve { name: name.to_owned(), look, is_model, points: sizes.iter().map(point).collect() }
 }
 
-/// A page with one chart of these sizes.
+/// Returns a page with one chart of these sizes.
 pub(super) fn page(sizes: &[u32]) -> PlotPage {
     let rows = sizes.iter().map(|clients| PlotRow {
         clients: *clients,
@@ -46,7 +46,8 @@ pub(super) fn page(sizes: &[u32]) -> PlotPage {
     }
 }
 
-/// The same, with names that would be markup, turn what follows, and are no XML.
+/// Returns a page whose names contain markup, direction changes and characters that XML does not
+/// allow.
 pub(super) fn hostile() -> PlotPage {
     let bad = |text: &mut String| {
         text.push_str("<script>alert(1)</script>\" onload=\"x\u{202e}\u{0}\u{1b}]0;\u{ffff}&<img src=x>");

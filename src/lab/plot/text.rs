@@ -1,11 +1,11 @@
-//! Text that a file may contain, whatever it says.
+//! Makes any text safe for a file.
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use lockscope_base::znode::must_be_escaped;
 
-/// A text without the characters that cannot be seen, that reorder others, or that XML does not have. Those are shown as `\u{202e}`. A
-/// text that was escaped before stays as it is: backslashes are kept.
+/// Replaces the characters that are invisible, reorder others, or are not allowed in XML by escapes
+/// such as `\u{202e}`. Text that was escaped before stays as it is: backslashes are kept.
 pub(super) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -19,7 +19,7 @@ pub(super) fn harmless(text: &str) -> String {
     shown
 }
 
-/// The same in lines of so many columns, broken at spaces where that is possible.
+/// Wraps the harmless text to `columns`, at spaces if possible.
 pub(super) fn lines(text: &str, columns: usize) -> Vec<String> {
     let options = Options::new(columns)
         .word_separator(WordSeparator::AsciiSpace)
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_or_is_no_xml_is_written_out_once() {
+    fn invisible_and_invalid_characters_are_escaped_once() {
         let shown = harmless("a\u{202e}b\u{0}\u{1b}[2J\u{ffff}\n\\");
         assert_eq!(shown, r"a\u{202e}b\u{0}\u{1b}[2J\u{ffff}\u{a}\");
         assert_eq!(harmless(&shown), shown);

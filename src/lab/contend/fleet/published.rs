@@ -1,4 +1,5 @@
-//! What a fleet's task hands to its [`Fleet`](super::Fleet): the last status, without losing the trace of those before it.
+//! The last status, which a fleet's task hands to its [`Fleet`](super::Fleet). No trace is lost
+//! when a status is replaced.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::trace_log::joined;
 use super::super::{ContendError, FleetStatus};
 
-/// What a fleet publishes.
+/// The published state of a fleet.
 #[derive(Debug)]
 pub(super) struct Published {
     pub(super) status: Arc<FleetStatus>,
     pub(super) error: Option<ContendError>,
-    /// Whether the status was taken; one that was only looked at was not.
+    /// Whether the status was taken. Looking at a status does not take it.
     taken: AtomicBool,
 }
 
@@ -20,7 +21,8 @@ impl Published {
         Self { status: Arc::new(status), error: None, taken: AtomicBool::new(false) }
     }
 
-    /// Replaces the status. Where nobody has taken the one before, its trace comes at the beginning of the new one's.
+    /// Replaces the status. If the previous one was not taken, its trace is prepended to the new
+    /// one's.
     pub(super) fn replace(&mut self, mut status: FleetStatus) {
         let before = &self.status;
         let is_lost = !*self.taken.get_mut() && (before.trace_missed > 0 || !before.trace.is_empty());
@@ -32,7 +34,7 @@ impl Published {
         self.status = Arc::new(status);
     }
 
-    /// The status, whose trace the next one will not repeat.
+    /// Takes the status. The next status will not repeat its trace.
     pub(super) fn take(&self) -> Arc<FleetStatus> {
         self.taken.store(true, Ordering::Relaxed);
         Arc::clone(&self.status)
@@ -48,7 +50,7 @@ mod tests {
     use lockscope_base::znode::ZnodePath;
     use lockscope_lock::Algorithm;
 
-    /// A status with one entry, of that millisecond.
+    /// Returns a status with one trace entry of that millisecond.
     fn status(millis: u64) -> FleetStatus {
         let path = ZnodePath::new("/lock").expect("a path");
         let at = Duration::from_millis(millis);
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn each_entry_is_taken_once_however_many_statuses_nobody_took() {
+    fn each_trace_entry_is_taken_once_even_if_statuses_were_missed() {
         let mut published = Published::new(status(1));
         published.replace(status(2));
         published.replace(status(3));

@@ -1,4 +1,5 @@
-//! The task of a fleet: starts its clients, carries out commands, and reports until the last client is gone.
+//! A fleet's task: starts the clients, runs commands, and publishes statuses until the last client
+//! is gone.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,25 +25,27 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_live::deadline::until;
 use lockscope_live::zk::{self, ConnectOptions, Dialer};
 
-/// How often the status is published.
+/// The interval between published statuses.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often the servers are asked for their counts.
+/// The interval between queries of the servers' counters.
 const SERVER_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long the clients may take to leave.
+/// The time in which the clients must leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time before another session is opened in place of one that has ended.
+/// The pause before a new session replaces one that has ended.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
-/// How many sessions are opened at a time: a server that gets all at once answers none in time.
+/// The number of sessions that are opened at a time. A server that gets all at once answers none in
+/// time.
 const MAX_CONCURRENT_CONNECTS: usize = 32;
 
-/// Open files of one client: its own end of the connection, both ends of its link, and the listener of its link.
+/// The open files of one client: its end of the connection, both ends of its link, and the link's
+/// listener.
 const OPEN_FILES_PER_CLIENT: u64 = 4;
 
-/// A fleet's own task.
+/// The state of a fleet's task.
 #[derive(Debug)]
 pub(super) struct Runner {
     options: FleetOptions,
@@ -55,11 +58,11 @@ pub(super) struct Runner {
     finished_at: Option<Duration>,
     server: Option<ServerEvents>,
     server_silence: Option<String>,
-    /// Asks the servers for their counts; a slow one must not keep the clients from their commands.
+    /// The running query of the servers' counters. A slow server must not delay commands.
     counting: Option<JoinHandle<Result<ServerEvents, String>>>,
-    /// Since when the coordinator's session has had no connection.
+    /// The time since which the coordinator's session has had no connection.
     lost_since: Option<Duration>,
-    /// Opens a session in place of the coordinator's, which has ended.
+    /// The running attempt to open a session in place of the coordinator's, which has ended.
     reconnecting: Option<JoinHandle<Option<Session>>>,
 }
 
@@ -97,7 +100,7 @@ impl Runner {
         }
     }
 
-    /// Runs until it is cancelled, and then ends all clients.
+    /// Runs until cancelled, then ends all clients.
     pub(super) async fn run(
         mut self,
         mut commands: mpsc::Receiver<FleetCommand>,
@@ -162,7 +165,7 @@ impl Runner {
         roster.join(clients).await.map_err(|error| ContendError::Sockets(error.to_string()))
     }
 
-    /// Lets the clients contend when all have a session.
+    /// Lets the clients contend once all have a session.
     fn begin(&mut self) -> Result<(), ContendError> {
         let mut tally = self.fleet.tally();
         if self.contending_since.is_some()
@@ -184,19 +187,20 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the last round has ended since the last call.
+    /// Returns whether the last round has ended since the previous call.
     fn ends(&mut self) -> bool {
         let tally = self.fleet.tally();
         let is_over = self.contending_since.is_some()
             && self.fleet.scenario.rounds.is_some()
             && tally.are_all_in(&[ClientState::Done, ClientState::Failed, ClientState::Crashed]);
         let ends_now = is_over && self.finished_at.is_none();
-        // Clients may join one that was over.
+        // Clients may join a fleet that was finished.
         self.finished_at = is_over.then(|| self.finished_at.unwrap_or(tally.last_release()));
         ends_now
     }
 
-    /// Asks the servers for their counts in the background, unless it is known that they do not say.
+    /// Starts to query the servers' counters in the background, unless they are known not to
+    /// answer.
     fn start_to_count(&mut self) {
         self.counting = None;
         let Some(coordinator) = self.coordinator.as_ref().filter(|_| self.server_silence.is_none()) else { return };
@@ -204,7 +208,7 @@ impl Runner {
         self.counting = Some(tokio::spawn(async move { counter.counted_since_start(deletions).await }));
     }
 
-    /// Takes what the servers have answered, if they have.
+    /// Takes the servers' answers if they have arrived.
     async fn take_server_events(&mut self) {
         if self.counting.as_ref().is_some_and(JoinHandle::is_finished) {
             self.wait_for_server_events().await;
@@ -216,18 +220,19 @@ impl Runner {
         match counting.await {
             Ok(Ok(events)) => self.server = Some(events),
             Ok(Err(why)) => (self.server, self.server_silence) = (None, Some(why)),
-            // The runtime is shut down.
+            // The runtime is shutting down.
             Err(_) => {}
         }
     }
 
-    /// Asks the servers for their counts as they are now.
+    /// Queries the servers' counters and waits for the answers.
     async fn count_server_events(&mut self) {
         self.start_to_count();
         self.wait_for_server_events().await;
     }
 
-    /// Notes since when there is no connection, and opens another session when the coordinator's has ended.
+    /// Records since when there is no connection. Opens another session if the coordinator's has
+    /// ended.
     async fn check_connection(&mut self) {
         let now = self.fleet.now();
         let Some(coordinator) = &mut self.coordinator else { return };
@@ -281,7 +286,7 @@ impl Runner {
         }
     }
 
-    /// Ends all clients, deletes what was created, and finds what is left.
+    /// Ends all clients, deletes the created parents, and looks for leftovers.
     async fn end(mut self) -> FleetOutcome {
         if self.contending_since.is_some() && self.finished_at.is_none() {
             self.count_server_events().await;
@@ -295,7 +300,8 @@ impl Runner {
         FleetOutcome::of(&status, remains)
     }
 
-    /// What is left behind, after the clients have left. Deletes the parents and closes the coordinator's session.
+    /// Finds the nodes that are left after the clients have gone. Deletes the parents and closes
+    /// the coordinator's session.
     async fn find_remains(&mut self) -> Remains {
         let Some(mut coordinator) = self.coordinator.take() else { return Remains::default() };
         let deadline = Instant::now() + LEAVE_TIMEOUT;
@@ -333,20 +339,20 @@ impl Runner {
     }
 }
 
-/// Another session, after a pause; `None` when there is no connection.
+/// Opens another session after a pause. Returns `None` if there is no connection.
 async fn reconnect(connection: ConnectOptions) -> Option<Session> {
     sleep(RECONNECT_PAUSE).await;
     zk::connect(&connection).await.ok()
 }
 
-/// Raises the program's limit of open files for that many more, at most to the hard limit.
+/// Raises the program's limit of open files by `files`, at most to the hard limit.
 fn raise_open_file_limit(files: u64) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = files.saturating_add(256);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| wanted.min(maximum)));
-        // Where it is not allowed, opening the sockets will say so.
+        // If this fails, opening the sockets reports the error.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }

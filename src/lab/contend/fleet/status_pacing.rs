@@ -1,14 +1,14 @@
-//! When a status is published since something new happened: what happens within a moment is gathered into one. Pure.
+//! Decides when news cause a status. News in quick succession share one. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The shortest time between a status that is published since something new happened and the one before it: with those that
-/// are published in any case there are at most 60 a second.
+/// The shortest time between a status caused by news and the one before it. Together with the
+/// periodic statuses there are at most 60 a second.
 const MIN_STATUS_PAUSE: Duration = Duration::from_millis(20);
 
-/// Spreads the statuses that news bring. Without news there are none.
+/// The pacing of the statuses that news cause. Without news there are none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StatusPacing {
     last: Instant,
@@ -20,22 +20,23 @@ impl StatusPacing {
         Self { last: now, due: None }
     }
 
-    /// Something new happened.
+    /// Records that there is news.
     pub(super) fn has_news(&mut self) {
         self.due = self.due.or(Some(self.last + MIN_STATUS_PAUSE));
     }
 
-    /// When a status is to be published because of news; `None` without any. May lie in the past.
+    /// Returns when a status is due because of news, or `None` without news. The time may be in the
+    /// past.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Nothing is to be published any more: what was new is known already.
+    /// Drops the news: they are known already.
     pub(super) fn forget_news(&mut self) {
         self.due = None;
     }
 
-    /// A status was published, which has all news up to now.
+    /// Records that a status with all news up to now was published.
     pub(super) fn published(&mut self, now: Instant) {
         (self.last, self.due) = (now, None);
     }
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_news_after_a_while_are_published_at_once_and_what_follows_is_gathered() {
+    fn the_first_news_after_a_pause_are_due_at_once_and_later_ones_share_a_status() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut pacing = StatusPacing::new(start);

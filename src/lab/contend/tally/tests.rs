@@ -1,4 +1,4 @@
-//! What a tally makes of stopped and killed processes, and when holders write.
+//! Tests of stopped and killed processes, and of writes to the resource.
 
 use super::*;
 use lockscope_lock::RequestKind;
@@ -9,7 +9,7 @@ fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// One client of a chain, which holds with that token. The trace is kept.
+/// Returns a tally with one client of a chain that holds with that token, and keeps the trace.
 fn holding(token: i64) -> Tally {
     let mut tally = Tally::new(Algorithm::Chain, Deletions::default());
     tally.trace.keep(true);
@@ -24,7 +24,7 @@ fn taken(tally: &mut Tally) -> Vec<TraceStep> {
 }
 
 #[test]
-fn what_a_stopped_process_sends_counts_when_it_goes_on_and_what_a_killed_one_sends_never() {
+fn requests_of_a_stopped_process_count_when_it_goes_on_and_those_of_a_killed_one_never() {
     let sends = LockActivity::Sends(RequestKind::Read);
     let mut tally = holding(7);
     tally.freezes(ONE, at(3));
@@ -42,7 +42,7 @@ fn what_a_stopped_process_sends_counts_when_it_goes_on_and_what_a_killed_one_sen
 }
 
 #[test]
-fn a_holder_that_knows_of_its_loss_does_not_write_unless_its_process_was_stopped_meanwhile() {
+fn a_holder_that_knows_of_its_loss_writes_only_if_its_process_was_stopped() {
     for (knows, was_stopped, writes) in [(false, false, 2), (true, false, 1), (true, true, 2)] {
         let mut tally = holding(7);
         if was_stopped {

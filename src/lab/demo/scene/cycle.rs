@@ -12,10 +12,11 @@ use super::SceneSessions;
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::{Algorithm, Lock, LockError, LockOptions, Naming};
 
-/// How long whoever gets a lock holds it.
+/// The time for which a lock is held.
 const HOLD: Duration = Duration::from_secs(1);
 
-/// Each holds one lock until [`SceneAction::Cross`]; then each waits for the other until [`SceneAction::Break`] ends one of them.
+/// Runs the scene. Each worker holds one lock until [`SceneAction::Cross`]. Then each waits for the
+/// other's, until [`SceneAction::Break`] ends one worker.
 pub(super) async fn run(
     sessions: &mut SceneSessions,
     [first, second]: [&ZnodePath; 2],
@@ -38,7 +39,7 @@ pub(super) async fn run(
             let both = wanted.acquire().await;
             sleep(HOLD).await;
             for guard in both.into_iter().chain([held_too]) {
-                // Where it was lost, there is nothing to release.
+                // A lost lock needs no release.
                 let _ = guard.release().await;
             }
         };
@@ -57,7 +58,7 @@ pub(super) async fn run(
     tokio::join!(waiting, workers).1
 }
 
-/// Takes a turn: a lock that is got is held for a while.
+/// Acquires the lock once and holds it for a while.
 async fn once(lock: &Lock) {
     if let Ok(guard) = lock.acquire().await {
         sleep(HOLD).await;
@@ -65,7 +66,7 @@ async fn once(lock: &Lock) {
     }
 }
 
-/// Waits for that action; for ever, when no more will come.
+/// Waits for that action; for ever if no more actions come.
 async fn until(actions: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
     while let Some(action) = actions.recv().await {
         if action == wanted {
@@ -80,7 +81,7 @@ fn lock(session: &Client, path: &ZnodePath, number: u32) -> Result<Lock, String>
     Lock::with(session, path.as_str(), Algorithm::Chain, options).map_err(said)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
+#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn said(error: LockError) -> String {
     error.to_string()
 }

@@ -1,4 +1,4 @@
-//! A lock recipe as many have written it: right, but for one lost reply.
+//! A common lock recipe with one bug: it does not handle the lost reply to a create.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use super::SceneSessions;
 use lockscope_base::znode::{Sequence, ZnodePath};
 use lockscope_live::zk::Transport;
 
-/// The number of the worker that loses the reply.
+/// The number of the worker whose reply is lost.
 const UNLUCKY: u32 = 2;
-/// The pause before another try after a lost connection.
+/// The pause before a retry after a lost connection.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// How often it tries.
+/// The number of tries before the last one.
 const MAX_ATTEMPTS: u32 = 30;
 
-/// Workers that take turns at a lock until they are stopped.
+/// Runs workers that take turns at a lock until they are stopped.
 pub(super) async fn run(
     sessions: &mut SceneSessions,
     setup_session: &Client,
@@ -59,7 +59,7 @@ pub(super) async fn run(
     }
 }
 
-/// Deletes the earlier one of two nodes of one attempt, when there are two.
+/// Deletes the earlier of two nodes of one attempt, if there are two.
 async fn clean_up(session: &Client, lock: &ZnodePath) -> Result<(), Error> {
     let queue = queue(session, lock).await?;
     for (at, (id, node)) in queue.iter().enumerate() {
@@ -73,7 +73,7 @@ async fn clean_up(session: &Client, lock: &ZnodePath) -> Result<(), Error> {
     Ok(())
 }
 
-/// What every node's name begins with, and its name, in the order of their numbers.
+/// Returns the prefix and the name of every node, in the order of their numbers.
 async fn queue(session: &Client, lock: &ZnodePath) -> Result<Vec<(String, String)>, Error> {
     let children = session.list_children(lock.as_str()).await?;
     let mut numbered: Vec<_> = children
@@ -87,7 +87,7 @@ async fn queue(session: &Client, lock: &ZnodePath) -> Result<Vec<(String, String
     Ok(numbered.into_iter().map(|(_, named)| named).collect())
 }
 
-/// The link of the worker that loses a reply, and whether it loses the next one.
+/// The link of the worker that loses a reply, and whether the next reply will be lost.
 struct Slip {
     link: Arc<Transport>,
     due: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Takes its turns for ever; ends when its session does.
+    /// Takes turns for ever; returns when the session has ended.
     async fn work(&self) -> Result<(), Error> {
         loop {
             let node = self.enqueue().await?;
@@ -112,7 +112,8 @@ impl Worker {
         }
     }
 
-    /// Makes a node and gives its name. It asks a second time when no reply comes, as if nothing had happened.
+    /// Creates a node and returns its name. Without a reply it creates another one, which is the
+    /// bug.
     async fn enqueue(&self) -> Result<String, Error> {
         let head = format!("_c_{}-lock-", Uuid::new_v4());
         if let Some(slip) = self.slip.as_ref().filter(|slip| slip.due.swap(false, Ordering::Relaxed)) {
@@ -135,7 +136,7 @@ impl Worker {
         Ok(format!("{head}{number}"))
     }
 
-    /// Waits until its node is the first.
+    /// Waits until the worker's node is the first.
     async fn wait(&self, node: &str) -> Result<(), Error> {
         loop {
             let queue = self.again(|| queue(&self.session, &self.lock)).await?;
@@ -147,7 +148,7 @@ impl Worker {
         }
     }
 
-    /// `None` when the node is gone.
+    /// Sets a watch on a node; `None` if the node is gone.
     async fn watch(&self, node: &str) -> Result<Option<OneshotWatcher>, Error> {
         match self.session.get_and_watch_data(self.lock.child(node).as_str()).await {
             Err(Error::NoNode) => Ok(None),
@@ -162,7 +163,7 @@ impl Worker {
         }
     }
 
-    /// Tries again over lost connections, some seconds long.
+    /// Retries after lost connections, for some seconds.
     async fn again<T, A>(&self, ask: impl Fn() -> A) -> Result<T, Error>
     where
         A: Future<Output = Result<T, Error>>,

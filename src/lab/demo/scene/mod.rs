@@ -1,4 +1,4 @@
-//! Sessions that do what test clients do not, for one scene at a time.
+//! Sessions that do what test clients cannot, for one scene at a time.
 
 mod cycle;
 mod lost_reply;
@@ -17,31 +17,32 @@ use lockscope_live::zk::{
     self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through, create_containers,
 };
 
-/// Actions that may wait for a scene.
+/// The maximum number of queued actions of a scene.
 const MAX_QUEUED_ACTIONS: usize = 8;
-/// Failures that may wait to be reported.
+/// The maximum number of queued failure reports.
 const MAX_QUEUED_FAILURES: usize = 4;
-/// The session timeout of these sessions: what a killed program leaves goes soon.
+/// The session timeout: short, so that what a killed program leaves goes soon.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// What the scene's sessions are to do.
+/// A command to the sessions of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SceneCommand {
-    /// A scene begins; the one before is over.
+    /// Starts a scene and ends the previous one.
     Start {
-        /// What its sessions do.
+        /// The behaviour of the sessions.
         clients: ScriptedClients,
-        /// Its locks, in the order of [`ScriptedClients::locks`](crate::demo::ScriptedClients::locks).
+        /// The scene's locks, in the order of
+        /// [`ScriptedClients::locks`](crate::demo::ScriptedClients::locks).
         locks: Vec<ZnodePath>,
     },
-    /// The scene goes on.
+    /// Runs an action of the scene.
     Act(SceneAction),
-    /// The scene is over.
+    /// Ends the scene.
     End,
 }
 
-/// Runs scenes, each in a task of its own. The sessions of a scene that is over are closed in the background; [`end`](Self::end)
-/// waits for all. They are closed too when this is dropped.
+/// Runs scenes, each in a spawned task. The sessions of a scene that is over are closed in the
+/// background; [`end`](Self::end) waits for all of them. Dropping the runner closes them too.
 #[derive(Debug)]
 pub struct SceneRunner {
     connection: ConnectOptions,
@@ -59,14 +60,14 @@ struct RunningScene {
 }
 
 impl SceneRunner {
-    /// No scene yet, on that ensemble.
+    /// Creates a runner without a scene for that ensemble.
     pub fn new(connection: ConnectOptions) -> Self {
         let (failed, failures) = mpsc::channel(MAX_QUEUED_FAILURES);
         let connection = ConnectOptions { session_timeout: SESSION_TIMEOUT, ..connection };
         Self { connection, failed, failures, running: None, leaving: Vec::new() }
     }
 
-    /// Carries out a command, in the background; returns at once.
+    /// Runs a command in the background; returns at once.
     ///
     /// # Panics
     ///
@@ -82,7 +83,8 @@ impl SceneRunner {
                 self.running = Some(RunningScene { actions, stop, task: tokio::spawn(scene) });
             }
             SceneCommand::Act(action) => {
-                // A scene that failed has reported so; nothing else lets eight actions wait.
+                // A scene that failed has reported so. A running scene never has eight waiting
+                // actions.
                 let _ = self.running.as_ref().map(|running| running.actions.try_send(action));
             }
             SceneCommand::End => self.clear(),
@@ -97,11 +99,12 @@ impl SceneRunner {
         }
     }
 
-    /// Why a scene failed, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
+    /// Waits for the failure of a scene and returns the reason as a sentence without a full stop.
+    /// Waits for ever without a failure. Cancel safe.
     pub async fn failure(&mut self) -> String {
         match self.failures.recv().await {
             Some(why) => why,
-            // It is never closed while this is used: its sender is held here too.
+            // The channel is never closed, since `self` also holds a sender.
             None => std::future::pending().await,
         }
     }
@@ -119,7 +122,7 @@ impl Drop for SceneRunner {
     }
 }
 
-/// One scene, from its first session to the end of the last.
+/// Runs one scene, from opening its first session to closing the last.
 async fn run_scene(
     connection: ConnectOptions,
     clients: ScriptedClients,
@@ -132,7 +135,7 @@ async fn run_scene(
     let outcome = stop.run_until_cancelled(sessions.run(clients, &locks, actions)).await;
     if let Some(Err(why)) = outcome {
         let _ = failed.try_send(why);
-        // Its nodes stay until the scene is over, so that one can look at them.
+        // The scene's nodes stay until it is over, so that they can be looked at.
         stop.cancelled().await;
     }
     sessions.close_all().await;
@@ -142,7 +145,7 @@ async fn run_scene(
 struct SceneSessions {
     connection: ConnectOptions,
     sessions: Vec<Client>,
-    /// They stay until the sessions behind them are closed.
+    /// The links of sessions, kept until those sessions are closed.
     transports: Vec<Arc<Transport>>,
 }
 
@@ -170,14 +173,14 @@ impl SceneSessions {
         }
     }
 
-    /// A session more.
+    /// Opens another session.
     async fn open_session(&mut self) -> Result<Client, String> {
         let session = zk::connect(&self.connection).await.map_err(|error| error.to_string())?;
         self.sessions.push(session.clone());
         Ok(session)
     }
 
-    /// A session more, through a link of its own that can lose replies.
+    /// Opens another session through its own link, which can lose replies.
     async fn open_session_over_transport(&mut self) -> Result<(Client, Arc<Transport>), String> {
         let dialer = Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())?;
         let link = Transport::start(dialer, Flow::default()).await.map_err(|error| error.to_string())?;
