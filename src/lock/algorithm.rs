@@ -19,12 +19,13 @@ pub enum Access {
 pub enum Algorithm {
     /// One node at the lock's own path; whoever creates it holds.
     ///
-    /// The others watch that node and try again when it is deleted. Unfair: one that comes late may win, and every release
-    /// wakes every waiter. All holders use the same path, so a release looks at the node before it deletes it: after a deletion
-    /// by somebody else it would delete the node of the next holder.
+    /// The others watch that node and try again when it is deleted. Unfair: one that comes late may
+    /// win, and every release wakes every waiter. All holders use the same path, so a release looks
+    /// at the node before it deletes it: after a deletion by somebody else it would delete the node
+    /// of the next holder.
     ///
-    /// Cost: a create to acquire, a look and a delete to release. A waiter sends one failed create and sets one watch for each
-    /// release by anybody, and gets one event.
+    /// Cost: a create to acquire, a look and a delete to release. A waiter sends one failed create
+    /// and sets one watch for each release by anybody, and gets one event.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock};
@@ -38,11 +39,11 @@ pub enum Algorithm {
     /// # }
     /// ```
     Mutex,
-    /// As [`Mutex`](Self::Mutex), but the node is the child `lock` of the lock's path, and the waiters watch the children of
-    /// that path.
+    /// As [`Mutex`](Self::Mutex), but the node is the child `lock` of the lock's path, and the
+    /// waiters watch the children of that path.
     ///
-    /// Whatever else is created or deleted below the path wakes them too. Cost: as [`Mutex`](Self::Mutex), with a listing and
-    /// a read in place of a watch on the node.
+    /// Whatever else is created or deleted below the path wakes them too. Cost: as
+    /// [`Mutex`](Self::Mutex), with a listing and a read in place of a watch on the node.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock};
@@ -55,12 +56,13 @@ pub enum Algorithm {
     MutexParent,
     /// A queue of numbered nodes in which every waiter watches the parent.
     ///
-    /// Fair: the lowest number holds. Every create and every delete below the parent wakes every waiter, and each
-    /// lists all children again: with `n` waiters a change costs `n` events and `n` listings. It is here to be compared
-    /// with [`Chain`](Self::Chain).
+    /// Fair: the lowest number holds. Every create and every delete below the parent wakes every
+    /// waiter, and each lists all children again: with `n` waiters a change costs `n` events and
+    /// `n` listings. It is here to be compared with [`Chain`](Self::Chain).
     ///
-    /// Cost: create and listing in one round trip to acquire, one delete to release, and for each change of the queue one
-    /// event and one listing for each waiter. The holder's own watch, set with its listing, fires once too.
+    /// Cost: create and listing in one round trip to acquire, one delete to release, and for each
+    /// change of the queue one event and one listing for each waiter. The holder's own watch, set
+    /// with its listing, fires once too.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock};
@@ -72,15 +74,17 @@ pub enum Algorithm {
     /// # }
     /// ```
     Herd,
-    /// A queue of numbered nodes in which every waiter watches its predecessor. Use this one for an exclusive lock.
+    /// A queue of numbered nodes in which every waiter watches its predecessor. Use this one for an
+    /// exclusive lock.
     ///
-    /// Fair, and a release fires one event. When the predecessor was the head of the queue at the last listing, its end
-    /// makes the waiter the holder at once. Otherwise its owner may have gone from the middle of the queue, and the waiter
-    /// lists again.
+    /// Fair, and a release fires one event. When the predecessor was the head of the queue at the
+    /// last listing, its end makes the waiter the holder at once. Otherwise its owner may have gone
+    /// from the middle of the queue, and the waiter lists again.
     ///
-    /// Cost: create and listing in **one** round trip to acquire, one delete to release. A waiter adds one watch and
-    /// one event, and one listing unless the predecessor was the head. A waiter checks its own node after one second, then
-    /// every five seconds: one read each. A waiter that gives up removes its watch: one request.
+    /// Cost: create and listing in **one** round trip to acquire, one delete to release. A waiter
+    /// adds one watch and one event, and one listing unless the predecessor was the head. A waiter
+    /// checks its own node after one second, then every five seconds: one read each. A waiter that
+    /// gives up removes its watch: one request.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock, LockError};
@@ -100,20 +104,25 @@ pub enum Algorithm {
     /// # async fn work(_: lockscope_base::znode::Zxid) {}
     /// ```
     Chain,
-    /// As [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that one: its predecessor's
-    /// predecessor. Use this one where many wait and the servers are far away.
+    /// As [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that
+    /// one: its predecessor's predecessor. Use this one where many wait and the servers are far
+    /// away.
     ///
-    /// When the farther node goes, the waiter lists, while its predecessor still holds. So it knows in time that its
-    /// predecessor is the head of the queue, and then the end of the predecessor alone makes it the holder: a hand-over takes
-    /// one round trip (the deletion and its event) where [`Chain`](Self::Chain) takes two. At any distance to the servers
-    /// that is nearly twice as many acquisitions a second, as long as several wait. Behind the head of the queue it is the
-    /// same as [`Chain`](Self::Chain).
+    /// When the farther node is deleted, the waiter lists while its predecessor still holds. So it
+    /// knows in time that its predecessor is the head of the queue, and the deletion of the
+    /// predecessor alone makes it the holder.
     ///
-    /// Nobody can get in between: whoever joins later gets a higher number. When the predecessor goes first, from the middle of
-    /// the queue or because it was faster, the waiter lists as in a chain.
+    /// A hand-over takes one round trip (the deletion and its event) where [`Chain`](Self::Chain)
+    /// takes two. With several waiters that gives nearly twice as many acquisitions a second, at
+    /// any distance to the servers. Directly behind the head of the queue, both are the same.
     ///
-    /// Cost: as [`Chain`](Self::Chain), and for a waiter that is not right behind the head one more watch and one more event.
-    /// A release wakes two waiters. One that gives up removes up to two watches: one request each.
+    /// No client can get in between: a later one gets a higher number. When the predecessor goes
+    /// first, from the middle of the queue or because it was faster, the waiter lists as in a
+    /// chain.
+    ///
+    /// Cost: as [`Chain`](Self::Chain), and for a waiter that is not right behind the head one more
+    /// watch and one more event. A release wakes two waiters. One that gives up removes up to two
+    /// watches: one request each.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock};
@@ -127,8 +136,8 @@ pub enum Algorithm {
     ChainAhead,
     /// Readers together or one writer, in one queue; every waiter watches the parent.
     ///
-    /// A request for reading holds when no request for writing is before it; one for writing when it is first. Nobody
-    /// starves. Cost: as [`Herd`](Self::Herd).
+    /// A request for reading holds when no request for writing is before it; one for writing when
+    /// it is first. Nobody starves. Cost: as [`Herd`](Self::Herd).
     ///
     /// ```no_run
     /// # use lockscope_lock::{Access, Algorithm, Lock};
@@ -138,14 +147,15 @@ pub enum Algorithm {
     /// # }
     /// ```
     SharedHerd(Access),
-    /// As [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a writer the node before it.
+    /// As [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a
+    /// writer the node before it.
     ///
     /// A holder can downgrade from writing to reading without letting a writer in between: see
-    /// [`Guard::downgrade`](crate::Guard::downgrade). The other direction is refused: two readers that both want to
-    /// write would wait for each other forever.
+    /// [`Guard::downgrade`](crate::Guard::downgrade). The other direction is refused: two readers
+    /// that both want to write would wait for each other forever.
     ///
-    /// Cost: as [`Chain`](Self::Chain). The end of a writer wakes all readers behind it. A writer behind a writer always
-    /// lists again, since the one before it may have downgraded.
+    /// Cost: as [`Chain`](Self::Chain). The end of a writer wakes all readers behind it. A writer
+    /// behind a writer always lists again, since the one before it may have downgraded.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Access, Algorithm, Lock};
@@ -160,14 +170,15 @@ pub enum Algorithm {
     SharedChain(Access),
     /// Up to that many holders at once, in the layout of Curator's `InterProcessSemaphoreV2`.
     ///
-    /// An attempt first takes the queue lock `PATH/locks` (a [`Chain`](Self::Chain)). Then it creates its lease below
-    /// `PATH/leases`, waits until fewer leases than the maximum are before it, and releases the queue lock. So only one
-    /// attempt watches the leases, and they are granted in the order of the queue. The maximum is not stored: all programs
-    /// that use the path must give the same.
+    /// An attempt first takes the queue lock `PATH/locks` (a [`Chain`](Self::Chain)). Then it
+    /// creates its lease below `PATH/leases`, waits until fewer leases than the maximum are before
+    /// it, and releases the queue lock. So only one attempt watches the leases, and they are
+    /// granted in the order of the queue. The maximum is not stored: all programs that use the path
+    /// must give the same.
     ///
-    /// Cost: four requests in two round trips to acquire, and one delete in the background; one delete to release. A
-    /// waiter adds a watch and an event to get to the head of the queue, and an event and a listing for each lease
-    /// that ends until one is free.
+    /// Cost: four requests in two round trips to acquire, and one delete in the background; one
+    /// delete to release. A waiter adds a watch and an event to get to the head of the queue, and
+    /// an event and a listing for each lease that ends until one is free.
     ///
     /// ```no_run
     /// # use lockscope_lock::{Algorithm, Lock};
@@ -186,7 +197,7 @@ impl Algorithm {
     pub const NAMES: [&str; 8] =
         ["mutex", "mutex-parent", "herd", "chain", "chain-ahead", "shared-herd", "shared-chain", "semaphore"];
 
-    /// The algorithm with that name; `None` for any other text. Shared locks take `access`, semaphores take `leases`.
+    /// Returns the algorithm with that name. Shared locks take `access`, semaphores take `leases`.
     ///
     /// ```
     /// # use lockscope_lock::{Access, Algorithm};

@@ -1,4 +1,4 @@
-//! One attempt to acquire a lock: what it works with, and what it has when it holds the lock.
+//! One attempt to acquire a lock, and its result.
 
 use std::sync::Arc;
 
@@ -11,15 +11,16 @@ use super::node::NodeCreator;
 use super::retrying_client::{OneShotWatch, OwnNode, RetryingClient};
 use super::spec::LockSpec;
 
-/// What an attempt has when it holds the lock.
+/// The result of an attempt that holds the lock.
 #[derive(Debug)]
 pub(super) struct HeldLock {
     pub(super) own: OwnNode,
-    /// A semaphore's node in the queue for leases, to be deleted while the lease is held already.
+    /// A semaphore's node in the queue for leases. It is deleted after the lease is granted.
     pub(super) queue_node: Option<OwnNode>,
     /// A watch that was set while waiting and has not fired.
     pub(super) unfired_watch: Option<OneShotWatch>,
-    /// When to check once that the own node exists, where the lock was granted without a look at it.
+    /// The time of the one check that the own node exists, if the lock was granted without reading
+    /// it.
     pub(super) check_node_at: Option<Instant>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 use lockscope_base::znode::ZnodePath;
 
-/// How many nodes a counter remembers. It forgets the others.
+/// The maximum number of nodes that a counter remembers.
 const MAX_REMEMBERED_NODES: usize = 64;
 
 /// What locks have cost the servers so far.
@@ -54,14 +54,16 @@ impl CostCounter {
 
     /// The nodes in queues that were created and are not known to be gone, at most 64.
     ///
-    /// Not for applications: the console's test clients report with it what they leave behind. Nodes whose session has ended
-    /// are among them until [`forget_nodes`](Self::forget_nodes); nodes whose creation got no reply are not.
+    /// Not for applications: the console's test clients report with it what they leave behind.
+    /// Nodes whose session has ended are among them until [`forget_nodes`](Self::forget_nodes);
+    /// nodes whose creation got no reply are not.
     #[doc(hidden)]
     pub fn nodes(&self) -> Vec<ZnodePath> {
         self.remembered().iter().cloned().collect()
     }
 
-    /// Forgets the nodes that were created so far, when their session has ended. Not for applications.
+    /// Forgets the nodes that were created so far, when their session has ended. Not for
+    /// applications.
     #[doc(hidden)]
     pub fn forget_nodes(&self) {
         self.remembered().clear();
@@ -73,7 +75,7 @@ impl CostCounter {
 
     /// The cost so far, of attempts that have ended and those under way.
     pub fn cost(&self) -> Cost {
-        // The two need not be of the same moment.
+        // The two figures may be of slightly different times.
         Cost { requests: self.0.requests.load(Ordering::Relaxed), events: self.0.events.load(Ordering::Relaxed) }
     }
 }
@@ -90,7 +92,7 @@ impl AttemptMeter {
         Self { attempt: CostCounter::default(), lock: lock.clone() }
     }
 
-    /// A request is about to be sent.
+    /// Counts a request that is about to be sent.
     pub(super) fn request(&self, kind: RequestKind) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.requests.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +100,7 @@ impl AttemptMeter {
         self.note(|| LockActivity::Sends(kind));
     }
 
-    /// A node in a queue was created.
+    /// Records that a node in a queue was created.
     pub(super) fn made(&self, node: &ZnodePath) {
         let mut nodes = self.lock.remembered();
         if nodes.len() < MAX_REMEMBERED_NODES {
@@ -108,13 +110,13 @@ impl AttemptMeter {
         self.note(|| LockActivity::Created(node.clone()));
     }
 
-    /// A node is gone.
+    /// Records that a node is gone.
     pub(super) fn gone(&self, node: &ZnodePath) {
         self.lock.remembered().remove(node);
         self.note(|| LockActivity::Deleted(node.clone()));
     }
 
-    /// A watch event was delivered.
+    /// Counts a delivered watch event.
     pub(super) fn event(&self, place: Option<&WatchPlace>) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.events.fetch_add(1, Ordering::Relaxed);
@@ -122,19 +124,19 @@ impl AttemptMeter {
         self.note_watch(place, LockActivity::Woken);
     }
 
-    /// The place of a watch, as far as somebody records it.
+    /// Returns the place of a watch if a recorder needs it.
     pub(super) fn place(&self, place: impl FnOnce() -> WatchPlace) -> Option<WatchPlace> {
         self.lock.0.recorder.is_some().then(place)
     }
 
-    /// Tells the recorder what has become of a watch.
+    /// Reports the end of a watch to the recorder.
     pub(super) fn note_watch(&self, place: Option<&WatchPlace>, activity: impl FnOnce(WatchPlace) -> LockActivity) {
         if let Some(place) = place {
             self.note(|| activity(place.clone()));
         }
     }
 
-    /// Tells the recorder, if there is one.
+    /// Reports an activity to the recorder, if there is one.
     pub(super) fn note(&self, activity: impl FnOnce() -> LockActivity) {
         if let Some(recorder) = &self.lock.0.recorder {
             recorder.note(activity());

@@ -9,7 +9,8 @@ use super::retrying_client::Retries;
 use super::{Access, LockError};
 use lockscope_base::znode::ZnodePath;
 
-/// Replaces the writer's node by a reader's node with the same number, in one transaction. Gives the path of the new node.
+/// Replaces the writer's node by a reader's node with the same number, in one transaction. Gives
+/// the path of the new node.
 pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<ZnodePath, LockError> {
     let (spec, client) = (&attempt.spec, &attempt.client);
     let sequence = held.own.sequence.filter(|_| spec.algorithm.access() == Some(Access::Write));
@@ -41,7 +42,8 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
         }
     }
     client.meter.gone(&held.own.path);
-    // Servers give no valid stat of a node that a transaction of several writes has created (ZOOKEEPER-4667).
+    // Servers give no valid stat of a node that a transaction of several writes has created
+    // (ZOOKEEPER-4667).
     let Some(own) = creator.first_own([reader].into_iter(), &spec.names).await? else { return Err(gone) };
     client.meter.made(&own.path);
     held.own = own;

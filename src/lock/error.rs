@@ -7,7 +7,8 @@ use zookeeper_client::{Error, SessionState};
 
 use lockscope_base::znode::{BadPath, ZnodePath};
 
-/// Why a lock was not acquired, or is not held any more. Each message is one sentence: what happened, and what to do.
+/// Why a lock was not acquired, or is not held any more. Each message is one sentence: what
+/// happened, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -19,13 +20,14 @@ pub enum LockError {
         /// The time that was given.
         within: Duration,
     },
-    /// The session is over, and with it every lock of it.
+    /// The session has ended, and all its locks with it.
     #[error("the session of the lock {path} has expired: connect anew and make a new lock object")]
     SessionExpired {
         /// The lock.
         path: ZnodePath,
     },
-    /// There was no connection to a server when the time was over. What was sent is undone as soon as there is one.
+    /// There was no connection to a server when the time was over. Requests that were sent are
+    /// undone once there is one.
     #[error("no server answered for {path}: check the connection, and try again")]
     ConnectionLost {
         /// The lock.
@@ -62,8 +64,9 @@ pub enum LockError {
         /// The parent.
         path: ZnodePath,
     },
-    /// The numbers of the sequential nodes below a lock's parent are used up: later nodes would be in no order, so none is put into the
-    /// queue. They end at 2147483647, after more than two billion requests.
+    /// The numbers of the sequential nodes below a lock's parent are used up: later nodes would be
+    /// in no order, so none is put into the queue. They end at 2147483647, after more than two
+    /// billion requests.
     #[error(
         "the numbers of the nodes below {parent} are used up: delete it while nobody uses the lock, so that they begin anew"
     )]
@@ -105,15 +108,16 @@ pub enum LockError {
 /// How a lock was lost while it was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// The session has expired, or it may have: there has been no sound connection for three tenths of its timeout. In the
-    /// second case nobody else [holds the lock yet](super#what-a-lock-guarantees).
+    /// The session has expired, or it may have: there has been no sound connection for three tenths
+    /// of its timeout. In the second case nobody else [holds the lock
+    /// yet](super#what-a-lock-guarantees).
     Expired,
     /// Somebody else deleted the node.
     Deleted,
 }
 
 impl Loss {
-    /// The error that says the same.
+    /// Returns the error for this loss.
     pub(super) fn error(self, lock: &ZnodePath, node: &ZnodePath) -> LockError {
         match self {
             Self::Expired => LockError::SessionExpired { path: lock.clone() },
@@ -131,15 +135,16 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Whether the outcome of a request is unknown, or the server asks to send it again. As long as the session lives, the next
-/// request waits for the next connection by itself.
+/// Returns whether the outcome of a request is unknown, or the server asks to send it again. While
+/// the session lives, the next request waits for the next connection by itself.
 pub(super) fn is_transient(error: &Error) -> bool {
-    // A connection that ends with an error of the operating system gives that error, as a custom one, to all that is
-    // outstanding.
+    // A connection that ends with an error of the operating system gives that error, as a custom
+    // one, to all that is outstanding.
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
-/// The error of the lock at `lock`, which was refused to `act` on `path` with an error that is not transient.
+/// The error of the lock at `lock`, which was refused to `act` on `path` with an error that is not
+/// transient.
 pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
     let lock = lock.clone();
     match error {

@@ -8,7 +8,8 @@ use super::retrying_client::OwnNode;
 use super::{Cost, CostCounter, LockError, Loss};
 use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
-/// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so and returns the outcome.
+/// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so
+/// and returns the outcome.
 #[must_use = "the lock is released when its guard is dropped"]
 #[derive(Debug)]
 pub struct Guard {
@@ -19,7 +20,7 @@ pub struct Guard {
     handle: Handle,
 }
 
-/// What a guard asks of its attempt's task.
+/// A guard's request to its attempt's task.
 #[derive(Debug)]
 pub(super) enum GuardRequest {
     /// Watch the node, to notice when somebody else deletes it.
@@ -31,7 +32,7 @@ pub(super) enum GuardRequest {
 /// Connects a future or a guard with the task of its attempt. Dropping it cancels the attempt.
 #[derive(Debug)]
 pub(super) struct Handle {
-    /// Its result is that of the release.
+    /// The task's result is that of the release.
     pub(super) task: Option<JoinHandle<Result<(), LockError>>>,
     pub(super) cancel: CancellationToken,
     pub(super) requests: mpsc::Sender<GuardRequest>,
@@ -68,12 +69,13 @@ impl Guard {
 
     /// The fencing token: the zxid of the transaction that created the node.
     ///
-    /// It rises from holder to holder of an exclusive lock. A resource that remembers the highest token it has seen can
-    /// refuse a holder that was paused for so long that others have had the lock since. How to write so is shown in
-    /// [the module's documentation](super#writing-with-the-fencing-token).
+    /// It rises from holder to holder of an exclusive lock. A resource that remembers the highest
+    /// token it has seen can refuse a holder that was paused for so long that others have had the
+    /// lock since. How to write so is shown in [the module's
+    /// documentation](super#writing-with-the-fencing-token).
     ///
-    /// It stays the same when a writer [downgrades](Self::downgrade). Readers and holders of leases may be granted in
-    /// another order than that of their tokens.
+    /// It stays the same when a writer [downgrades](Self::downgrade). Readers and holders of leases
+    /// may be granted in another order than that of their tokens.
     pub fn token(&self) -> Zxid {
         self.token
     }
@@ -83,40 +85,44 @@ impl Guard {
         self.handle.counter.cost()
     }
 
-    /// How the lock was lost; `None` as long as no loss is known. Sends no request: a deletion by somebody else is known only
-    /// after [`lost`](Self::lost) was polled once.
+    /// Returns how the lock was lost, or `None` while no loss is known. Sends no request: a
+    /// deletion by somebody else is known only after [`lost`](Self::lost) was polled once.
     pub fn is_lost(&self) -> Option<Loss> {
         *self.handle.loss.borrow()
     }
 
     /// Waits until the lock is lost, and says how. Several tasks may wait at once.
     ///
-    /// Cancel safe. The first poll sets a watch on the own node: one request, and one watch event at the release.
+    /// Cancel safe. The first poll sets a watch on the own node: one request, and one watch event
+    /// at the release.
     pub async fn lost(&self) -> Loss {
-        // It fails when the attempt has ended. What it reported last is still there.
+        // This fails if the attempt has ended. Its last report is still there.
         let _ = self.handle.requests.send(GuardRequest::Watch).await;
         self.expired().await
     }
 
     /// Waits until the session has expired, or may have by now. Sends no request and sets no watch.
     ///
-    /// It also ends when somebody else's deletion of the node is noticed, which only [`lost`](Self::lost) does reliably.
-    /// Cancel safe.
+    /// It also ends when somebody else's deletion of the node is noticed, which only
+    /// [`lost`](Self::lost) does reliably. Cancel safe.
     pub async fn expired(&self) -> Loss {
         let mut loss = self.handle.loss.clone();
         loss.wait_for(Option::is_some).await.ok().and_then(|loss| *loss).unwrap_or(Loss::Expired)
     }
 
-    /// Turns a lock held for writing into one held for reading, without letting a writer in between: in one transaction a
-    /// reader's node takes the place of the writer's in the queue. The [token](Self::token) stays.
+    /// Turns a lock held for writing into one held for reading, without letting a writer in
+    /// between: in one transaction a reader's node takes the place of the writer's in the queue.
+    /// The [token](Self::token) stays.
     ///
-    /// Cost: two requests, two more with the naming of the session. Not cancel safe: when the future is dropped, the lock is released in the background.
+    /// Cost: two requests, two more with the naming of the session. Not cancel safe: when the
+    /// future is dropped, the lock is released in the background.
     ///
     /// # Errors
     ///
     /// The lock is released in the background, and the error is
     ///
-    /// - [`LockError::NoDowngrade`] when the lock is not held for writing, or the reader's node exists already.
+    /// - [`LockError::NoDowngrade`] when the lock is not held for writing, or the reader's node
+    ///   exists already.
     /// - [`LockError::NodeDeleted`] or [`LockError::SessionExpired`] when the lock was lost before.
     /// - [`LockError::NotPermitted`], [`LockError::Closed`] or [`LockError::Unexpected`] as in
     ///   [`Lock::acquire`](super::Lock::acquire).
@@ -133,10 +139,12 @@ impl Guard {
 
     /// Releases the lock: deletes its node and waits until that is done.
     ///
-    /// Without a connection it waits for the next one, or for the end of the session, which deletes the node too.
+    /// Without a connection it waits for the next one, or for the end of the session, which deletes
+    /// the node too.
     ///
-    /// Cost: one or two requests, and one watch event where a watch is set (see the [table](super#costs)). Cancel safe: a dropped
-    /// future leaves the deletion to a background task.
+    /// Cost: one or two requests, and one watch event where a watch is set (see the
+    /// [table](super#costs)). Cancel safe: a dropped future leaves the deletion to a background
+    /// task.
     ///
     /// # Errors
     ///
@@ -145,13 +153,13 @@ impl Guard {
     /// - [`LockError::NodeDeleted`] when somebody else deleted the node.
     /// - [`LockError::SessionExpired`] when the session has expired, or may have.
     /// - [`LockError::Closed`] when the client is closed or the runtime is shut down.
-    /// - [`LockError::NotPermitted`] when the ACL of the parent forbids the deletion: the node then stays until the session
-    ///   ends.
+    /// - [`LockError::NotPermitted`] when the ACL of the parent forbids the deletion: the node then
+    ///   stays until the session ends.
     /// - [`LockError::Unexpected`] for anything else that the client library reports.
     pub async fn release(mut self) -> Result<(), LockError> {
         self.handle.cancel.cancel();
         let Some(task) = self.handle.task.take() else { return Ok(()) };
-        // Only the end of the runtime takes the task away.
+        // Only the end of the runtime can abort the task.
         task.await.unwrap_or_else(|_| Err(LockError::Closed { path: self.lock.clone() }))
     }
 }

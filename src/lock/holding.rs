@@ -24,7 +24,8 @@ pub(super) struct Holding<'a> {
     own_node: BoxFuture<'a, Loss>,
     /// Whether the own node is watched, as `Guard::lost` asks for.
     watched: bool,
-    /// Ends when a request that was sent after a pause is answered: with the time at which it was sent, or the loss.
+    /// Ends when a request that was sent after a pause is answered: with the time at which it was
+    /// sent, or the loss.
     proof: Option<BoxFuture<'a, Result<Instant, Loss>>>,
     /// Whether the connection was lost since the lock was granted.
     disconnected: bool,
@@ -58,7 +59,8 @@ impl<'a> Holding<'a> {
                     }
                 }
                 Some(()) = OptionFuture::from(self.clock.presumed_expired_at().map(sleep_until)) => return Some(Loss::Expired),
-                // Before the state: what the library says after a pause may be as old as the pause.
+                // The clock comes before the state: after a pause, the library's state may be as
+                // old as the pause.
                 () = sleep_until(self.clock.next_tick()) => self.clock.tick(Instant::now()),
                 state = self.states.changed() => {
                     self.disconnected = true;
@@ -111,7 +113,8 @@ fn watch(attempt: &Attempt, own: OwnNode) -> BoxFuture<'_, Loss> {
                 },
                 // Another node may have its path.
                 Ok(_) => return Loss::Deleted,
-                // The session is over, or for another reason nobody can know whether the lock is held.
+                // The session has ended, or it cannot be known for another reason whether the lock
+                // is held.
                 Err(_) => return Loss::Expired,
             }
         }

@@ -1,10 +1,13 @@
 //! Nodes of creates that a server carries out late.
 //!
-//! A create without a reply was carried out, or it was not, or it was not *yet*: what is under way on a connection that its client has
-//! given up may reach a server when the same session has long sent the create again on another. The server closes the old connection
-//! only when the session comes back to that same server, or when it has heard nothing on it for one session timeout. The node is then
-//! one of a live session, and nobody's: it would block the queue until that session ends. So whoever has sent a create again looks for
-//! such nodes when its own are deleted, for as long as one may come.
+//! A create without a reply was carried out, was not, or was not *yet*. Its request may still be on
+//! a connection that the client has given up, while the same session sends the create again on
+//! another one. The server closes the old connection only when the session comes back to that
+//! server, or after one session timeout without a message.
+//!
+//! A late create makes a node of a live session that no attempt knows of: it would block the queue
+//! until the session ends. So an attempt that has sent a create again looks for such nodes after
+//! its own are deleted, for as long as one may come.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,26 +23,29 @@ use super::unanswered::{CreatePlace, QueuePlace, UnansweredCreate};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::{Sequence, ZnodePath};
 
-/// When a node is looked for the second time; from then on the pauses grow, up to half of a session timeout.
+/// The pause before the second search. Later pauses grow up to half of a session timeout.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// For how many session timeouts after a lost reply a node is looked for: one until the server closes the connection, and one to spare.
+/// The number of session timeouts after a lost reply in which nodes are searched for: one until the
+/// server closes the connection, and one to spare.
 const TIMEOUTS: u32 = 2;
 
-/// How often a node is looked for while the attempt waits or holds.
+/// The interval between searches while the attempt waits or holds.
 const PAUSE_UNDER_WAY: Duration = Duration::from_secs(5);
 
-/// How many nodes that may be late ones are looked at each time while the attempt waits or holds.
+/// The maximum number of possible late nodes that one search reads while the attempt waits or
+/// holds.
 const MAX_LOOKED_AT: usize = 16;
 
 impl Attempt {
-    /// After the end of an attempt, when all nodes that it knows of are deleted: looks for those that come late, in the background.
-    /// Without a lost reply to a create it does nothing.
+    /// Searches for late nodes in the background, after the attempt has ended and its known nodes
+    /// are deleted. Does nothing without a lost reply to a create.
     pub(super) fn delete_late_nodes(self) {
         let creates = self.client.unanswered.all();
         if !creates.is_empty() {
             tokio::spawn(async move {
-                // It fails when the session ends, which deletes the nodes, or may not delete them.
+                // This fails only when the session ends, which deletes the nodes, or when their
+                // deletion is not permitted.
                 let _ = self.look_for_late_nodes(&creates).await;
             });
         }
@@ -59,8 +65,9 @@ impl Attempt {
         }
     }
 
-    /// While the attempt waits or holds: looks for its late nodes in queues, in which it or others would stand behind them. Without
-    /// a lost reply to a create it does nothing. A single node needs no look: each create finds it.
+    /// Searches queues for late nodes while the attempt waits or holds: this attempt or others
+    /// would be behind them. Does nothing without a lost reply to a create. A single node needs no
+    /// search, since each create finds it.
     pub(super) async fn delete_late_nodes_under_way(&self) -> Infallible {
         loop {
             self.client.unanswered.settled().await;
@@ -102,8 +109,9 @@ impl NodeCreator<'_> {
         Ok(())
     }
 
-    /// Deletes a late node beside the own one: one request, and more only where there may be one. Where the name does not tell the
-    /// attempt, it is among those that came after the search in vain and before the own node; one behind it waits until the end.
+    /// Deletes a late node beside the own one. Costs one request, and more only if there may be
+    /// one. If the name does not contain the attempt's id, a late node has a number between the
+    /// last unsuccessful search and the own node. One behind the own node waits until the end.
     async fn delete_late_beside(&self, place: &QueuePlace, own: &ZnodePath) -> Result<(), LockError> {
         let QueuePlace { parent, names, prefix, after } = place;
         let Some(listing) = self.client.list(parent, false).await? else { return Ok(()) };

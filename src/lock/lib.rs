@@ -1,8 +1,9 @@
 //! Distributed locks on ZooKeeper, for applications in Rust.
 //!
-//! A [`Lock`] has a client, a path and an [`Algorithm`]. [`Lock::acquire`], [`Lock::try_acquire`] and
-//! [`Lock::acquire_within`] give a [`Guard`]. [`Multi`] takes several locks as one; [`Reentrant`] lets one owner enter again.
-//! All algorithms are used in the same way, so that one can be chosen at run time by its [name](Algorithm::named).
+//! A [`Lock`] has a client, a path and an [`Algorithm`]. [`Lock::acquire`], [`Lock::try_acquire`]
+//! and [`Lock::acquire_within`] give a [`Guard`]. [`Multi`] takes several locks as one;
+//! [`Reentrant`] lets one owner enter again. All algorithms are used in the same way, so that one
+//! can be chosen at run time by its [name](Algorithm::named).
 //!
 //! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
 //! that Tokio supports. They use a [`Client`](zookeeper_client::Client) of the application's own,
@@ -23,8 +24,9 @@
 //!
 //! # Writing with the fencing token
 //!
-//! A lock alone does not protect data: a program can be paused for so long that its session expires and others get the lock
-//! before it runs again. So let the data know the highest [token](Guard::token) that has written, and refuse lower ones:
+//! A lock alone does not protect data: a program can be paused for so long that its session expires
+//! and others get the lock before it runs again. So let the data know the highest
+//! [token](Guard::token) that has written, and refuse lower ones:
 //!
 //! ```no_run
 //! # use lockscope_lock::{Algorithm, Lock};
@@ -41,12 +43,13 @@
 //! # }
 //! ```
 //!
-//! A whole program that also handles lost locks and expired sessions is the example `guarded_counter`.
+//! A whole program that also handles lost locks and expired sessions is the example
+//! `guarded_counter`.
 //!
 //! # Costs
 //!
-//! Requests and watch events of one acquisition, without lost connections, with parents that exist. `n` is the number
-//! of waiters. A [`CostCounter`] counts the real ones.
+//! Requests and watch events of one acquisition, without lost connections, with parents that exist.
+//! `n` is the number of waiters. A [`CostCounter`] counts the real ones.
 //!
 //! | algorithm | acquire | each time it waits | release | one release wakes | fair |
 //! | --- | --- | --- | --- | --- | --- |
@@ -59,22 +62,28 @@
 //! | [`SharedChain`](Algorithm::SharedChain) | 2, one round trip | as the chain | 1 | one writer, or the readers behind a writer | yes |
 //! | [`Semaphore`](Algorithm::Semaphore) | 5, two round trips | as the chain, then 1, 1 event | 1, 1 event | one | yes |
 //!
-//! Where many wait without a pause that makes 5 requests and 1 event an acquisition for the chain, 6 and 2 for the look-ahead
-//! chain.
+//! With many waiters and no pauses, an acquisition costs the chain 5 requests and 1 event, and the
+//! look-ahead chain 6 requests and 2 events.
 //!
-//! A release deletes by path. Where the path can be another's when the own node is gone, the release first looks at the node:
-//! one request and one round trip more. So it is for the two mutexes, whose holders all use one path, and for the namings
-//! [`WriteLock`](Naming::WriteLock), [`Session`](Naming::Session) and [`Named`](Naming::Named), whose numbers come back when the
-//! parent is made anew. The names of Curator and kazoo contain the id of the attempt and never come back.
+//! A release deletes by path. If another node can have the path once the own node is gone, the
+//! release first reads the node: one request and one round trip more. This applies to the two
+//! mutexes, whose holders all use one path, and to the namings [`WriteLock`](Naming::WriteLock),
+//! [`Session`](Naming::Session) and [`Named`](Naming::Named), whose numbers come back when the
+//! parent is created again.
 //!
-//! In a queue whose names contain nothing but their number ([`Naming::Named`]) an acquire takes one request less: `red_lock_0000000041` can
-//! only come right before `red_lock_0000000042`. There a chain that had two or more before it the last time, the nearest with the
-//! number before its own, asks for its predecessor by name in place of the first listing. Without a node of that name it lists
-//! after all, one round trip later, and the next acquire sends the create and the listing together again. Who asks by name does
-//! not know whether its predecessor is the head: a [`Chain`](Algorithm::Chain) lists after its event in any case.
+//! The names of Curator and kazoo contain the id of the attempt and never come back.
 //!
-//! What a hand-over takes, where several wait, in round trips: the deletion and its event are one, and each listing after the
-//! event is one more.
+//! In a queue whose names contain nothing but their number ([`Naming::Named`]), an acquire takes
+//! one request less: `red_lock_0000000041` can only come right before `red_lock_0000000042`. A
+//! chain then asks for its predecessor by name instead of the first listing. It does so if its last
+//! attempt had two or more nodes before it, the nearest with the number before its own.
+//!
+//! Without a node of that name it lists after all, one round trip later, and the next acquire sends
+//! the create and the listing together again. An attempt that asks by name does not know whether
+//! its predecessor is the head, so a [`Chain`](Algorithm::Chain) lists after its event in any case.
+//!
+//! The round trips of a hand-over with several waiters: the deletion and its event are one, and
+//! each listing after the event is one more.
 //!
 //! | algorithm | round trips |
 //! | --- | --- |
@@ -82,82 +91,102 @@
 //! | [`Mutex`](Algorithm::Mutex) | 2: the create comes after the event |
 //! | [`ChainAhead`](Algorithm::ChainAhead) | 1 |
 //!
-//! So the look-ahead chain makes nearly twice as many acquisitions a second, the more clearly the farther the servers are.
-//! Shared locks and semaphores do not look ahead. A writer in a shared lock may [downgrade](Guard::downgrade): then a reader
-//! with the same number takes the place of the node that was watched, so that a writer behind it has to list whatever it has
-//! known before. Leases may end in any order, and only a listing counts those that are left; the queue in front of them is a
-//! chain, whose hand-overs take no time from anybody while all leases are held.
+//! So the look-ahead chain makes up to nearly twice as many acquisitions a second; the farther the
+//! servers are, the closer it comes to that. Shared locks and semaphores do not look ahead.
+//!
+//! A writer in a shared lock may [downgrade](Guard::downgrade): then a reader with the same number
+//! replaces the watched node, so a writer behind it must list again. Leases may end in any order,
+//! and only a listing counts the remaining ones. The queue before them is a chain, whose hand-overs
+//! delay no client while all leases are held.
 //!
 //! Besides:
 //!
-//! - A waiter in a chain checks after one second, and then every five seconds, that its own node still exists: one request
-//!   each. So does, once, a holder that got the lock by the end of its predecessor and has not seen its node for a second.
-//! - A node before the own one whose ACL forbids reading is polled every second in place of a watch.
-//! - An attempt that gives up removes its watches: one request each. Where the path of its node can come back, it looks at the
-//!   node before it deletes it: two requests.
-//! - After a lost connection, a look before a deletion is two requests: the server first catches up with the leader.
+//! - A waiter in a chain checks after one second, and then every five seconds, that its own node
+//!   still exists: one request each. So does, once, a holder that got the lock by the end of its
+//!   predecessor and has not seen its node for a second.
+//! - A node before the own one whose ACL forbids reading is polled every second in place of a
+//!   watch.
+//! - An attempt that gives up removes its watches: one request each. Where the path of its node can
+//!   come back, it looks at the node before it deletes it: two requests.
+//! - After a lost connection, a look before a deletion is two requests: the server first catches up
+//!   with the leader.
 //! - [`Guard::lost`] adds one request, and one event at the release.
-//! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for two session timeouts.
-//! - A client and its locks wake up twenty times in a session timeout. That sends no request, but after a
-//!   [pause](#what-it-cannot-guarantee) one for each lock that is held.
+//! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for
+//!   two session timeouts.
+//! - A client and its locks wake up twenty times in a session timeout. That sends no request, but
+//!   after a [pause](#what-it-cannot-guarantee) one for each lock that is held.
 //!
 //! # What a lock guarantees
 //!
 //! `T` is the negotiated session timeout.
 //!
-//! - **One holder** (or only readers, or no more holders than leases), as long as nobody else deletes the holder's node and the
-//!   holder stops when [`Guard::lost`] ends.
-//! - **A loss is reported in time.** Without a connection, [`Guard::lost`] gives [`Loss::Expired`] at most `0.3 T` after the last
-//!   time at which the client library had a sound connection. The servers count from the last message that they have got. That is
-//!   at most `0.65 T` older: a heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is noticed after `0.4 T` to
-//!   `0.45 T`. So `0.05 T` is to spare. Measured on 3.8.0 with sessions of 4, 6, 10, 20, 40 and 60 s, cut off at eight moments of
-//!   the heartbeat: the holder knows at least `0.15 T` before the next one holds.
-//! - **A pause is noticed.** A process that did not run for more than `0.075 T` takes nothing for granted when it runs again. It
-//!   sends a request, and holds on only when the reply comes within `0.05 T`. A waiter that was paused is granted the lock only
-//!   after such a reply.
-//! - **A node is path and czxid.** A node of another attempt with the same path is never taken for the own one. It is not
-//!   released, and what happens to it is not reported as the own node's fate.
-//! - **One node for each attempt.** When the reply to a create is lost, the attempt searches for its node before it sends the
-//!   create again. The attempt's id stands in the node's name, or at the beginning of its data.
-//! - **A late node blocks nobody for long.** A create without a reply may be carried out after the search. For `2 T` after a lost
-//!   reply the attempt looks for such nodes: every five seconds while it waits or holds, and afterwards in a background task, at
-//!   once, after half a second, one second, two, and so on up to `T / 2`. The session stays open meanwhile.
-//! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no node. A background task deletes
-//!   it, through lost connections, as long as the session lives. The end of the session deletes it otherwise.
+//! - **One holder** (or only readers, or no more holders than leases), as long as nobody else
+//!   deletes the holder's node and the holder stops when [`Guard::lost`] ends.
+//! - **A loss is reported in time.** Without a connection, [`Guard::lost`] gives [`Loss::Expired`]
+//!   at most `0.3 T` after the last time at which the client library had a sound connection. The
+//!   servers count from the last message that they have got. That is at most `0.65 T` older: a
+//!   heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is noticed after
+//!   `0.4 T` to `0.45 T`. So `0.05 T` is to spare. Measured on 3.8.0 with sessions of 4, 6, 10, 20,
+//!   40 and 60 s, cut off at eight moments of the heartbeat: the holder knows at least `0.15 T`
+//!   before the next one holds.
+//! - **A pause is noticed.** A process that did not run for more than `0.075 T` takes nothing for
+//!   granted when it runs again. It sends a request, and holds on only when the reply comes within
+//!   `0.05 T`. A waiter that was paused is granted the lock only after such a reply.
+//! - **A node is path and czxid.** A node of another attempt with the same path is never taken for
+//!   the own one. It is not released, and what happens to it is not reported as the own node's
+//!   fate.
+//! - **One node for each attempt.** When the reply to a create is lost, the attempt searches for
+//!   its node before it sends the create again. The attempt's id stands in the node's name, or at
+//!   the beginning of its data.
+//! - **A late node blocks nobody for long.** A create without a reply may be carried out after the
+//!   search. For `2 T` after a lost reply the attempt looks for such nodes: every five seconds
+//!   while it waits or holds, and afterwards in a background task, at once, after half a second,
+//!   one second, two, and so on up to `T / 2`. The session stays open meanwhile.
+//! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no
+//!   node. A background task deletes it, through lost connections, as long as the session lives.
+//!   The end of the session deletes it otherwise.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
-//!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client and a new [`Lock`].
-//! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a herd at once, in a chain at the
-//!   next check, at most five seconds later. A holder learns of it by [`Guard::lost`] and [`Guard::release`].
+//!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
+//!   and a new [`Lock`].
+//! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a
+//!   herd at once, in a chain at the next check, at most five seconds later. A holder learns of it
+//!   by [`Guard::lost`] and [`Guard::release`].
 //!
 //! # What it cannot guarantee
 //!
-//! - **A process that does not run** does not learn of anything. When it runs again after its session has expired, it takes
-//!   itself for the holder for up to `0.05 T`. A machine that was suspended is worse: its clock may have stood still, and then no
-//!   pause is noticed. Therefore [write with the fencing token](#writing-with-the-fencing-token).
-//! - **A member that has lost its leader** answers the heartbeats of its clients for up to `syncLimit × tickTime` of the servers'
-//!   configuration: 10 s by ZooKeeper's sample file. The leader ends their sessions meanwhile. So two clients can hold where `T` is
-//!   shorter than `1.25 × (syncLimit + 0.5) × tickTime`, 13.75 s by the sample file. The client cannot see it.
+//! - **A process that does not run** does not learn of anything. When it runs again after its
+//!   session has expired, it takes itself for the holder for up to `0.05 T`. A machine that was
+//!   suspended is worse: its clock may have stood still, and then no pause is noticed. Therefore
+//!   [write with the fencing token](#writing-with-the-fencing-token).
+//! - **A member that has lost its leader** answers the heartbeats of its clients for up to
+//!   `syncLimit × tickTime` of the servers' configuration: 10 s by ZooKeeper's sample file. The
+//!   leader ends their sessions meanwhile. So two clients can hold where `T` is shorter than `1.25
+//!   × (syncLimit + 0.5) × tickTime`, 13.75 s by the sample file. The client cannot see it.
 //! - **The bound on a loss has conditions.** The client's connection timeout is not set
-//!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)): by default it is `0.4 T`. A reply
-//!   takes less than `0.15 T`. The network does not lose what the client sends while it delivers events. The clocks of client
-//!   and servers run equally fast.
-//! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by path, so a release looks first.
-//!   When the node is deleted after the look, and another client creates one with the same path before the deletion arrives, the
-//!   deletion hits that one. Its holder is told by [`Guard::lost`].
-//! - **A deletion that arrives late at a mutex.** A server stands still for longer than `0.4 T` while a deletion is on its way to
-//!   it. The client moves to another server, looks at the node, and sends the deletion again; another client takes the lock. A
-//!   server refuses the late deletion, since the session has moved (measured on 3.8.0). But it may also find a later attempt of
-//!   the client to connect to it. That moves the session back, and the late deletion can then hit the next holder's node: in 4 of
-//!   15 runs where both were held up. The next holder is told by [`Guard::lost`]. In a queue this takes a parent that is made
-//!   anew besides.
-//! - **A waiter whose node is deleted right before its turn** in a chain takes itself for the holder for at most one second, until
-//!   it checks its node or releases.
-//! - **Nodes with a chosen number or a copied name.** Whoever creates one in a queue can have two holders. No lock library does so.
-//! - **More than 2^31 children.** A parent numbers so many in its lifetime. Servers from 3.6 on then give all the same number, and
-//!   older ones count on from the lowest negative number, which comes first. The lock refuses such a node with
-//!   [`NumbersUsedUp`](LockError::NumbersUsedUp): remove the parent before.
-//! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection at a create that is longer. The
-//!   attempt takes that for a passing fault and tries again.
+//!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)):
+//!   by default it is `0.4 T`. A reply takes less than `0.15 T`. The network does not lose what the
+//!   client sends while it delivers events. The clocks of client and servers run equally fast.
+//! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by
+//!   path, so a release looks first. When the node is deleted after the look, and another client
+//!   creates one with the same path before the deletion arrives, the deletion hits that one. Its
+//!   holder is told by [`Guard::lost`].
+//! - **A deletion that arrives late at a mutex.** A server stands still for longer than `0.4 T`
+//!   while a deletion is on its way to it. The client moves to another server, looks at the node,
+//!   and sends the deletion again; another client takes the lock. A server refuses the late
+//!   deletion, since the session has moved (measured on 3.8.0). But it may also find a later
+//!   attempt of the client to connect to it. That moves the session back, and the late deletion can
+//!   then hit the next holder's node: in 4 of 15 runs where both were held up. The next holder is
+//!   told by [`Guard::lost`]. In a queue this takes a parent that is made anew besides.
+//! - **A waiter whose node is deleted right before its turn** in a chain takes itself for the
+//!   holder for at most one second, until it checks its node or releases.
+//! - **Nodes with a chosen number or a copied name.** Whoever creates one in a queue can have two
+//!   holders. No lock library does so.
+//! - **More than 2^31 children.** A parent numbers so many in its lifetime. Servers from 3.6 on
+//!   then give all the same number, and older ones count on from the lowest negative number, which
+//!   comes first. The lock refuses such a node with [`NumbersUsedUp`](LockError::NumbersUsedUp):
+//!   remove the parent before.
+//! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection
+//!   at a create that is longer. The attempt takes that for a passing fault and tries again.
 //! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session.
 
 #![warn(clippy::missing_errors_doc)]

@@ -19,18 +19,18 @@ use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
 use lockscope_base::znode::ZnodePath;
 
-/// How long [`Lock::acquire_within`] waits for its node to be deleted when its time is over. After that it returns, and the
-/// deletion goes on in the background.
+/// The time for which [`Lock::acquire_within`] waits for the deletion of its node when its time is
+/// over. After that it returns, and the deletion goes on in the background.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest request that a server takes by default, in bytes: `jute.maxbuffer`. A longer one ends the connection, which looks like
-/// a passing fault.
+/// The longest request that a server accepts by default, in bytes: `jute.maxbuffer`. A longer one
+/// ends the connection, which looks like a transient fault.
 const MAX_CREATE: usize = 0xf_ffff;
 
 /// A lock at a path of the ensemble. Creating one sends no request; clones are the same lock.
 ///
-/// Each [`acquire`](Self::acquire) is an attempt of its own with its own node. A task that acquires a lock which it holds
-/// already waits for itself; use [`Reentrant`](super::Reentrant) there.
+/// Each [`acquire`](Self::acquire) is an attempt of its own with its own node. A task that acquires
+/// a lock which it holds already waits for itself; use [`Reentrant`](super::Reentrant) there.
 ///
 /// A lock, its attempts and its guards keep the client's session open as long as they live.
 ///
@@ -69,8 +69,9 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty, when path, data and ACLs
-    /// together have more than 1 MiB, or when the naming does not fit the algorithm (see [`Naming::check`](super::Naming::check)).
+    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty, when
+    /// path, data and ACLs together have more than 1 MiB, or when the naming does not fit the
+    /// algorithm (see [`Naming::check`](super::Naming::check)).
     pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
         let path = ZnodePath::new(path)?;
         if path.is_root() {
@@ -103,7 +104,8 @@ impl Lock {
         self.spec.algorithm
     }
 
-    /// The same lock for another access, counted by the same counter. An algorithm without readers stays as it is.
+    /// The same lock for another access, counted by the same counter. An algorithm without readers
+    /// stays as it is.
     #[must_use]
     pub fn with_access(&self, access: super::Access) -> Self {
         let LockSpec { client, path, algorithm, names, options, .. } = &*self.spec;
@@ -121,14 +123,17 @@ impl Lock {
         self.counter().cost()
     }
 
-    /// Waits until this attempt holds the lock, through lost connections, as long as the session lives.
+    /// Waits until this attempt holds the lock, through lost connections, as long as the session
+    /// lives.
     ///
-    /// The cost in requests and watch events depends on the algorithm: see the [table](super#costs).
+    /// The cost in requests and watch events depends on the algorithm: see the
+    /// [table](super#costs).
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe. A future that is dropped leaves no node: a background task deletes what it created, and gives back a
-    /// lock that was granted in that moment. Its place in the queue is lost. Nothing is sent before the first poll.
+    /// Cancel safe. A future that is dropped leaves no node: a background task deletes what it
+    /// created, and gives back a lock that was granted in that moment. Its place in the queue is
+    /// lost. Nothing is sent before the first poll.
     ///
     /// # Errors
     ///
@@ -138,7 +143,8 @@ impl Lock {
     /// - [`LockError::NoParent`] when a parent is missing and must not be created
     ///   ([`Parents::Required`](super::Parents::Required)), or vanished 20 times in a row.
     /// - [`LockError::Unusable`] when a parent is ephemeral.
-    /// - [`LockError::Closed`] when the client is closed or not authenticated, or the runtime is shut down.
+    /// - [`LockError::Closed`] when the client is closed or not authenticated, or the runtime is
+    ///   shut down.
     /// - [`LockError::Unexpected`] for anything else that the client library reports.
     ///
     /// # Panics
@@ -150,16 +156,17 @@ impl Lock {
         self.guard(start, granted.unwrap_or(Err(NotAcquired::Cancelled)))
     }
 
-    /// Takes the lock if it is free now. `None` when others hold it or wait for it; then no node is left when this returns.
-    /// A semaphore may also give `None` while somebody else is taking a lease.
+    /// Takes the lock if it is free now. `None` when others hold it or wait for it; then no node is
+    /// left when this returns. A semaphore may also give `None` while somebody else is taking a
+    /// lease.
     ///
-    /// Cost: that of an acquisition without waiting; where the lock is taken, the queue algorithms delete their node again
-    /// (one request). Cancel safe as [`acquire`](Self::acquire).
+    /// Cost: that of an acquisition without waiting; where the lock is taken, the queue algorithms
+    /// delete their node again (one request). Cancel safe as [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and [`LockError::ConnectionLost`] when there is no connection: it does not wait for
-    /// one.
+    /// As [`acquire`](Self::acquire), and [`LockError::ConnectionLost`] when there is no
+    /// connection: it does not wait for one.
     ///
     /// # Panics
     ///
@@ -179,11 +186,12 @@ impl Lock {
 
     /// Waits for the lock, but no longer than `within`.
     ///
-    /// When the time is over it deletes its node before it returns, which takes up to two more seconds. When the server does
-    /// not answer in these, the node is deleted in the background. A lock that is granted in the last moment is given back.
+    /// When the time is over it deletes its node before it returns, which takes up to two more
+    /// seconds. When the server does not answer in these, the node is deleted in the background. A
+    /// lock that is granted in the last moment is given back.
     ///
-    /// Cost: as [`acquire`](Self::acquire); one that gives up deletes its node and takes its watch back, one request each.
-    /// Cancel safe as [`acquire`](Self::acquire).
+    /// Cost: as [`acquire`](Self::acquire); one that gives up deletes its node and takes its watch
+    /// back, one request each. Cancel safe as [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -197,7 +205,7 @@ impl Lock {
     /// Outside of a Tokio runtime.
     pub async fn acquire_within(&self, within: Duration) -> Result<Guard, LockError> {
         let mut start = self.start(true);
-        // A century: far below where the clock overflows.
+        // A century, far below the overflow of the clock.
         let deadline = Instant::now() + within.min(Duration::from_secs(3_000_000_000));
         let granted = tokio::select! {
             biased;
@@ -210,8 +218,8 @@ impl Lock {
         self.guard(start, granted)
     }
 
-    /// Waits until a cancelled attempt has deleted its node, and gives the error to return. A lock that was granted in the last
-    /// moment is given back.
+    /// Waits until a cancelled attempt has deleted its node, and gives the error to return. A lock
+    /// that was granted in the last moment is given back.
     async fn give_up(&self, mut start: StartedAttempt, within: Duration) -> LockError {
         if let Some(task) = start.handle.task.take() {
             tokio::select! {
@@ -254,7 +262,7 @@ impl Lock {
         match granted {
             Ok(own) => Ok(Guard::new(self.spec.path.clone(), own, start.handle)),
             Err(NotAcquired::Failed(error)) => Err(error),
-            // Only the end of the runtime takes a task away from its handle.
+            // Only the end of the runtime can abort the task.
             Err(NotAcquired::Cancelled | NotAcquired::NotFree) => {
                 Err(LockError::Closed { path: self.spec.path.clone() })
             }

@@ -9,8 +9,8 @@ use super::{Guard, Lock, LockError, Loss};
 
 /// Several locks as one: all or none.
 ///
-/// They are acquired in the order in which they are given. Give the same locks in the same order everywhere: two programs
-/// that begin at opposite ends wait for each other forever.
+/// They are acquired in the order in which they are given. Give the same locks in the same order
+/// everywhere: two programs that begin at opposite ends wait for each other forever.
 ///
 /// Cost: the sum of the locks' costs, one lock after the other.
 ///
@@ -41,7 +41,8 @@ impl Multi {
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::acquire`], of the first lock that fails. The locks before it are released when this returns.
+    /// Those of [`Lock::acquire`], of the first lock that fails. The locks before it are released
+    /// when this returns.
     pub async fn acquire(&self) -> Result<MultiGuard, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
@@ -51,13 +52,15 @@ impl Multi {
         Ok(held)
     }
 
-    /// Takes all locks if all are free now. `None` when one is not; then none is held when this returns.
+    /// Takes all locks if all are free now. `None` when one is not; then none is held when this
+    /// returns.
     ///
     /// Cancel safe: a dropped future leaves no node.
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::try_acquire`], of the first lock that fails. The locks before it are released when this returns.
+    /// Those of [`Lock::try_acquire`], of the first lock that fails. The locks before it are
+    /// released when this returns.
     pub async fn try_acquire(&self) -> Result<Option<MultiGuard>, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
@@ -75,7 +78,8 @@ impl Multi {
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::acquire_within`], of the first lock that fails. The locks before it are released when this returns.
+    /// Those of [`Lock::acquire_within`], of the first lock that fails. The locks before it are
+    /// released when this returns.
     pub async fn acquire_within(&self, within: Duration) -> Result<MultiGuard, LockError> {
         let start = Instant::now();
         let mut held = MultiGuard::default();
@@ -105,8 +109,8 @@ impl MultiGuard {
         &self.guards
     }
 
-    /// Waits until any of the locks is lost. Gives its index in [`guards`](Self::guards), and how it was lost. Never ends
-    /// when there are no locks.
+    /// Waits until any of the locks is lost. Gives its index in [`guards`](Self::guards), and how
+    /// it was lost. Never ends when there are no locks.
     ///
     /// Cancel safe. Cost: that of [`Guard::lost`] for each lock.
     pub async fn lost(&self) -> (usize, Loss) {

@@ -58,12 +58,12 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     }
 }
 
-/// The one node of the lock, while it is the own one.
+/// Returns the lock's node as the own one.
 pub(super) fn single_node(path: ZnodePath, stat: &Stat) -> OwnNode {
     OwnNode { path, sequence: None, created: Zxid(stat.czxid), path_returns: true }
 }
 
-/// What the existing node turned out to be.
+/// The result of looking at the existing node.
 enum Taken {
     /// The own one, created by a request whose reply was lost.
     Own(OwnNode),
@@ -71,7 +71,7 @@ enum Taken {
     Free(Option<OneShotWatch>),
 }
 
-/// Looks at the existing node. Unless it is the own one, waits for its end.
+/// Reads the existing node. Unless it is the own one, waits for its deletion.
 async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Taken, NotAcquired> {
     let creator = attempt.creator();
     let (client, parent) = (&attempt.client, &attempt.spec.path);

@@ -5,23 +5,26 @@ use uuid::Uuid;
 use super::{Access, Algorithm, LockError};
 use lockscope_base::znode::{Sequence, SessionId};
 
-/// How the nodes of a queue are named. Locks with the same naming and path share one queue, whichever library made them.
+/// How the nodes of a queue are named. Locks with the same naming and path share one queue,
+/// whichever library made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Naming {
-    /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and zookeeper-client's
-    /// locks and the textbook's `lock-S`. Shared locks as Curator's `InterProcessReadWriteLock`: `…-__READ__S`,
-    /// `…-__WRIT__S`.
+    /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and
+    /// zookeeper-client's locks and the textbook's `lock-S`. Shared locks as Curator's
+    /// `InterProcessReadWriteLock`: `…-__READ__S`, `…-__WRIT__S`.
     #[default]
     Curator,
-    /// `<32 hex digits>__lock__S`: in one queue with kazoo's `Lock`, and as shared locks, with `__rlock__`, with its
-    /// `ReadLock` and `WriteLock`.
+    /// `<32 hex digits>__lock__S`: in one queue with kazoo's `Lock`, and as shared locks, with
+    /// `__rlock__`, with its `ReadLock` and `WriteLock`.
     Kazoo,
-    /// `x-<session, signed decimal>-S`: in one queue with the `WriteLock` of ZooKeeper's own recipes.
+    /// `x-<session, signed decimal>-S`: in one queue with the `WriteLock` of ZooKeeper's own
+    /// recipes.
     WriteLock,
     /// `lock-<session, hex>-S`; shared locks `<session>-R-S` and `<session>-W-S`.
     Session,
-    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only names in which nothing but
-    /// the number differs: where several wait for one of them, a chain [acquires with one request less](super#costs).
+    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only
+    /// names in which nothing but the number differs: where several wait for one of them, a chain
+    /// [acquires with one request less](super#costs).
     Named(String),
 }
 
@@ -29,7 +32,7 @@ impl Naming {
     /// The namings as [`named`](Self::named) reads them.
     pub const NAMES: [&str; 5] = ["curator", "kazoo", "write-lock", "session", "named:NAME"];
 
-    /// The naming that is written so; `None` for any other text.
+    /// Parses a naming; `None` for any other text.
     ///
     /// ```
     /// # use lockscope_lock::Naming;
@@ -50,8 +53,9 @@ impl Naming {
     ///
     /// # Errors
     ///
-    /// [`LockError::BadOptions`], with the reason, when they cannot: shared locks have the namings of Curator, kazoo and the
-    /// session only, semaphores that of Curator only, and a [`Named`](Self::Named) queue needs a name without slashes.
+    /// [`LockError::BadOptions`], with the reason, when they cannot: shared locks have the namings
+    /// of Curator, kazoo and the session only, semaphores that of Curator only, and a
+    /// [`Named`](Self::Named) queue needs a name without slashes.
     pub fn check(&self, algorithm: Algorithm) -> Result<(), LockError> {
         QueueNames::of(self, algorithm).map(drop)
     }
@@ -83,7 +87,8 @@ enum QueueKind {
 }
 
 impl QueueNames {
-    /// The names in an algorithm's queue. For a semaphore that is the queue of its lock, not its leases.
+    /// The names in an algorithm's queue. For a semaphore that is the queue of its lock, not its
+    /// leases.
     pub(super) fn of(naming: &Naming, algorithm: Algorithm) -> Result<Self, LockError> {
         let queue = if algorithm.access().is_some() { QueueKind::Shared } else { QueueKind::Exclusive };
         match (naming, algorithm) {
@@ -130,7 +135,8 @@ impl QueueNames {
         matches!(self.naming, Naming::Curator | Naming::Kazoo)
     }
 
-    /// Whether a holder can downgrade from writing to reading, which creates a second node with the same number.
+    /// Whether a holder can downgrade from writing to reading, which creates a second node with the
+    /// same number.
     pub(super) fn allow_downgrade(&self) -> bool {
         self.queue == QueueKind::Shared
     }
@@ -140,10 +146,12 @@ impl QueueNames {
         matches!(self.naming, Naming::Named(_))
     }
 
-    /// The name of the node with the number before this one, and its number, in a queue whose names contain nothing but their
-    /// number. When that node exists it is the nearest one in the queue: no other has a number in between.
+    /// Returns the name and the number of the node with the number before this one, in a queue
+    /// whose names contain nothing but their number. If that node exists, it is the nearest one in
+    /// the queue: no other has a number in between.
     ///
-    /// `None` when the names contain more, for the lowest number, and for a name that [`read`](Self::read) would not read so.
+    /// Returns `None` if the names contain more, for the lowest number, and for a name that
+    /// [`read`](Self::read) would not accept.
     pub(super) fn name_before(&self, sequence: Sequence) -> Option<(String, Sequence)> {
         let Naming::Named(name) = &self.naming else { return None };
         let before = Sequence(sequence.0.checked_sub(1)?);
@@ -249,7 +257,7 @@ mod tests {
             (i32::MIN, None),
             (i32::MIN + 1, Some("red_lock_-2147483648")),
             (-1_000_000_000, Some("red_lock_-1000000001")),
-            // A counter that is negative and has less than ten digits is no number to anybody who lists.
+            // A listing does not accept a negative counter with fewer than ten digits as a number.
             (0, None),
             (-999_999_999, Some("red_lock_-1000000000")),
             (-999_999_998, None),

@@ -12,20 +12,20 @@ use super::unanswered::{CreatePlace, QueuePlace};
 use super::{LockError, LockOptions, Parents};
 use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
-/// How often an attempt creates a parent that vanishes again and again, before it gives up.
+/// The number of times that an attempt creates a parent that keeps vanishing, before it gives up.
 pub(super) const MAX_PARENT_CREATES: u32 = 20;
 
 /// The listing of the parent that is sent together with the creation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstListing {
-    /// None: the name of the predecessor is known without.
+    /// No listing: the predecessor's name is known without one.
     Skipped,
     Unwatched,
     Watched,
 }
 
-/// Whether a new node with this number is behind all that were made before it. Servers up to 3.5 go on with negative numbers after
-/// the last, and later ones give the last again and again.
+/// Returns whether a new node with this number is behind all earlier ones. After the last number,
+/// servers up to 3.5 go on with negative numbers, and later servers repeat the last one.
 fn is_in_order(sequence: Sequence) -> bool {
     (0..i32::MAX).contains(&sequence.0)
 }
@@ -54,7 +54,8 @@ impl NodeCreator<'_> {
         [mark.as_slice(), &self.options.data].concat()
     }
 
-    /// Whether a node with this stat and data is this attempt's, among those whose names do not contain the id.
+    /// Whether a node with this stat and data is this attempt's, among those whose names do not
+    /// contain the id.
     pub(super) fn is_own(&self, data: &[u8], stat: &Stat) -> bool {
         stat.ephemeral_owner == self.client.session().0 && data.starts_with(&self.mark())
     }
@@ -63,10 +64,11 @@ impl NodeCreator<'_> {
         format!("{} ", self.id.simple()).into_bytes()
     }
 
-    /// Creates a sequential node and lists its parent, both sent at once. The listing is `None` when it was not wanted or its
-    /// reply was lost.
+    /// Creates a sequential node and lists its parent, both sent at once. The listing is `None`
+    /// when it was not wanted or its reply was lost.
     ///
-    /// A create whose reply was lost may have been carried out: before a second one the node is searched for.
+    /// A create whose reply was lost may have been carried out: before a second one the node is
+    /// searched for.
     pub(super) async fn enqueue(
         &self,
         parent: &ZnodePath,
@@ -102,7 +104,8 @@ impl NodeCreator<'_> {
                     if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
                     }
-                    // The pause comes before: whoever removes the parent again must not have it to do so.
+                    // The pause comes before the parent is created: after it, the pause would give
+                    // others the time to delete the parent again.
                     self.cancelled()?;
                     retries.wait().await;
                     self.create_parents(parent).await?;
@@ -118,10 +121,12 @@ impl NodeCreator<'_> {
                     let (parent, names, prefix) = (parent.clone(), names.clone(), prefix.clone());
                     self.client.unanswered.note(CreatePlace::Queue(QueuePlace { parent, names, prefix, after }));
                 }
-                // The last number is given again and again, and names that contain nothing else are taken.
+                // The server repeats the last number, and names that contain nothing else are
+                // taken.
                 Err(Error::NodeExists) => return Err(LockError::NumbersUsedUp { parent: parent.clone() }.into()),
                 Err(error) => {
-                    // The node may exist all the same, for example when the reply could not be decoded.
+                    // The node may exist all the same, for example when the reply could not be
+                    // decoded.
                     if let (Some(own), _) = self.find(parent, names, &prefix).await? {
                         self.client.delete(&own, LastSeen::JustNow).await?;
                     }
@@ -142,8 +147,8 @@ impl NodeCreator<'_> {
         Err(LockError::NumbersUsedUp { parent: parent.clone() })
     }
 
-    /// Finds the node of a create whose reply was lost; `None` when there is none. Gives also the highest number that a child
-    /// of the parent has, as far as there are any.
+    /// Finds the node of a create whose reply was lost; `None` when there is none. Gives also the
+    /// highest number that a child of the parent has, as far as there are any.
     pub(super) async fn find(
         &self,
         parent: &ZnodePath,
@@ -172,7 +177,8 @@ impl NodeCreator<'_> {
         Ok(None)
     }
 
-    /// The stat of this attempt's node, if that is what is at the path. Nodes of other sessions are not read: they may forbid it.
+    /// The stat of this attempt's node, if that is what is at the path. Nodes of other sessions are
+    /// not read: they may forbid it.
     async fn own_at(&self, path: &ZnodePath, names: &QueueNames) -> Result<Option<Stat>, LockError> {
         let stat = self.client.stat(path).await?.filter(|stat| stat.ephemeral_owner == self.client.session().0);
         if stat.is_none() || names.carry_id() {

@@ -5,11 +5,11 @@ use zookeeper_client::{Acl, Acls};
 use super::{CostCounter, Naming};
 use lockscope_base::znode::ZnodePath;
 
-/// What an attempt does about parents that do not exist.
+/// The handling of parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
-    /// Creates them as container nodes, which the server deletes some time after their last child has gone. Servers before
-    /// 3.5 have none: there they are persistent.
+    /// Creates them as container nodes, which the server deletes some time after their last child
+    /// is gone. Servers before 3.5 have no containers: there the parents are persistent.
     #[default]
     Container,
     /// Creates them as persistent nodes.
@@ -18,7 +18,8 @@ pub enum Parents {
     Required,
 }
 
-/// How a lock creates its nodes. By default: Curator's names, no data, all permissions for anyone, parents as containers.
+/// How a lock creates its nodes. By default: Curator's names, no data, all permissions for anyone,
+/// parents as containers.
 #[derive(Clone, Debug)]
 pub struct LockOptions {
     pub(super) naming: Naming,
@@ -41,35 +42,38 @@ impl Default for LockOptions {
 }
 
 impl LockOptions {
-    /// The names of the nodes in the queue, and so the libraries with which the lock shares its queue.
+    /// The names of the nodes in the queue, and so the libraries with which the lock shares its
+    /// queue.
     #[must_use]
     pub fn naming(mut self, naming: Naming) -> Self {
         self.naming = naming;
         self
     }
 
-    /// The data of the node, for people to read, such as a host name. With the path and the ACLs it has at most 1 MiB:
-    /// [`Lock::with`](super::Lock::with) refuses more, since servers do by default (`jute.maxbuffer`).
+    /// The data of the node, for people to read, such as a host name. With the path and the ACLs it
+    /// has at most 1 MiB: [`Lock::with`](super::Lock::with) refuses more, since servers do by
+    /// default (`jute.maxbuffer`).
     ///
-    /// Where the node's name does not contain the id of the attempt (single nodes, and all namings but Curator's and
-    /// kazoo's), the id and a space are put in front of it.
+    /// Where the node's name does not contain the id of the attempt (single nodes, and all namings
+    /// but Curator's and kazoo's), the id and a space are put in front of it.
     #[must_use]
     pub fn data(mut self, data: impl Into<Vec<u8>>) -> Self {
         self.data = data.into();
         self
     }
 
-    /// The ACLs of the nodes that the lock creates, its parents included. An empty list is refused by
-    /// [`Lock::with`](super::Lock::with).
+    /// The ACLs of the nodes that the lock creates, its parents included. An empty list is refused
+    /// by [`Lock::with`](super::Lock::with).
     #[must_use]
     pub fn acls(mut self, acls: impl Into<Vec<Acl>>) -> Self {
         self.acls = acls.into();
         self
     }
 
-    /// How long the request that creates a node is at most, in bytes.
+    /// Returns the maximum size of the request that creates a node, in bytes.
     pub(super) fn create_size(&self, lock: &ZnodePath) -> usize {
-        // What belongs to every request and to every ACL, and what an attempt adds to the path and the data.
+        // What belongs to every request and to every ACL, and what an attempt adds to the path and
+        // the data.
         const REQUEST: usize = 256;
         const ACL: usize = 12;
         let name = if let Naming::Named(name) = &self.naming { name.len() } else { 0 };

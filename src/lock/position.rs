@@ -2,30 +2,32 @@
 
 use super::naming::{NodeMode, QueueNames};
 
-/// What a listing of the parent means to the owner of a node in it.
+/// The result of a listing of the parent for the owner of a node in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum QueuePosition<'a> {
-    /// It holds.
+    /// The node holds the lock.
     Holds,
-    /// It waits for the end of another node.
+    /// The node waits for the deletion of another node.
     Waits {
         /// The name of that node.
         on: &'a str,
-        /// Whether the end of that node alone makes it the holder: there is no other node to wait for, and none can come in
-        /// between.
+        /// Whether the deletion of that node alone makes the own node the holder: there is no other
+        /// node to wait for, and none can come in between.
         then_holds: bool,
-        /// The name of the nearest node before that one, if the own node has to wait for it as well.
+        /// The name of the nearest node before that one, if the own node has to wait for it as
+        /// well.
         ahead: Option<&'a str>,
     },
-    /// Its node is not there: somebody else deleted it.
+    /// The own node is not there: somebody else deleted it.
     Gone,
 }
 
-/// The position of the node `own` among `children`. It holds when fewer than `max_holders` nodes that it has to wait for are
-/// before it; that is 1 for all locks but semaphores.
+/// The position of the node `own` among `children`. It holds when fewer than `max_holders` nodes
+/// that it has to wait for are before it; that is 1 for all locks but semaphores.
 ///
-/// Nodes are ordered by their numbers as signed numbers, as in the other libraries. Two with the same number, which a
-/// downgrade creates, are ordered by their names. The work is linear in the number of children.
+/// Nodes are ordered by their numbers as signed numbers, as in the other libraries. Two with the
+/// same number, which a downgrade creates, are ordered by their names. The work is linear in the
+/// number of children.
 pub(super) fn position<'a>(
     children: &'a [String],
     own: &str,
@@ -50,8 +52,8 @@ pub(super) fn position<'a>(
     match nearest {
         _ if !present => QueuePosition::Gone,
         Some(((_, on), their_mode)) if before >= max_holders => {
-            // A writer may downgrade to reading: then a node with its number exists before its own is deleted. That does
-            // not block a reader, and a reader creates no second node.
+            // A writer may downgrade to reading: then a node with its number exists before its own
+            // is deleted. That does not block a reader, and a reader creates no second node.
             let may_downgrade =
                 mode == NodeMode::Exclusive && their_mode == NodeMode::Exclusive && names.allow_downgrade();
             let ahead = ahead.map(|((_, name), _)| name);
@@ -80,7 +82,7 @@ mod tests {
         names.prefix(mode, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
     }
 
-    /// Waits for that node, behind which it then holds.
+    /// Waits for that node, and then holds.
     fn behind_head(on: &str) -> QueuePosition<'_> {
         QueuePosition::Waits { on, then_holds: true, ahead: None }
     }

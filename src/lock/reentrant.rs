@@ -8,9 +8,9 @@ use super::{Access, Guard, Lock, LockError};
 
 /// One owner of a lock, which may enter it again while it is inside, and leaves it as often.
 ///
-/// Clones are the same owner. Tasks have no identity that a lock could know them by, so another owner is another
-/// `Reentrant`, also with the same client. The last [`leave`](ReentrantGuard::leave), or the drop of the last
-/// [`ReentrantGuard`], releases the lock.
+/// Clones are the same owner. Tasks have no identity that a lock could know them by, so another
+/// owner is another `Reentrant`, also with the same client. The last
+/// [`leave`](ReentrantGuard::leave), or the drop of the last [`ReentrantGuard`], releases the lock.
 ///
 /// Cost: that of the lock for the first to enter and the last to leave; no request for the others.
 ///
@@ -43,24 +43,25 @@ impl Reentrant {
         Self { lock, inside: Arc::default() }
     }
 
-    /// Enters the lock: waits for it unless the owner is inside already. Cancel safe as [`Lock::acquire`].
-    ///
-    /// # Errors
-    ///
-    /// - Those of [`Lock::acquire`] when the owner is not inside yet.
-    /// - [`LockError::SessionExpired`] or [`LockError::NodeDeleted`] when the owner is inside and the lock is known to be
-    ///   lost, until all guards are gone.
-    pub async fn enter(&self) -> Result<ReentrantGuard, LockError> {
-        self.enter_with(self.lock.clone()).await
-    }
-
-    /// Enters a shared lock for that access. An owner that is inside for writing may enter for reading too. Cancel safe as
+    /// Enters the lock: waits for it unless the owner is inside already. Cancel safe as
     /// [`Lock::acquire`].
     ///
     /// # Errors
     ///
-    /// As [`enter`](Self::enter), and [`LockError::UpgradeRefused`] when the owner is inside for reading and asks for
-    /// writing.
+    /// - Those of [`Lock::acquire`] when the owner is not inside yet.
+    /// - [`LockError::SessionExpired`] or [`LockError::NodeDeleted`] when the owner is inside and
+    ///   the lock is known to be lost, until all guards are gone.
+    pub async fn enter(&self) -> Result<ReentrantGuard, LockError> {
+        self.enter_with(self.lock.clone()).await
+    }
+
+    /// Enters a shared lock for that access. An owner that is inside for writing may enter for
+    /// reading too. Cancel safe as [`Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter), and [`LockError::UpgradeRefused`] when the owner is inside for
+    /// reading and asks for writing.
     pub async fn enter_for(&self, access: Access) -> Result<ReentrantGuard, LockError> {
         self.enter_with(self.lock.with_access(access)).await
     }

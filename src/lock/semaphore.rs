@@ -15,7 +15,7 @@ pub(super) async fn contend(attempt: &Attempt, leases: NonZeroU32) -> Result<Hel
     let names = QueueNames::leases();
     let max_holders = usize::try_from(leases.get()).unwrap_or(usize::MAX);
     let lease_queue = JoinedQueue { parent: &lease_parent, names: &names, mode: NodeMode::Lease, max_holders };
-    // Only the holder of the queue lock comes here, so that one attempt watches the leases and not many.
+    // Only the holder of the queue lock gets here, so a single attempt watches the leases.
     let waited = enter_herd(attempt, &lease_queue).await;
     let held = clean_up(attempt, &queued.own, waited).await?;
     Ok(HeldLock { queue_node: Some(queued.own), ..held })

@@ -1,28 +1,37 @@
-//! How long a session surely lives when its client hears nothing any more. Pure: the time is an argument.
+//! The time for which a session certainly lives after its client has lost the connection. Pure: the
+//! time is an argument.
 //!
-//! The servers end a session one timeout after the last message that they have got from its client. The client library
-//! (zookeeper-client 0.11, `Session::reset_timeout`) looks at its own clock every twentieth of the timeout. It sends a heartbeat when it
-//! has sent nothing for three twentieths, so its last message is at most four twentieths older than the last one that it has got. It
-//! gives the connection up when it has got nothing for eight twentieths, which it notices within one more. So when it still has a
-//! connection, the servers have got something in the last thirteen twentieths, and seven are left. The clock here counts six of them,
-//! from the last time at which the library had a connection: the last one is for a process that is late.
+//! The servers end a session one timeout after its client's last message. The client library
+//! (zookeeper-client 0.11, `Session::reset_timeout`) checks its own clock every twentieth of the
+//! timeout:
 //!
-//! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime) the library reads messages that came
-//! long before and takes them for new. So a pause is noticed by the clock's own ticks, and after one only the reply to a request that
-//! was sent since proves that the session lives.
+//! - It sends a heartbeat when it has sent nothing for three twentieths. So its last message is at
+//!   most four twentieths older than the last one that it received.
+//! - It gives the connection up when it has received nothing for eight twentieths, which it notices
+//!   within one more.
+//!
+//! So while it has a connection, the servers have received something in the last thirteen
+//! twentieths, and seven are left. This clock counts six of them, from the last time at which the
+//! library had a connection. The seventh is for a process that runs late.
+//!
+//! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime)
+//! the library reads messages that arrived long before and takes them for new. The clock's own
+//! ticks notice a pause. After one, only the reply to a request that was sent since proves that the
+//! session lives.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use zookeeper_client::SessionState;
 
-/// How many ticks a session timeout has, as in the client library.
+/// The number of ticks in a session timeout, as in the client library.
 const TICKS: u32 = 20;
 
-/// How many ticks a session surely lives after the last time at which its client had a connection.
+/// The number of ticks for which a session certainly lives after the last time at which its client
+/// had a connection.
 const TICKS_LEFT: u32 = 6;
 
-/// What a client knows of the life of its session.
+/// The client's knowledge about the life of its session.
 #[derive(Clone, Debug)]
 pub(super) struct SessionClock {
     timeout: Duration,
@@ -30,18 +39,19 @@ pub(super) struct SessionClock {
     /// The last time at which the client had a connection and ran without a pause.
     sound_at: Instant,
     ticked_at: Instant,
-    /// When it ran again after a pause, until a reply proves that the session lives.
+    /// The time at which the process resumed after a pause, until a reply proves that the session
+    /// lives.
     resumed_at: Option<Instant>,
 }
 
 impl SessionClock {
-    /// The clock of a session that has been heard of right now.
+    /// Creates the clock of a session that was heard from at `now`.
     pub(super) fn new(timeout: Duration, state: SessionState, now: Instant) -> Self {
         let connected = state != SessionState::Disconnected;
         Self { timeout, connected, sound_at: now, ticked_at: now, resumed_at: None }
     }
 
-    /// When the next tick is due.
+    /// Returns the time of the next tick.
     pub(super) fn next_tick(&self) -> Instant {
         self.ticked_at + self.tick_interval()
     }
@@ -55,7 +65,7 @@ impl SessionClock {
         self.ticked_at = now;
     }
 
-    /// The session's state has changed.
+    /// Records a change of the session's state.
     pub(super) fn changed(&mut self, state: SessionState, now: Instant) {
         self.connected = state != SessionState::Disconnected;
         if self.connected && self.resumed_at.is_none() {
@@ -63,12 +73,12 @@ impl SessionClock {
         }
     }
 
-    /// Whether the process has been paused, and nothing has proved since that the session lives.
+    /// Returns whether the process was paused and no reply has proved since that the session lives.
     pub(super) fn needs_proof(&self) -> bool {
         self.resumed_at.is_some()
     }
 
-    /// A request that was sent at that time has been answered.
+    /// Records the reply to a request that was sent at that time.
     pub(super) fn proved(&mut self, sent_at: Instant) {
         if self.resumed_at.is_some_and(|resumed| resumed <= sent_at) {
             self.resumed_at = None;
@@ -76,8 +86,8 @@ impl SessionClock {
         }
     }
 
-    /// When the session must be presumed to have expired, unless something is heard before; `None` with a sound connection. After a
-    /// pause there is one tick for the proof.
+    /// Returns the time at which the session must be presumed expired unless something is heard
+    /// before; `None` with a sound connection. After a pause there is one tick for the proof.
     pub(super) fn presumed_expired_at(&self) -> Option<Instant> {
         let end = self.sound_at + self.tick_interval() * TICKS_LEFT;
         match self.resumed_at {
@@ -98,7 +108,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    /// A clock that has ticked every second for so many seconds.
+    /// Returns a clock that has ticked every second for `seconds`.
     fn ticked(start: Instant, seconds: u64) -> SessionClock {
         let mut clock = SessionClock::new(TIMEOUT, SessionState::SyncConnected, start);
         for second in 1..=seconds {
@@ -131,13 +141,13 @@ mod tests {
         clock.tick(at(15_000));
         assert!(clock.needs_proof());
         assert_eq!(clock.presumed_expired_at(), Some(at(16_000)));
-        // An answer to what was sent before proves nothing.
+        // A reply to an earlier request proves nothing.
         clock.proved(at(4_000));
         assert!(clock.needs_proof());
         let mut cut_off = clock.clone();
         cut_off.changed(SessionState::Disconnected, at(15_100));
         assert_eq!(cut_off.presumed_expired_at(), Some(at(11_000)), "it is over");
-        // What the library takes for a connection is no proof either.
+        // The library's belief in a connection is no proof either.
         cut_off.changed(SessionState::SyncConnected, at(15_200));
         assert!(cut_off.needs_proof());
         clock.proved(at(15_010));

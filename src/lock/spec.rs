@@ -1,4 +1,4 @@
-//! What a lock is made of, shared by its attempts.
+//! The parts of a lock that its attempts share.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,6 +16,7 @@ pub(super) struct LockSpec {
     pub(super) algorithm: Algorithm,
     pub(super) names: QueueNames,
     pub(super) options: LockOptions,
-    /// Whether the next attempt in a chain asks for its predecessor by name: it would have saved the last one a listing.
+    /// Whether the next attempt in a chain asks for its predecessor by name: it would have saved
+    /// the last one a listing.
     pub(super) asks_by_name: AtomicBool,
 }

@@ -1,7 +1,8 @@
 //! The task of one attempt: it owns the attempt's nodes from the first request to the last.
 //!
-//! The future of `acquire` and the guard are handles to it. Dropping them cancels it. Then it deletes what it created, through
-//! lost replies and reconnects, as long as its session lives, and ends.
+//! The future of `acquire` and the guard are handles to the task. Dropping them cancels it. It then
+//! deletes the nodes that it created, through lost replies and reconnects, as long as its session
+//! lives, and ends.
 
 use futures::future::join;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,8 +25,8 @@ pub(super) struct AttemptChannels {
 }
 
 impl Attempt {
-    /// Acquires the lock, holds it until it is cancelled or lost, and deletes what it created. The result is that of the
-    /// release.
+    /// Acquires the lock, holds it until it is cancelled or lost, and deletes what it created. The
+    /// result is that of the release.
     pub(super) async fn run(self, channels: AttemptChannels) -> Result<(), LockError> {
         let released = tokio::select! {
             biased;
@@ -70,8 +71,8 @@ impl Attempt {
                 let _ = self.client.delete(node, LastSeen::Before).await;
             }
         };
-        // The queue node first, also when the guard is dropped at once: who returns a lease while it is still in the queue looks like
-        // one that never had it.
+        // The queue node goes first, even if the guard is dropped at once. A client that returns
+        // its lease while it is still in the queue looks like one that never had it.
         let holding = Holding::new(self, held, states, clock);
         let ((), released) = join(leave_queue, self.hold(holding, channels.requests, &channels.loss)).await;
         released
@@ -85,8 +86,8 @@ impl Attempt {
         }
     }
 
-    /// Takes a lock that was granted for granted, unless the process has been paused: the event that granted it may be as old as the
-    /// pause, and the session may have ended since.
+    /// Accepts a granted lock unless the process has been paused: the event that granted it may be
+    /// as old as the pause, and the session may have ended since.
     async fn prove(&self, held: HeldLock, clock: &mut SessionClock) -> Result<HeldLock, NotAcquired> {
         if clock.needs_proof() {
             let sent_at = Instant::now();
@@ -113,7 +114,7 @@ impl Attempt {
         let own = &holding.held.own;
         match loss {
             Loss::Deleted => self.client.meter.gone(&own.path),
-            // The session may live on after all. A node without a guard must not block others.
+            // The session may still live. A node without a guard must not block others.
             Loss::Expired => drop(self.client.delete(own, LastSeen::Before).await),
         }
         Err(loss.error(&self.spec.path, &own.path))

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::naming::QueueNames;
 use lockscope_base::znode::{Sequence, ZnodePath};
 
-/// Where a create that got no reply may still make a node.
+/// The place where an unanswered create may still make a node.
 #[derive(Clone, Debug)]
 pub(super) enum CreatePlace {
     /// In a queue.
@@ -17,28 +17,29 @@ pub(super) enum CreatePlace {
     Node(ZnodePath),
 }
 
-/// The nodes of a queue that a create which got no reply may still make.
+/// The nodes of a queue that an unanswered create may still make.
 #[derive(Clone, Debug)]
 pub(super) struct QueuePlace {
     pub(super) parent: ZnodePath,
     pub(super) names: QueueNames,
-    /// How the node's name begins.
+    /// The beginning of the node's name.
     pub(super) prefix: String,
-    /// The highest number that the parent had given when the node was looked for in vain: the node gets a higher one.
+    /// The highest number in the parent at the unsuccessful search: the node gets a higher one.
     pub(super) after: Option<Sequence>,
 }
 
-/// A place, and what the attempt knows of it.
+/// A place of an unanswered create, and the attempt's knowledge of it.
 #[derive(Clone, Debug)]
 pub(super) struct UnansweredCreate {
     pub(super) place: CreatePlace,
-    /// When the connection was lost the last time.
+    /// The time of the last loss of the connection.
     pub(super) lost_at: Instant,
-    /// The node that the attempt has created there in the end.
+    /// The node that the attempt finally created there.
     pub(super) own: Option<ZnodePath>,
 }
 
-/// The creates of one attempt that got no reply. Each place is kept once: few are in doubt, however often a connection is lost.
+/// The unanswered creates of one attempt. Each place is kept once, so that few are in doubt however
+/// often a connection is lost.
 #[derive(Debug, Default)]
 pub(super) struct UnansweredCreates {
     creates: Mutex<Vec<UnansweredCreate>>,
@@ -47,7 +48,7 @@ pub(super) struct UnansweredCreates {
 }
 
 impl UnansweredCreates {
-    /// The connection was lost before the reply to a create came.
+    /// Records that the connection was lost before the reply to a create.
     pub(super) fn note(&self, place: CreatePlace) {
         let (mut creates, lost_at) = (self.creates(), Instant::now());
         match creates.iter_mut().find(|known| known.place.path() == place.path()) {
@@ -56,7 +57,7 @@ impl UnansweredCreates {
         }
     }
 
-    /// The attempt has created a node whose path begins like this.
+    /// Records that the attempt has created a node whose path begins with `prefix`.
     pub(super) fn settle(&self, prefix: &ZnodePath, own: &ZnodePath) {
         if let Some(known) = self.creates().iter_mut().find(|known| known.place.path() == *prefix) {
             known.own = Some(own.clone());
@@ -69,7 +70,7 @@ impl UnansweredCreates {
         self.settled.notified().await;
     }
 
-    /// All that were noted.
+    /// Returns all unanswered creates.
     pub(super) fn all(&self) -> Vec<UnansweredCreate> {
         self.creates().clone()
     }

@@ -1,12 +1,14 @@
-//! A worker that adds to a counter under a lock, and does no harm when it has lost the lock without knowing.
+//! A worker that adds to a counter under a lock, and does no harm when it has lost the lock without
+//! knowing.
 //!
 //! ```text
 //! cargo run -p lockscope-lock --example guarded_counter -- localhost:2181 /locks/counter /counter 10
 //! ```
 //!
-//! The counter is a node that exists and holds `TOKEN VALUE`, at first `0 0`. `TOKEN` is the fencing token of the last
-//! worker that wrote. A worker with a lower token was paused for so long that others have had the lock since: its write is
-//! refused. The write names the version of the node that it has read, so that nobody else's write can come in between.
+//! The counter is a node that exists and holds `TOKEN VALUE`, at first `0 0`. `TOKEN` is the
+//! fencing token of the last worker that wrote. A worker with a lower token was paused for so long
+//! that others have had the lock since: its write is refused. The write names the version of the
+//! node that it has read, so that nobody else's write can come in between.
 //!
 //! The tests run it, on a real server.
 
@@ -20,7 +22,8 @@ use zookeeper_client::Client;
 /// How long a worker waits for the lock before it looks around.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whatever ends the worker: a session that cannot be had, a node that is missing or holds something else.
+/// Whatever ends the worker: a session that cannot be had, a node that is missing or holds
+/// something else.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What became of one try to add to the counter.
@@ -56,7 +59,8 @@ impl Worker {
         &self.client
     }
 
-    /// Adds to the counter that many times, over lost locks and with new sessions in place of those that expire.
+    /// Adds to the counter that many times, over lost locks and with new sessions in place of those
+    /// that expire.
     pub async fn count(&mut self, times: u32) -> Result<(), Failure> {
         let mut added = 0;
         while added < times {
@@ -82,12 +86,14 @@ impl Worker {
             acquired => acquired?,
         };
         tokio::select! {
-            // Stop as soon as others may hold. The guard is dropped, which deletes the node if it is still there.
+            // Stop as soon as others may hold. The guard is dropped, which deletes the node if it
+            // is still there.
             loss = guard.lost() => return Ok(Round::Lost(loss)),
             () = work => {}
         }
         let round = add_with(&self.client, &self.counter, guard.token()).await?;
-        // The write was checked by its token, so a lock that was lost in the last moment has done no harm.
+        // The write was checked by its token, so a lock that was lost in the last moment has done
+        // no harm.
         if let Err(error) = guard.release().await {
             eprintln!("the lock was lost before it was released: {error}");
         }

@@ -1,4 +1,5 @@
-//! Waiting in a queue with a watch on the predecessor, and in a look-ahead chain on the node before it too.
+//! Waiting in a queue with a watch on the predecessor, and in a look-ahead chain on the node before
+//! it too.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,17 +16,23 @@ use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 use super::node_watches::NodeWatches;
 use lockscope_base::znode::ZnodePath;
 
-/// When a waiter or a new holder that has not seen its own node checks it for the first time.
+/// The time after which a waiter, or a new holder that has not seen its own node, checks it for the
+/// first time.
 const FIRST_OWN_NODE_CHECK: Duration = Duration::from_secs(1);
-/// How often a waiter checks its own node after that. A watch would notice at once, but cost one more event a release.
+/// The interval of a waiter's later checks of its own node. A watch would notice at once, but would
+/// cost one more event per release.
 const OWN_NODE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A wait in which only nodes before the own one are watched: the predecessor, and when it looks ahead the one before that.
+/// A wait in which only nodes before the own one are watched: the predecessor, and when it looks
+/// ahead the one before that.
 ///
-/// Without looking ahead a waiter whose predecessor was not the head at the last listing lists when it goes, since its owner
-/// may have given up in the middle of the queue: the second round trip of a hand-over. Looking ahead, it lists when the node
-/// before the predecessor goes. Once a listing shows the predecessor as the head, nothing but its end is waited for:
-/// no later node can get a lower number.
+/// Without look-ahead, a waiter whose predecessor was not the head at the last listing lists when
+/// the predecessor goes, since that client may have given up in the middle of the queue. This is
+/// the second round trip of a hand-over.
+///
+/// With look-ahead, it lists when the node before the predecessor goes. Once a listing shows the
+/// predecessor as the head, the waiter waits only for its deletion: no later node can get a lower
+/// number.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     attempt: &'a Attempt,
@@ -39,7 +46,7 @@ pub(super) struct Chain<'a> {
     next_check: Instant,
 }
 
-/// Whom a waiter watches.
+/// The nodes that a waiter watches.
 #[derive(Debug)]
 struct Watched {
     /// The predecessor first.
@@ -56,7 +63,8 @@ impl<'a> Chain<'a> {
         Self { attempt, queue, own, looks_ahead, watches, by_name_saves: false, node_seen_at: seen, next_check }
     }
 
-    /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last listing.
+    /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last
+    /// listing.
     pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
         let waited = self.until_held(listed).await;
         self.watches.keep_only(&[]);
@@ -77,7 +85,7 @@ impl<'a> Chain<'a> {
             self.attempt.creator().cancelled()?;
             while self.watches.watch_only(&watched.nodes).await? {
                 self.by_name_saves |= self.would_save(&watched);
-                // Anything else is a change of its data.
+                // Any other event is a change of the node's data.
                 if self.event().await? == EventType::NodeDeleted {
                     if watched.then_holds {
                         return Ok(Some(self.node_seen_at + FIRST_OWN_NODE_CHECK));
@@ -88,7 +96,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Whom to watch, by a listing: the one that is given, or a new one. `None` when the own node holds.
+    /// Returns the nodes to watch according to `listed` or a new listing; `None` if the own node
+    /// holds.
     async fn listed(&mut self, listed: Option<Listing>) -> Result<Option<Watched>, NotAcquired> {
         let listing = match listed {
             Some(listing) => listing,
@@ -105,8 +114,9 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Whom to watch, by the own number; `None` where the names contain more than a number, or the attempt does not wait. When
-    /// one of the nodes is not there, only a listing can tell who is before the own node.
+    /// Returns the nodes to watch according to the own number, or `None` if the names contain more
+    /// than a number or the attempt does not wait. If one of these nodes does not exist, only a
+    /// listing shows which nodes are before the own one.
     fn known(&self) -> Option<Watched> {
         let names = self.queue.names;
         let (on, number) = names.name_before(self.own.sequence.filter(|_| self.attempt.waits)?)?;
@@ -115,8 +125,8 @@ impl<'a> Chain<'a> {
         Some(self.watched(&on, ahead.as_deref(), false))
     }
 
-    /// Whether it saves a listing to ask by name for whom one watches. Behind the head it saves none: a listing that is not sent
-    /// before the event is sent after it.
+    /// Returns whether asking for the watched nodes by name saves a listing. Directly behind the
+    /// head it saves none: the listing is then sent after the event instead of before it.
     fn would_save(&self, watched: &Watched) -> bool {
         let before = self.own.sequence.and_then(|own| self.queue.names.name_before(own));
         let on = watched.nodes.first().map(ZnodePath::name);
@@ -129,7 +139,8 @@ impl<'a> Chain<'a> {
         Watched { nodes, then_holds }
     }
 
-    /// Waits for the event of a watch and checks the own node meanwhile: no event comes when somebody else deletes it.
+    /// Waits for the event of a watch and checks the own node meanwhile: no event comes when
+    /// somebody else deletes it.
     async fn event(&mut self) -> Result<EventType, NotAcquired> {
         loop {
             tokio::select! {

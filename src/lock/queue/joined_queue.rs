@@ -20,7 +20,7 @@ pub(crate) async fn clean_up<T>(
         attempt.client.meter.gone(&own.path);
         return waited;
     }
-    // A try that is in vain has just listed its node.
+    // An unsuccessful try has just listed its node.
     let seen = if matches!(reason, NotAcquired::NotFree) { LastSeen::JustNow } else { LastSeen::Before };
     if let Err(error) = attempt.client.delete(own, seen).await {
         return Err(NotAcquired::Failed(match reason {
@@ -48,8 +48,9 @@ impl JoinedQueue<'_> {
         listing.ok_or_else(|| node_deleted(own))
     }
 
-    /// The own node's position in the queue that a listing shows. A parent that is younger than the node has come after its end,
-    /// and gives the same numbers again.
+    /// Returns the own node's position according to a listing. If the parent is younger than the
+    /// node, the node was deleted with the old parent, and the new one gives the same numbers
+    /// again.
     pub(crate) fn position<'l>(&self, listing: &'l Listing, own: &OwnNode) -> QueuePosition<'l> {
         if own.created < listing.parent_created {
             return QueuePosition::Gone;

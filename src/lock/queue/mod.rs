@@ -27,8 +27,9 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     }
 }
 
-/// Whether an attempt asks for its predecessor by name before it lists. That saves the listing where there is one and others are
-/// before it. Otherwise it costs a round trip, so it is done only when it would have saved the lock's last attempt a listing.
+/// Returns whether an attempt asks for its predecessor by name before it lists. That saves a
+/// listing if the predecessor exists and others are before it; otherwise it costs a round trip. So
+/// it is done only if it would have saved the lock's last attempt a listing.
 fn knows_predecessor(attempt: &Attempt, queue: &JoinedQueue<'_>) -> bool {
     attempt.waits && queue.names.carry_only_numbers() && attempt.spec.asks_by_name.load(Ordering::Relaxed)
 }
@@ -42,8 +43,8 @@ pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Re
     Ok(HeldLock { unfired_watch, ..HeldLock::new(own) })
 }
 
-/// Joins a queue and waits as a chain does: every waiter watches its predecessor, and in a look-ahead chain the node before
-/// that one too.
+/// Joins a queue and waits as a chain does: every waiter watches its predecessor, and in a
+/// look-ahead chain the node before that one too.
 pub(super) async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
     let first = if knows_predecessor(attempt, queue) { FirstListing::Skipped } else { FirstListing::Unwatched };
     let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, first).await?;

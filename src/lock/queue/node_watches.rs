@@ -14,14 +14,14 @@ use super::super::error::NotAcquired;
 use super::super::retrying_client::{OneShotWatch, RetryingClient};
 use lockscope_base::znode::ZnodePath;
 
-/// The watches that are set, at most one for a node. Those that are set when it is dropped are removed at the server.
+/// The watches that are set, at most one for each node. Dropping this removes them at the server.
 #[derive(Debug)]
 pub(super) struct NodeWatches<'a> {
     client: &'a RetryingClient,
     set: Vec<(ZnodePath, OneShotWatch)>,
 }
 
-/// What comes first: the event of the watch at that place, or a reply.
+/// The first of two results: the event of the watch at that index, or a reply.
 enum First<T> {
     Event(usize),
     Reply(T),
@@ -32,8 +32,9 @@ impl<'a> NodeWatches<'a> {
         Self { client, set: Vec::new() }
     }
 
-    /// Watches these nodes and no others: what is watched already costs no request, and a watch on another node is removed
-    /// unless its event has come. `false` when one of the nodes is gone; the others are watched all the same.
+    /// Watches these nodes and no others. A node that is watched already costs no request. A watch
+    /// on another node is removed unless its event has come. Returns `false` if one of the nodes is
+    /// gone; the others are watched all the same.
     pub(super) async fn watch_only(&mut self, nodes: &[ZnodePath]) -> Result<bool, LockError> {
         self.keep_only(nodes);
         let missing: Vec<&ZnodePath> = nodes.iter().filter(|node| !self.watches(node)).collect();
@@ -51,7 +52,8 @@ impl<'a> NodeWatches<'a> {
         self.set.iter().any(|(watched, _)| watched == node)
     }
 
-    /// Removes the watches on other nodes. One whose event has come is settled: the event is counted, and nothing is sent.
+    /// Removes the watches on other nodes. If the event of one has come already, it is counted and
+    /// no request is sent.
     pub(super) fn keep_only(&mut self, nodes: &[ZnodePath]) {
         self.set.retain_mut(|(node, watch)| {
             let kept = nodes.contains(node);
@@ -62,11 +64,12 @@ impl<'a> NodeWatches<'a> {
         });
     }
 
-    /// Waits for a reply about the queue. A watch whose event comes before the reply is taken out: when the reply shows a node
-    /// of that name, it is another one, made since.
+    /// Waits for a reply about the queue. A watch whose event comes before the reply is removed
+    /// from the list: if the reply shows a node of that name, it is a newer one.
     pub(super) async fn until_reply<T: Send>(&mut self, reply: impl Future<Output = T> + Send) -> T {
         let (mut fired, reply) = {
-            // They are polled in the order in which they were woken, which is the order in which the server sent.
+            // The futures are polled in the order in which they were woken, which is the order in
+            // which the server sent.
             let mut firsts = FuturesUnordered::new();
             for (at, (_, watch)) in self.set.iter_mut().enumerate() {
                 firsts.push(
@@ -94,8 +97,8 @@ impl<'a> NodeWatches<'a> {
         reply
     }
 
-    /// Waits for the first event: what has happened to one of the nodes, which is not watched any more then. An error when the
-    /// session ends or the attempt is cancelled. Cancel safe.
+    /// Waits for the first event and returns it; its node is then no longer watched. Returns an
+    /// error when the session ends or the attempt is cancelled. Cancel safe.
     pub(super) async fn event(&mut self) -> Result<EventType, NotAcquired> {
         self.client.meter.note(|| LockActivity::Waits);
         let first = poll_fn(|context| {

@@ -41,11 +41,12 @@ pub(crate) struct WatchedNode {
     pub(crate) watch: OneShotWatch,
 }
 
-/// The client as one attempt uses it. Its requests are never dropped half-way: each ends with its reply, or with the
-/// session. Only waits are cancelled.
+/// The client as one attempt uses it. Its requests are never dropped half-way: each ends with its
+/// reply, or with the session. Only waits are cancelled.
 #[derive(Debug)]
 pub(crate) struct RetryingClient {
-    /// Only the requests of this type are sent with it: they delete what is an [`OwnNode`] and nothing else.
+    /// Only the requests of this type are sent with it: they delete what is an [`OwnNode`] and
+    /// nothing else.
     raw: Client,
     pub(crate) meter: AttemptMeter,
     /// The path of the lock, for errors.
@@ -103,7 +104,8 @@ impl RetryingClient {
         self.none_if_missing(answer, "list the children of", parent)
     }
 
-    /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
+    /// Lists a parent's children after the server has caught up with the leader. `None` when there
+    /// is no such parent.
     pub(crate) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
         let answer = self.in_sync(parent, || self.list_once(parent, false)).await;
         Ok(self.none_if_missing(answer, "list the children of", parent)?.map(|listing| listing.names))
@@ -121,7 +123,8 @@ impl RetryingClient {
         self.raw.get_data(node.as_str()).await
     }
 
-    /// Sends a request right behind one that has the server catch up with the leader, until both are answered or the session ends.
+    /// Sends a request directly after a sync with the leader, until both are answered or the
+    /// session ends.
     async fn in_sync<T, F>(&self, path: &ZnodePath, send: impl Fn() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
@@ -134,7 +137,7 @@ impl RetryingClient {
         self.until_answered(synced).await
     }
 
-    /// A node's stat, for which it need not be readable; `None` when it is not there.
+    /// Returns a node's stat, which needs no permission to read; `None` if the node does not exist.
     pub(crate) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self.until_answered(|| self.stat_once(node)).await;
         answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
@@ -153,7 +156,8 @@ impl RetryingClient {
 
     /// Watches a node for its end or a change, and reads it. `None` when it is not there.
     ///
-    /// A node that must not be read is polled every second: a watch could be set, but newer servers deliver no event of it.
+    /// A node that must not be read is polled every second: a watch could be set, but newer servers
+    /// deliver no event of it.
     pub(crate) async fn watch(&self, node: &ZnodePath) -> Result<Option<WatchedNode>, LockError> {
         let answer = self.until_answered(|| self.watch_once(node)).await;
         self.none_if_missing(answer, "watch", node)
@@ -176,8 +180,8 @@ impl RetryingClient {
         }
     }
 
-    /// Sends a request until it is answered or the session ends. What is sent while there is no connection waits for
-    /// the next one.
+    /// Sends a request until it is answered or the session ends. A request without a connection
+    /// waits for the next one.
     pub(crate) async fn until_answered<T, F>(&self, send: impl Fn() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
@@ -223,7 +227,8 @@ impl RetryingClient {
     }
 }
 
-/// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms to one second.
+/// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms
+/// to one second.
 #[derive(Debug)]
 pub(crate) struct Retries {
     /// How many tries have failed so far.

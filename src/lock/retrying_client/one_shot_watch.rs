@@ -13,16 +13,16 @@ use super::super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::super::cost::AttemptMeter;
 use lockscope_base::znode::{ZnodePath, Zxid};
 
-/// How often a node is checked that must not be read.
+/// The interval between checks of a node that must not be read.
 const UNREADABLE_NODE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A one-shot watch, or the polling that replaces one.
 pub(crate) struct OneShotWatch {
     event: BoxFuture<'static, WatchedEvent>,
     meter: AttemptMeter,
-    /// Whether it is set at the server and its event has not come yet.
+    /// Whether the watch is set at the server and its event has not come yet.
     set: bool,
-    /// What it is set on, where somebody records that.
+    /// The place of the watch, if a recorder needs it.
     place: Option<WatchPlace>,
 }
 
@@ -32,7 +32,8 @@ impl OneShotWatch {
         Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true, place }
     }
 
-    /// Polls the node that this transaction created. Another one with its path is not that node.
+    /// Polls the node that the transaction `created` created. A later node with the same path is
+    /// another node.
     pub(super) fn polling(client: Client, node: ZnodePath, created: Zxid, meter: &AttemptMeter) -> Self {
         let counted = meter.clone();
         let event = async move {
@@ -50,12 +51,12 @@ impl OneShotWatch {
         Self { event: Box::pin(event), meter: meter.clone(), set: false, place: None }
     }
 
-    /// Waits for its event. Cancel safe. Must not be called again after it has given one.
+    /// Waits for the event. Cancel safe. Must not be called again after it has returned one.
     pub(crate) async fn fired(&mut self) -> WatchedEvent {
         poll_fn(|context| self.poll_fired(context)).await
     }
 
-    /// Its event, if it has come. Must not be called again after it has given one.
+    /// Polls for the event. Must not be called again after it has returned one.
     pub(crate) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
         let event = self.event.poll_unpin(context);
         if let Poll::Ready(event) = &event {
@@ -64,7 +65,7 @@ impl OneShotWatch {
         event
     }
 
-    /// Takes its event if it has come already: then the watch need not be removed.
+    /// Takes the event if it has come already: then the watch need not be removed.
     pub(crate) fn settle(&mut self) {
         let _ = self.fired().now_or_never();
     }
@@ -86,7 +87,7 @@ impl std::fmt::Debug for OneShotWatch {
 impl Drop for OneShotWatch {
     fn drop(&mut self) {
         if self.set {
-            // The client library removes it at the server, with a request.
+            // The client library removes the watch at the server, with a request.
             self.meter.note_watch(self.place.as_ref(), LockActivity::Unwatches);
             self.meter.request(RequestKind::RemoveWatch);
         }

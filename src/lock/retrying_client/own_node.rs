@@ -8,7 +8,8 @@ use super::super::error::{is_transient, lock_error};
 use super::{Retries, RetryingClient};
 use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
-/// A node that an attempt created. Path and czxid together are the node: when it is gone, another one may get its path.
+/// A node that an attempt created. Path and czxid together are the node: when it is gone, another
+/// one may get its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnNode {
     pub(crate) path: ZnodePath,
@@ -16,19 +17,20 @@ pub(crate) struct OwnNode {
     pub(crate) sequence: Option<Sequence>,
     /// The zxid of the transaction that created it.
     pub(crate) created: Zxid,
-    /// Whether another attempt may create a node with the same path once this one is gone. A path with the attempt's id never
-    /// returns. One with a number only returns when the parent is made anew.
+    /// Whether another attempt may create a node with the same path once this one is gone. A path
+    /// with the attempt's id never returns. One with a number only returns when the parent is made
+    /// anew.
     pub(crate) path_returns: bool,
 }
 
 impl OwnNode {
-    /// Whether a stat that was read at its path is that of this node.
+    /// Returns whether a stat from the node's path is that of this node.
     pub(crate) fn is(&self, stat: &Stat) -> bool {
         Zxid(stat.czxid) == self.created
     }
 }
 
-/// When a reply last showed the own node.
+/// The time at which a reply last showed the own node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastSeen {
     /// The attempt has waited for nothing since.
@@ -40,12 +42,15 @@ pub(crate) enum LastSeen {
 }
 
 impl RetryingClient {
-    /// Deletes the own node. `false` when somebody else has deleted it before.
+    /// Deletes the own node. Returns `false` if somebody else has deleted it before.
     ///
-    /// ZooKeeper deletes by path. So where the path can be another's, the node is looked at before the deletion is sent, and
-    /// before it is sent again after a lost reply: the first one may have been carried out. After a lost connection the server
-    /// catches up with the leader first, since one that lags behind still shows a node that is gone. The
-    /// servers refuse a late deletion, on a connection whose session has moved.
+    /// ZooKeeper deletes by path. If another node can have the path, the own node is read before
+    /// the deletion is sent, and again before it is resent after a lost reply, since the first one
+    /// may have been carried out.
+    ///
+    /// After a lost connection the server catches up with the leader first, since one that lags
+    /// behind still shows a deleted node. The servers refuse a late deletion on a connection whose
+    /// session has moved.
     ///
     /// Cost: one request; one more to look, two after a lost connection.
     pub(crate) async fn delete(&self, own: &OwnNode, mut seen: LastSeen) -> Result<bool, LockError> {
@@ -64,7 +69,8 @@ impl RetryingClient {
                     return Ok(true);
                 }
                 Err(Error::NoNode) => break,
-                // Somebody has changed its data since it was looked at, or another node has its path.
+                // Somebody has changed its data since it was looked at, or another node has its
+                // path.
                 Err(Error::BadVersion) => seen = LastSeen::OnThisConnection,
                 Err(error) if is_transient(&error) => {
                     seen = LastSeen::Before;
@@ -74,7 +80,7 @@ impl RetryingClient {
             }
         }
         self.meter.gone(&own.path);
-        // After a lost reply it was this attempt that has deleted it.
+        // After a lost reply, this attempt's own deletion was carried out.
         Ok(retries.failures > 0)
     }
 
@@ -89,7 +95,8 @@ impl RetryingClient {
         Ok(stat.filter(|stat| own.is(stat)).map(|stat| stat.version))
     }
 
-    /// Creates a node and deletes the own one, in one transaction, once. With a version only if the data of the own one has it.
+    /// Creates a node and deletes the own one, in one transaction, once. With a version only if the
+    /// data of the own one has it.
     pub(crate) async fn replace_once(
         &self,
         own: &OwnNode,
