@@ -1,6 +1,7 @@
-//! The answers of AdminServer: JSON, which a cut makes worthless, with session ids as signed decimals.
+//! Reads the answers of AdminServer.
 //!
-//! AdminServer answers "200 OK" also when it reports an error, which then stands in the answer.
+//! The answers are JSON, so a truncated answer is useless. Session ids are signed decimals.
+//! AdminServer answers `200 OK` even for an error, which the answer then contains.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,18 +16,18 @@ use super::monitor::Figure;
 use super::{Connection, Expiry, ListedSession, Monitor, ServerSettings, WatchTotals, WatchedPath};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
-/// Why an answer cannot be used.
+/// The reason why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnswer {
-    /// The server refused, and said why.
+    /// The server refused and gave a reason.
     #[error("AdminServer says: {0}")]
     Refused(String),
-    /// It is no JSON, or not of the form that ZooKeeper's has.
+    /// The answer is no JSON, or its form is not that of ZooKeeper.
     #[error("the answer is not that of ZooKeeper's AdminServer ({0})")]
     Foreign(String),
 }
 
-/// The longest reason that is passed on.
+/// Maximum length of a reason, in characters.
 const MAX_ERROR_CHARS: usize = 200;
 
 #[derive(Deserialize)]
@@ -100,7 +101,7 @@ struct StatsOfServer {
     last_processed_zxid: Option<i64>,
 }
 
-/// Reads the answer to `server_stats`: what `srvr` says.
+/// Reads the answer to `server_stats`, which contains the same facts as the one to `srvr`.
 pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
     let Stats { version, server_stats: stats } = read(answer)?;
     let short = |text: String| text.chars().take(MAX_ERROR_CHARS).collect();
@@ -117,7 +118,8 @@ struct Dump {
     expiry_time_to_session_ids: HashMap<i64, Vec<i64>>,
 }
 
-/// Reads the sessions in the answer to `dump`. Empty when the server does not know when sessions expire: a follower does not.
+/// Reads the sessions in the answer to `dump`. Empty for a follower, which does not know when
+/// sessions expire.
 pub fn dump(answer: &[u8]) -> Result<Vec<ListedSession>, BadAnswer> {
     let dump: Dump = read(answer)?;
     let sessions = dump.expiry_time_to_session_ids.into_iter().flat_map(|(millis, ids)| {
@@ -133,7 +135,8 @@ struct Configuration {
     min_session_timeout: u64,
 }
 
-/// Reads the answer to `configuration`: what `conf` says. `None` when a setting cannot be a server's.
+/// Reads the answer to `configuration`, which contains the same facts as the one to `conf`. `None`
+/// when a setting is out of a server's range.
 pub fn configuration(answer: &[u8]) -> Result<Option<ServerSettings>, BadAnswer> {
     let Configuration { tick_time, min_session_timeout } = read(answer)?;
     Ok(ServerSettings::new(Duration::from_millis(tick_time), Duration::from_millis(min_session_timeout)))
@@ -144,7 +147,7 @@ struct Watches {
     path_to_session_ids: HashMap<String, Vec<i64>>,
 }
 
-/// Reads the answer to `watches_by_path`, and whether each path in it was one.
+/// Reads the answer to `watches_by_path`. The flag tells whether every path in it was valid.
 pub fn watches_by_path(answer: &[u8]) -> Result<(Vec<WatchedPath>, bool), BadAnswer> {
     let watches: Watches = read(answer)?;
     let paths = watches.path_to_session_ids.len();
@@ -191,7 +194,7 @@ mod tests {
     use crate::server_view::WatchEventTotals;
 
     #[test]
-    fn a_real_servers_answer_says_who_is_connected() {
+    fn a_real_answer_lists_the_connections() {
         let found = connections(include_bytes!("captures/standalone-connections.json")).expect("an answer");
         assert_eq!(found.len(), 4);
         let first = found.iter().find(|one| one.session == SessionId(72_058_362_343_522_313)).expect("listed");
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_servers_answer_says_when_sessions_expire_and_who_watches_what() {
+    fn a_real_answer_lists_expiries_and_watches() {
         let sessions = dump(include_bytes!("captures/standalone-dump.json")).expect("an answer");
         assert_eq!(sessions.len(), 4);
         assert!(dump(include_bytes!("captures/follower-dump.json")).expect("an answer").is_empty());
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_servers_answer_has_its_figures() {
+    fn a_real_answer_contains_the_figures() {
         let found = monitor(include_bytes!("captures/standalone-monitor.json")).expect("an answer");
         assert_eq!(found.fired, Some(WatchEventTotals::default()));
         assert_eq!((found.watches, found.connections), (Some(6), Some(4)));
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_servers_answer_says_the_shortest_session_timeout() {
+    fn a_real_answer_contains_the_shortest_session_timeout() {
         let found = configuration(include_bytes!("captures/standalone-configuration.json")).expect("an answer");
         let expected = ServerSettings::new(Duration::from_millis(500), Duration::from_millis(1_500));
         assert_eq!((found, found.is_some()), (expected, true));
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_comes_as_success_is_an_error() {
+    fn an_error_with_a_success_status_is_an_error() {
         let answer = include_bytes!("captures/standalone-secure_connections.json");
         let error = connections(answer).expect_err("an unknown command");
         assert_eq!(error, BadAnswer::Refused("Unknown command: secure_connections".to_owned()));

@@ -1,39 +1,43 @@
-//! What follows from what all members say: whether a session exists, who watches a node.
+//! Conclusions from all members' answers: whether a session exists, and who watches a node.
 
 use std::time::Duration;
 
 use super::{AskedBy, Connection, ExpiryBounds, ListedSession, MemberView, ServerView, WatchedPath};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
-/// Whether a session exists and is connected, as far as the servers say.
+/// Whether a session exists and is connected, as far as the servers report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// A server holds a connection of it.
+    /// A server holds a connection of the session.
     Connected,
-    /// It exists, and no server holds a connection of it: it expires unless its client comes back.
+    /// The session exists without a connection. It expires unless its client comes back.
     Disconnected {
-        /// When, by our clock, to about a second; `None` when that is not known.
+        /// The expiry by our clock, to about a second; `None` when unknown.
         expires_at: Option<Timestamp>,
     },
-    /// It exists, but not every server listed its connections.
+    /// The session exists, but not every server listed its connections.
     Exists {
-        /// When it expires unless its client sends something before, by our clock; `None` when that is not known.
+        /// The expiry by our clock, unless the client sends something before; `None` when unknown.
         expires_at: Option<Timestamp>,
     },
-    /// It did not exist at that time, by the list of the leader or standalone server: it ended before, or began after.
+    /// The session did not exist at that time, by the list of the leader or the standalone server.
+    /// It had ended, or it began later.
     NoSession {
-        /// When the list was asked for, by our clock.
+        /// When the list was requested, by our clock.
         at: Timestamp,
     },
-    /// Plain text says that it has no connection or that there is none, while our session is over TLS: whoever sits between can
-    /// write that ([`Provenance::PlainBesideTls`](super::Provenance::PlainBesideTls)), so nothing follows from it.
+    /// Unproven: only plain-text answers say that the session has no connection or does not exist,
+    /// while our own session uses TLS.
+    ///
+    /// Anyone on the network path can forge such answers
+    /// ([`Provenance::PlainBesideTls`](super::Provenance::PlainBesideTls)).
     Unproven,
-    /// The servers did not answer enough.
+    /// The servers did not answer enough questions.
     Unknown,
 }
 
 impl Liveness {
-    /// How long it has, if it is known to expire at a time.
+    /// Returns the time left until the session expires, if that is known.
     pub fn expires_in(self, now: Timestamp) -> Option<Duration> {
         match self {
             Self::Disconnected { expires_at } | Self::Exists { expires_at } => Some(expires_at?.since(now)),
@@ -42,17 +46,18 @@ impl Liveness {
     }
 }
 
-/// Who watches a path by getData or exists.
+/// The sessions that watch a path by getData or exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watchers {
-    /// Their sessions, in the order of their ids.
+    /// The sessions, in order of their ids.
     pub sessions: Vec<SessionId>,
-    /// Whether nobody can be missing: every member listed its watches.
+    /// Whether the list is complete, which means that every member listed its watches.
     pub whole: bool,
 }
 
 impl ServerView {
-    /// The connection of a session and the server that holds it; the newest, where one that has ended is still listed.
+    /// Returns the connection of a session and the member that holds it. Returns the newest one if
+    /// a closed connection is still listed.
     pub fn connection_of(&self, session: SessionId) -> Option<(&MemberView, &Connection)> {
         let all = self.members.iter().flat_map(|member| {
             let connections = member.connections_of(session).iter();
@@ -61,15 +66,18 @@ impl ServerView {
         all.max_by_key(|(_, connection)| connection.established)
     }
 
-    /// The session in the list of the leader or standalone server; in the newest, when a leader has just lost its place.
+    /// Returns the session in the list of the leader or the standalone server. Returns the newest
+    /// entry if a former leader lists it too.
     pub fn session(&self, session: SessionId) -> Option<&ListedSession> {
         let listings = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let found = listings.filter_map(|listing| Some((listing.at, listing.with_key(&session).first()?)));
         found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
     }
 
-    /// When a session expires unless its client is heard before, by our clock, and when the servers were asked for that; `None` where
-    /// they did not say it for certain.
+    /// Returns the bounds of a session's expiry by our clock, and when the servers were asked.
+    ///
+    /// The session expires unless its client is heard before. Returns `None` where the servers'
+    /// answers are not certain.
     pub fn expiry_of(&self, session: SessionId) -> Option<(ExpiryBounds, Timestamp)> {
         if !self.provenance().can_prove() {
             return None;
@@ -83,12 +91,15 @@ impl ServerView {
         Some((clock.bounds(expiry)?, at))
     }
 
-    /// Whether a session exists and is connected. Any answer counts that says it is connected, since that only makes a deletion less
-    /// likely; for the contrary, only answers that can prove it count.
+    /// Returns whether a session exists and is connected.
     ///
-    /// The members are asked at different times, so a client on its way from one to another, or a new one, looks disconnected for a
-    /// short time. Who builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen
-    /// so. A standalone server lists its connections after its sessions, so that there nobody looks disconnected who is not.
+    /// Any answer that lists a connection counts, since a connected session only makes a deletion
+    /// less likely. The opposite needs answers that can prove it.
+    ///
+    /// The members are asked at different times. So a client that moves between members, or is new,
+    /// looks disconnected for a short time. Before relying on a disconnection, wait until
+    /// [`ServerView::connections_as_of`] has passed the time at which it was first seen. A
+    /// standalone server lists its connections after its sessions, so this cannot happen there.
     pub fn liveness(&self, session: SessionId) -> Liveness {
         if self.connection_of(session).is_some() {
             return Liveness::Connected;
@@ -106,7 +117,8 @@ impl ServerView {
                 Liveness::Exists { expires_at }
             };
         }
-        // Two servers that both keep sessions are an old leader and its successor; only their agreement is worth something.
+        // Two servers that both list sessions are a former leader and its successor. Only what both
+        // agree on counts.
         let keepers = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let mut oldest = None;
         for listing in keepers {
@@ -118,7 +130,8 @@ impl ServerView {
         oldest.map_or(Liveness::Unknown, |at| Liveness::NoSession { at })
     }
 
-    /// Who watches a path by getData or exists; `None` when no server listed its watches. Watches on the path's children are never known.
+    /// Returns the sessions that watch a path by getData or exists; `None` when no server listed
+    /// its watches. No server tells who watches the path's children.
     pub fn watchers_of(&self, path: &ZnodePath) -> Option<Watchers> {
         let listings = self.members.iter().filter_map(|member| member.watched.as_ref());
         let mut sessions: Option<Vec<SessionId>> = None;
@@ -133,13 +146,16 @@ impl ServerView {
         Some(Watchers { sessions, whole })
     }
 
-    /// Whether any server listed who watches what.
+    /// Returns whether any server listed its watches.
     pub fn lists_watches(&self) -> bool {
         self.members.iter().any(|member| member.watched.is_some())
     }
 
-    /// The paths below a node that somebody watches by getData or exists, with the server that holds the watches, as far as
-    /// the servers listed them. Logarithmic in what was listed, and linear in what is found.
+    /// Returns the watched paths below a node, each with the server that holds the watches, as far
+    /// as the servers listed them.
+    ///
+    /// Only watches by getData or exists are listed. Logarithmic in the number of listed paths, and
+    /// linear in the number found.
     pub fn watched_below<'a>(
         &'a self,
         path: &ZnodePath,
@@ -159,16 +175,19 @@ impl ServerView {
         )
     }
 
-    /// When the server that holds a session's connection was asked who watches what; `None` unless it listed all, and held
-    /// that connection then.
+    /// Returns when the server with the session's connection was asked for its watches.
+    ///
+    /// Returns `None` unless that server listed all watches and already held the connection then.
     pub fn watches_as_of(&self, session: SessionId) -> Option<Timestamp> {
         let (member, connection) = self.connection_of(session)?;
         let asked = member.watched.as_ref().filter(|watched| watched.whole)?.at;
         connection.established.is_some_and(|made| asked.since(made) > MAX_CLOCK_DIFFERENCE).then_some(asked)
     }
 
-    /// Whether a session watches a path by getData or exists; `None` when that is not known. A session's watches are with
-    /// the server that holds its connection, so that this server's answer is enough, if it was asked after the connection was made.
+    /// Returns whether a session watches a path by getData or exists; `None` when unknown.
+    ///
+    /// A session's watches are on the server that holds its connection. So the answer of that
+    /// server is enough, if it was asked after the connection was made.
     pub fn watches(&self, session: SessionId, path: &ZnodePath) -> Option<bool> {
         let listed = |member: &MemberView| {
             let watched = member.watched.as_ref().map_or(&[][..], |watched| watched.with_key(path));
@@ -179,17 +198,19 @@ impl ServerView {
         }
         let (member, connection) = self.connection_of(session)?;
         let asked = member.watched.as_ref()?.at;
-        // Its clock may differ from ours; a connection that is much older than the question was there when it was answered.
+        // The server's clock may differ from ours. A connection that is much older than the
+        // question existed when the server answered.
         let old = connection.established.is_some_and(|made| asked.since(made) > MAX_CLOCK_DIFFERENCE);
         (lists_path(member, path) && old).then_some(false)
     }
 }
 
-/// By how much a server's clock may be wrong before an old connection is taken for a new one, or the reverse.
+/// Maximum difference to a server's clock. Beyond it, an old connection could be taken for a new
+/// one, or a new one for an old one.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(2);
 
-/// Whether a member's list of watches shows everybody who watches that path there. Java answers four-letter words in the encoding of its
-/// environment, which may have no sign for what is beyond ASCII.
+/// Returns whether a member's list of watches is complete for a path. Java answers four-letter
+/// words in the encoding of its environment, which may not be able to express non-ASCII characters.
 fn lists_path(member: &MemberView, path: &ZnodePath) -> bool {
     member.knows_watches() && (member.asked_by == AskedBy::Http || path.as_str().is_ascii())
 }

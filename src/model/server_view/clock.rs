@@ -1,4 +1,4 @@
-//! A server's clock by ours: that of its timeouts, and its calendar.
+//! Relates a server's two clocks to ours: the monotonic clock of its timeouts, and its calendar.
 
 use std::time::Duration;
 
@@ -7,53 +7,62 @@ use super::expiry_clock::{Bounds, OwnExpiry};
 use super::{Anchor, Connection, Expiry, ExpiryClock, ListedSession, ServerSettings, ServerView};
 use lockscope_base::znode::Timestamp;
 
-/// No client is silent for longer, in milliseconds: if the newest response is older, one of the clocks was set.
+/// Maximum silence of a client, in milliseconds. If even the newest response is older, one of the
+/// clocks was set.
 const MAX_SILENCE_MS: i64 = 600_000;
 
-/// In this many milliseconds two clocks may drift apart by one.
+/// Two clocks may drift apart by one millisecond in this many milliseconds.
 const DRIFT_INTERVAL_MS: i64 = 10_000;
 
-/// How long what was learned of a server's calendar counts: a small correction of it contradicts nothing.
+/// Maximum age of what was learned about a server's calendar. A small correction of that clock does
+/// not contradict older answers.
 const MAX_CALENDAR_AGE: Duration = Duration::from_secs(60);
 
-/// By how many milliseconds a server's two clocks may be read apart.
+/// Maximum time between a server's readings of its two clocks, in milliseconds.
 const READ_APART_MS: i64 = 2;
 
 /// Time zones differ by multiples of a quarter of an hour, in milliseconds.
 const ZONE_STEP_MS: i64 = 900_000;
 
-/// A request of our own through a follower may be known to the leader only after this time and a tick, in milliseconds.
+/// Maximum delay, in milliseconds and in addition to one tick, until the leader knows of a request
+/// that we sent to a follower.
 const MAX_LEADER_LAG_MS: i64 = 3_000;
 
-/// How a server's monotonic clock stands to ours, as well as it is known after some answers. Forgotten when the server
-/// starts anew.
+/// The difference between a server's monotonic clock and ours, as far as the answers so far show
+/// it. Reset when the server restarts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerClock {
-    /// At least so many milliseconds are to be added to our clock for the server's, and when that was learned.
+    /// Minimum offset of the server's clock from ours, in milliseconds, and when it was learned.
     ahead: Option<(i64, Timestamp)>,
-    /// At most so many, by our own connection; and when that was learned.
+    /// Maximum offset of the server's clock from ours, from our own connection, and when it was
+    /// learned.
     ahead_at_most: Option<(i64, Timestamp)>,
-    /// So many are to be added to its monotonic clock for its calendar, and since when that is learned.
+    /// Bounds of the offset of the server's calendar from its monotonic clock, in milliseconds, and
+    /// since when they are learned.
     calendar: Option<(Bounds, Timestamp)>,
-    /// When our own connection was made, by its calendar, and when we first sent a request on it, by our clock.
+    /// When our own connection was made, by the server's calendar, and when we sent its first
+    /// request, by our clock.
     established: Option<(Timestamp, Timestamp)>,
-    /// Which of our requests it knew of when it listed our session last.
+    /// Our request that the server had heard of when it last listed our session.
     listed: ListedAnchor,
 }
 
-/// By how much clocks may have drifted apart between two times.
+/// Returns how far clocks may have drifted apart between two times, in milliseconds.
 fn drift(since: Timestamp, now: Timestamp) -> i64 {
     now.0.saturating_sub(since.0).max(0) / DRIFT_INTERVAL_MS
 }
 
 impl ServerClock {
-    /// Forgets what a server that starts anew changes.
+    /// Resets everything that a server's restart changes.
     pub fn forget(&mut self) {
         *self = Self { listed: self.listed, ..Self::default() };
     }
 
-    /// Learns from a server's connections: nobody can have been answered later than now, so that the newest response bounds
-    /// the server's clock from below. The bound becomes tight when one of the connections is ours, or with many of them.
+    /// Learns from a server's connections.
+    ///
+    /// No connection can have been answered later than now, so the newest response is a lower bound
+    /// of the server's clock. The bound is tight if one of the connections is ours, or if there are
+    /// many.
     pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
         let Some(newest) = connections.iter().filter_map(|connection| connection.last_response).max() else { return };
         let ahead = newest.saturating_sub(at.0);
@@ -62,12 +71,13 @@ impl ServerClock {
         self.ahead = Some((plausible.map_or(ahead, |known| known.max(ahead)), at));
     }
 
-    /// A time of the server's clock by ours. It may be too late, never too early.
+    /// Converts a time of the server's clock to ours. The result may be too late, but never too
+    /// early.
     pub fn ours(&self, server: i64) -> Option<Timestamp> {
         self.ahead.map(|(ahead, _)| Timestamp(server.saturating_sub(ahead)))
     }
 
-    /// Sets for each connection when its client was last heard from by our clock, `at` at the latest.
+    /// Sets when each connection's client was last heard from, by our clock. That is at most `at`.
     pub fn place(&self, connections: &mut [Connection], at: Timestamp) {
         for connection in connections {
             let heard = connection.last_response.and_then(|response| self.ours(response));
@@ -75,8 +85,10 @@ impl ServerClock {
         }
     }
 
-    /// Sets for each session when it expires by our clock: by comparison with our own session where it is listed too, else by
-    /// this clock or by the calendar where they allow it. The server had answered by `at`.
+    /// Sets when each session expires, by our clock. The server's answer had arrived by `at`.
+    ///
+    /// Compares with our own session if it is listed too. Otherwise uses this clock, or the
+    /// calendar where possible.
     pub fn date(&mut self, sessions: &mut [ListedSession], anchor: Option<Anchor>, at: Timestamp) {
         let own = anchor.and_then(|anchor| {
             let listed = sessions.iter().find(|session| session.id == anchor.session)?.expiry;
@@ -97,9 +109,10 @@ impl ServerClock {
 }
 
 impl ServerClock {
-    /// How the clock by which the server wrote when its sessions expire stands to ours. `None` when our own session is not listed,
-    /// or the settings are not known which that needs. To be called after [`learn`](Self::learn), with the same connections and the
-    /// same time.
+    /// Returns the offset of the clock by which the server wrote its sessions' expiries.
+    ///
+    /// Returns `None` when our own session is not listed, or when a required setting is unknown.
+    /// Call this after [`learn`](Self::learn), with the same connections and the same time.
     pub fn of_expiries(
         &mut self,
         (connections, sessions): (&[Connection], &[ListedSession]),
@@ -116,7 +129,8 @@ impl ServerClock {
         let tick_ms = settings.map(|settings| millis(settings.tick()));
         let own = |heard, tick_ms| OwnExpiry { listed, heard, timeout_ms: millis(anchor.timeout), tick_ms };
         let Some(last_response) = last_response else {
-            // It is connected elsewhere: its server reports to this one when it was heard.
+            // Our session is connected to another server, which tells this one when it heard the
+            // session.
             let tick_ms = tick_ms?;
             let first = self.listed.take(listed, anchor, at);
             let heard = (first.earliest(MAX_LEADER_LAG_MS.saturating_add(tick_ms)), first.at.0);
@@ -134,8 +148,8 @@ impl ServerClock {
         Some(ExpiryClock { ahead, calendar, tick_ms })
     }
 
-    /// Narrows what is known of the calendar by the date at which our own connection was made. That date is of UTC, and the others are
-    /// of any time zone.
+    /// Narrows the bounds of the calendar by the date at which our own connection was made. That
+    /// date is in UTC; the other dates are in an unknown time zone.
     fn with_connection(&mut self, found: Bounds, made: Timestamp, anchor: Anchor, ahead: Bounds) -> Bounds {
         let known = self.established.filter(|(known, _)| *known == made);
         let (_, first_asked) = *self.established.insert(known.unwrap_or((made, anchor.asked)));
@@ -147,7 +161,7 @@ impl ServerClock {
         if narrowed.0 <= narrowed.1 { narrowed } else { found }
     }
 
-    /// Our own connection was answered after we asked: that bounds the server's clock from above.
+    /// Bounds the server's clock from above: our connection was answered after we asked.
     fn bounded(&mut self, response: i64, connections: &[Connection], anchor: Anchor, at: Timestamp) -> Option<Bounds> {
         let found = response.saturating_sub(anchor.asked.0);
         let known = self.ahead_at_most.map(|(known, then)| known.saturating_add(drift(then, at)));
@@ -156,7 +170,7 @@ impl ServerClock {
         let bounds = if at_least <= at_most {
             (at_least, at_most)
         } else {
-            // A clock was set.
+            // One of the clocks was set.
             let newest = connections.iter().filter_map(|connection| connection.last_response).max()?;
             self.calendar = None;
             (newest.saturating_sub(at.0), found)
@@ -165,7 +179,8 @@ impl ServerClock {
         (bounds.0 <= bounds.1).then_some(bounds)
     }
 
-    /// What all answers together say of the server's calendar. The newest counts alone when it contradicts the others.
+    /// Returns the bounds of the calendar from all answers. An answer that contradicts the earlier
+    /// ones replaces them.
     fn calendar(&mut self, found: Bounds, at: Timestamp) -> Bounds {
         let known = self.calendar.filter(|(_, since)| at.since(*since) <= MAX_CALENDAR_AGE);
         let together = known.map(|(known, since)| ((known.0.max(found.0), known.1.min(found.1)), since));
@@ -176,10 +191,11 @@ impl ServerClock {
 }
 
 impl ServerView {
-    /// By how many milliseconds our clock is ahead of the calendar of the server that our session is connected to: at the least and at
-    /// the most, negative where it is behind. `None` when that server did not say when our connection was made.
+    /// Returns how far our clock is ahead of the calendar of our session's server, in milliseconds:
+    /// at least and at most. Negative where our clock is behind.
     ///
-    /// That was after we began to connect, and before it answered.
+    /// Our connection was made after we began to connect, and before the server answered. Returns
+    /// `None` when the server did not report when it was made.
     pub fn clock_ahead(&self) -> Option<(i64, i64)> {
         let (member, connection) = self.connection_of(self.own_session?)?;
         let made = connection.established?;
@@ -237,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_session_translates_dates_of_any_zone() {
+    fn our_own_session_converts_dates_of_any_zone() {
         let mut sessions = [1, 2].map(|id| session(id, Expiry::Date { millis: id * 5_000, utc: false }));
         let anchor = Anchor {
             session: SessionId(2),
@@ -250,8 +266,11 @@ mod tests {
         assert_eq!(sessions[0].expires_at, Some(Timestamp(1_025_000)));
     }
 
-    /// What a server with ticks of 200 ms says at some times of a session that expires at `expires` by its monotonic clock, which is
-    /// 5 000 ms ahead of ours; its calendar is `calendar` ahead of that. Gives the bounds of that by our clock.
+    /// Returns the bounds, by our clock, of a session's expiry after several rounds of answers.
+    ///
+    /// The server has ticks of 200 ms. The session expires at `expires` by the server's monotonic
+    /// clock, which is 5 000 ms ahead of ours. The server's calendar is `calendar` ahead of that
+    /// clock.
     fn bounds_of(expires: i64, calendar: i64, rounds: i64) -> Option<ExpiryBounds> {
         let date = |mono: i64| Expiry::Date { millis: (mono + calendar).div_euclid(1_000) * 1_000, utc: false };
         let mut clock = ServerClock::default();
@@ -275,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn a_date_in_words_is_known_to_little_more_than_a_second_in_any_zone_from_the_first_answer_on() {
+    fn the_first_date_in_any_zone_is_known_to_little_more_than_a_second() {
         for calendar in [0, 400, 899_999, 3 * ZONE_STEP_MS + 77, -8 * ZONE_STEP_MS + 500] {
             for expires in [120_000, 120_200, 120_400, 120_800] {
                 for rounds in [1, 5] {
-                    let found = bounds_of(expires, calendar, rounds).expect("it is known");
+                    let found = bounds_of(expires, calendar, rounds).expect("the bounds are known");
                     let truth = expires - 5_000;
                     assert!(found.earliest.0 <= truth && truth <= found.latest.0, "{found:?} of {truth}");
                     assert!(found.latest.0 - found.earliest.0 <= 1_250, "{found:?} {calendar}");
@@ -288,9 +307,9 @@ mod tests {
         }
     }
 
-    /// A round in which our session, and another that expires ten seconds later, are listed by a
-    /// leader. It counted our requests until `counted`. Gives when the other expires: the best
-    /// guess, and the bounds.
+    /// A round of answers by a leader that lists our session, and another that expires ten seconds
+    /// later. The leader heard of our requests until `counted`. Returns the best guess and the
+    /// bounds for the other session's expiry.
     fn round_of_a_cut_off_session(clock: &mut ServerClock, asked: i64, counted: i64) -> (i64, ExpiryBounds) {
         let date = |millis: i64| Expiry::Date { millis: millis.div_euclid(1_000) * 1_000, utc: false };
         let timeout = Duration::from_secs(30);
@@ -301,14 +320,14 @@ mod tests {
         clock.date(&mut sessions, Some(anchor), Timestamp(asked + 20));
         let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
         let ours = clock.of_expiries((&[], &sessions), settings, Some(anchor), Timestamp(asked + 20));
-        let bounds = ours.and_then(|ours| ours.bounds(sessions[1].expiry)).expect("they are known");
-        (sessions[1].expires_at.expect("it is known").0, bounds)
+        let bounds = ours.and_then(|ours| ours.bounds(sessions[1].expiry)).expect("the bounds are known");
+        (sessions[1].expires_at.expect("the expiry is known").0, bounds)
     }
 
     #[test]
-    fn a_leader_that_never_heard_of_our_requests_may_list_our_session_as_it_began() {
+    fn a_leader_may_list_our_session_as_of_its_beginning() {
         let mut clock = ServerClock::default();
-        // It counted the beginning, and none of the requests in the nine seconds since.
+        // The leader heard of the beginning, but of none of the requests in the nine seconds since.
         let (_, bounds) = round_of_a_cut_off_session(&mut clock, 100_000, 91_000);
         let truth = Timestamp(120_000);
         assert!(bounds.earliest <= truth && truth <= bounds.latest, "{bounds:?}");
@@ -319,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_leader_does_not_hear_of_us_holds_up_no_countdown() {
+    fn requests_that_the_leader_does_not_hear_of_delay_no_expiry() {
         let mut clock = ServerClock::default();
         let before = round_of_a_cut_off_session(&mut clock, 100_000, 100_000);
         for round in 1..8 {
@@ -327,13 +346,13 @@ mod tests {
             let found = round_of_a_cut_off_session(&mut clock, asked, 100_000);
             assert_eq!(found, before, "after {round} rounds");
         }
-        // The way to the leader is back.
+        // The leader is reachable again.
         let after = round_of_a_cut_off_session(&mut clock, 110_000, 110_000);
         assert!((after.0 - before.0).abs() <= 1_200, "{after:?} {before:?}");
     }
 
     #[test]
-    fn without_a_session_of_ours_only_utc_can_be_translated() {
+    fn without_our_own_session_only_utc_dates_can_be_converted() {
         let expiries = [Expiry::Date { millis: 5, utc: false }, Expiry::Date { millis: 5, utc: true }];
         let mut sessions = expiries.map(|expiry| session(1, expiry));
         ServerClock::default().date(&mut sessions, None, Timestamp(0));

@@ -2,39 +2,41 @@
 
 use std::net::IpAddr;
 
-/// A server that the ensemble's own config names.
+/// A server in the ensemble's own config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredServer {
-    /// Its number.
+    /// The server's number.
     pub id: i64,
-    /// The host by which the other servers know it.
+    /// The host by which the other servers know the server.
     pub host: String,
-    /// `HOST:PORT` for clients, where the config says it: one of `clientPort=` in `zoo.cfg` does not appear here.
+    /// The server's address for clients, `HOST:PORT`. `None` when `zoo.cfg` sets it with
+    /// `clientPort=`, which the config does not contain.
     pub client: Option<String>,
 }
 
-/// The servers of an ensemble's own config.
+/// The servers in the ensemble's own config.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnsembleConfig {
-    /// At most [`MAX_MEMBERS`], each with a well-formed host and port.
+    /// At most [`MAX_MEMBERS`] servers, each with a well-formed host and port.
     pub servers: Vec<ConfiguredServer>,
-    /// Whether the config names others too, which are left out: what is no host name, address or port, and who is one too
-    /// many. Then nobody knows all members.
+    /// Whether the config names further servers, which are left out because their host, address or
+    /// port is malformed or because there are too many. The members are then not all known.
     pub incomplete: bool,
 }
 
-/// More members than any ensemble has. Whoever writes the config decides whom we ask, so it is not taken at its word.
+/// Maximum number of members, more than any ensemble has. The author of the config decides which
+/// servers we ask, so the config is not trusted.
 pub const MAX_MEMBERS: usize = 32;
 
-/// The longest host name of the DNS, in bytes.
+/// Maximum length of a DNS host name, in bytes.
 const MAX_HOST_NAME: usize = 253;
 
-/// The longest part of one between two dots.
+/// Maximum length of a part between two dots of a host name, in bytes.
 const MAX_LABEL: usize = 63;
 
 impl EnsembleConfig {
-    /// Reads the data of `/zookeeper/config`: lines such as `server.1=zk1:2888:3888:participant;0.0.0.0:2181`. Lines about
-    /// something else are passed over.
+    /// Reads the data of `/zookeeper/config`: lines such as
+    /// `server.1=zk1:2888:3888:participant;0.0.0.0:2181`. Other lines are ignored.
     pub fn read(data: &[u8]) -> Self {
         let text = String::from_utf8_lossy(data);
         let mut found = Self::default();
@@ -48,11 +50,11 @@ impl EnsembleConfig {
     }
 }
 
-/// `1=HOST:PORT:PORT[:role][|...][;[ADDRESS:]PORT]`; `None` when any part of it is not well-formed.
+/// Reads `1=HOST:PORT:PORT[:role][|...][;[ADDRESS:]PORT]`. `None` when any part is malformed.
 fn server(line: &str) -> Option<ConfiguredServer> {
     let (id, value) = line.split_once('=')?;
     let (quorum, client) = value.split_once(';').map_or((value, None), |(quorum, client)| (quorum, Some(client)));
-    // Several addresses of one server stand between bars; the first will do.
+    // Bars separate several addresses of one server. The first is enough.
     let host = quorum_host(quorum.split('|').next()?)?;
     let client = match client.map(str::trim_ascii).filter(|client| !client.is_empty()) {
         Some(client) => Some(client_address(client, &host)?),
@@ -61,7 +63,8 @@ fn server(line: &str) -> Option<ConfiguredServer> {
     Some(ConfiguredServer { id: id.parse().ok()?, host, client })
 }
 
-/// The port alone, or the address that it listens on, which may be all of them.
+/// Returns the address for clients from a port alone, or from a listening address and a port. An
+/// unspecified address means `host`.
 fn client_address(client: &str, host: &str) -> Option<String> {
     let (at, port) = client.rsplit_once(':').unwrap_or(("", client));
     let port = port_of(port)?;
@@ -71,7 +74,7 @@ fn client_address(client: &str, host: &str) -> Option<String> {
     Some(if at.contains(':') { format!("[{at}]:{port}") } else { format!("{at}:{port}") })
 }
 
-/// The host of `HOST:PORT:PORT[:role]`.
+/// Returns the host of `HOST:PORT:PORT[:role]`.
 fn quorum_host(quorum: &str) -> Option<String> {
     let (host, rest) = match quorum.strip_prefix('[') {
         Some(rest) => rest.split_once("]:")?,
@@ -88,8 +91,8 @@ fn port_of(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| digits && *port != 0)
 }
 
-/// The text, if it is an IP address or a host name: letters, digits, hyphens and underscores between dots, and no number in
-/// one of the other ways in which resolvers read addresses (`0x7f.1`).
+/// Returns the text if it is an IP address or a host name: letters, digits, hyphens and underscores
+/// between dots. Rejects numbers in other notations that resolvers accept (`0x7f.1`).
 fn well_formed_host(text: &str) -> Option<&str> {
     if text.parse::<IpAddr>().is_ok() {
         return Some(text);
@@ -117,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_names_the_servers_and_where_clients_reach_them() {
+    fn a_config_names_the_servers_and_their_client_addresses() {
         let config = "server.1=zk1:2888:3888:participant;2181\nserver.2=zk2:1:2:observer;0.0.0.0:2182\n\
             server.3=10.0.0.3:1:2:participant;10.1.0.3:2183\nserver.4=[::1]:1:2|[::2]:1:2;[::]:2184\nversion=100000000";
         let some = |text: &str| Some(text.to_owned());
@@ -132,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_names_nobody() {
+    fn garbage_names_no_server() {
         for text in ["", "server", "server.=", "server.x=a:1:2", "server.1=", "server.1=:1:2", "server.1=[::1"] {
             assert_eq!(EnsembleConfig::read(text.as_bytes()).servers, [], "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_host_or_port_is_left_out_and_said_to_be() {
+    fn malformed_servers_are_left_out_and_the_config_counts_as_incomplete() {
         let good = "server.1=zk-1.example_corp.com.:2888:3888:participant;2181\nversion=1";
         assert!(!EnsembleConfig::read(good.as_bytes()).incomplete);
         for bad in [

@@ -1,47 +1,50 @@
-//! When the sessions of a server expire, by our clock, as certain bounds.
+//! Certain bounds, by our clock, for when a server's sessions expire.
 //!
-//! `expires_at` of a listed session is the best guess, which is off by up to a tick and a second. What is claimed for certain needs
-//! bounds: by our own session, whose last request the server answered at a known time, and by the server's tick, since a session
-//! expires at a multiple of it.
+//! `expires_at` of a listed session is the best guess and may be off by a tick and a second. A
+//! certain claim needs bounds. Two facts provide them: our own session's last request, which the
+//! server answered at a known time, and the server's tick, since sessions expire at its multiples.
 
 use serde::{Deserialize, Serialize};
 
 use super::Expiry;
 use lockscope_base::znode::Timestamp;
 
-/// A time as a server writes it in words is cut to the second before it.
+/// A server cuts a written time to the whole second before it, by up to this many milliseconds.
 const CUT_MS: i64 = 999;
 
-/// At the least and at the most, in milliseconds.
+/// A lower and an upper bound, in milliseconds.
 pub(super) type Bounds = (i64, i64);
 
-/// When a session expires unless its client is heard before, by our clock.
+/// Bounds, by our clock, for when a session expires unless its client is heard before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpiryBounds {
-    /// Not before this.
+    /// The session does not expire before this time.
     pub earliest: Timestamp,
-    /// Not later than this, but for the time that the server takes to end it.
+    /// The session expires by this time, plus the time that the server takes to end it.
     pub latest: Timestamp,
 }
 
-/// How the clock by which a server writes when its sessions expire stands to ours.
+/// The relation between our clock and the clock by which a server writes its sessions' expiries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpiryClock {
-    /// So many milliseconds are to be added to our clock for the server's monotonic one.
+    /// The offset of the server's monotonic clock from our clock, in milliseconds.
     pub(super) ahead: Bounds,
-    /// So many are to be added to that for the date that the server writes, whatever its time zone; `None` when it writes none.
+    /// The offset of the written dates, in whatever time zone, from the server's monotonic clock,
+    /// in milliseconds; `None` when the server writes no dates.
     pub(super) calendar: Option<Bounds>,
-    /// Sessions expire at multiples of this by the monotonic clock, where that is known.
+    /// The tick, in milliseconds, where it is known. Sessions expire at multiples of it by the
+    /// server's monotonic clock.
     pub(super) tick_ms: Option<i64>,
 }
 
 impl ExpiryClock {
-    /// The clock of a server that writes its monotonic clock, which equals ours.
+    /// Creates the clock of a server that writes its monotonic clock, which equals ours.
     pub fn same_as_ours() -> Self {
         Self { ahead: (0, 0), calendar: None, tick_ms: None }
     }
 
-    /// A time that the server wrote, by our clock. `None` when the server's times contradict each other.
+    /// Converts an expiry that the server wrote to our clock. `None` when the server's times
+    /// contradict each other.
     pub fn bounds(&self, expiry: Expiry) -> Option<ExpiryBounds> {
         let (from, to) = match (expiry, self.calendar) {
             (Expiry::Monotonic { millis }, _) => (millis, millis),
@@ -67,14 +70,15 @@ impl ExpiryClock {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnExpiry {
     pub(super) listed: Expiry,
-    /// When the server heard it last, by the clock that is meant.
+    /// When the server last heard the session, by the clock that the calling method names.
     pub(super) heard: Bounds,
     pub(super) timeout_ms: i64,
     pub(super) tick_ms: i64,
 }
 
 impl OwnExpiry {
-    /// How the server's calendar stands to its monotonic clock, by which the session was heard; `None` when the server writes no dates.
+    /// Returns the offset of the server's calendar from its monotonic clock; `heard` is by the
+    /// latter. `None` when the server writes no dates.
     pub(super) fn calendar(&self) -> Option<Bounds> {
         let Expiry::Date { millis, .. } = self.listed else { return None };
         let expires = |heard: i64| {
@@ -85,7 +89,8 @@ impl OwnExpiry {
         Some((millis.saturating_sub(to), millis.saturating_add(CUT_MS).saturating_sub(from)))
     }
 
-    /// How the clock by which the server writes stands to ours, by which the session was heard.
+    /// Returns the offset of the clock by which the server writes from our clock; `heard` is by our
+    /// clock.
     pub(super) fn ahead(&self) -> Bounds {
         let from = self.heard.0.saturating_add(self.timeout_ms);
         let to = self.heard.1.saturating_add(self.timeout_ms).saturating_add(self.tick_ms);
@@ -105,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_date_lies_at_one_tick_when_the_tick_is_a_second_or_longer() {
-        // The server's monotonic clock is 5 000 to 5 010 ms ahead of ours, and its calendar 1 000 300 ms ahead of that.
+        // The server's monotonic clock is 5 000 to 5 010 ms ahead of ours, and its calendar 1 000
+        // 300 ms ahead of that.
         for tick_ms in [1_000, 2_000, 3_000] {
             let own =
                 OwnExpiry { listed: date(36_000 + 1_000_300), heard: (5_100, 5_110), timeout_ms: 30_000, tick_ms };
@@ -130,12 +136,12 @@ mod tests {
                     let own = OwnExpiry { listed, heard: (heard - 20, heard + 30), timeout_ms: 30_000, tick_ms };
                     let clock = ExpiryClock { ahead: (-4, 6), calendar: own.calendar(), tick_ms: Some(tick_ms) };
                     for truth in [expires(heard) - 5 * tick_ms, expires(heard), expires(heard) + tick_ms] {
-                        let found = clock.bounds(date(truth + calendar)).expect("it is consistent");
+                        let found = clock.bounds(date(truth + calendar)).expect("the times are consistent");
                         assert!(found.earliest.0 <= truth && truth <= found.latest.0, "{found:?} of {truth}");
                         assert!(found.latest.0 - found.earliest.0 < 2_100, "{found:?}");
                     }
                     let elsewhere = ExpiryClock { ahead: own.ahead(), calendar: Some((0, 0)), tick_ms: None };
-                    let found = elsewhere.bounds(date(expires(heard) + calendar)).expect("it is consistent");
+                    let found = elsewhere.bounds(date(expires(heard) + calendar)).expect("the times are consistent");
                     assert!(found.earliest.0 <= expires(heard) && expires(heard) <= found.latest.0, "{found:?}");
                 }
             }
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_from_times_that_contradict_each_other() {
+    fn contradictory_times_have_no_bounds() {
         let clock = ExpiryClock { ahead: (9, 3), calendar: None, tick_ms: None };
         assert_eq!(clock.bounds(Expiry::Monotonic { millis: 7 }), None);
         assert_eq!(ExpiryClock { ahead: (0, 0), ..clock }.bounds(date(7)), None, "no date can be read");

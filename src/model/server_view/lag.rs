@@ -1,7 +1,7 @@
-//! Whether the member that a session is connected to keeps up with the others.
+//! Detects whether the member that our session is connected to lags behind the others.
 //!
-//! A member that is cut off from its leader answers reads for up to `syncLimit` × `tickTime`, and
-//! shows the ensemble as it was.
+//! A member that is cut off from its leader still answers reads for up to `syncLimit` × `tickTime`,
+//! with outdated data.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -9,48 +9,49 @@ use std::time::Duration;
 use super::{MemberProgress, MemberView, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
-/// How long a member may be without a transaction that another member has shown. The members are
-/// asked once a second, each at a time of its own. A transaction takes a moment from one to the
-/// next.
+/// Maximum time that a member may lack a transaction which another member has shown.
+///
+/// The members are asked once a second, each at its own time, and a transaction takes a moment from
+/// one member to the next.
 const MAX_LAG: Duration = Duration::from_secs(1);
 
-/// The part of a zxid that counts the transactions of one leader. A new leader shows 0 there, and
-/// its followers show the last transaction of the leader before: none of them lags.
+/// The part of a zxid that counts the transactions of one leader. It is 0 for a new leader, while
+/// the followers still show the previous leader's last transaction. They do not lag.
 const COUNTER: i64 = 0xffff_ffff;
 
-/// How a member stands to the others.
+/// How a member compares with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It was not asked since, or it is not known which member it is.
+    /// Unknown: the member was not asked since the connection was made, or could not be identified.
     Unknown,
-    /// Nothing is known that it lacks for too long.
+    /// The member lacks no transaction for too long, as far as is known.
     Current,
-    /// It lags.
+    /// The member lags.
     Lags(Lag),
 }
 
-/// That a member lags.
+/// A member lags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lag {
-    /// The member, as the view names it.
+    /// The member's address, as in the view.
     pub member: String,
-    /// How that is known.
+    /// The evidence for the lag.
     pub evidence: LagEvidence,
-    /// When it was last known to have all that the others had, by our clock.
+    /// When the member was last known to have all transactions of the others, by our clock.
     pub current_until: Option<Timestamp>,
 }
 
-/// How it is known that a member lags.
+/// The evidence that a member lags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LagEvidence {
-    /// It lacks a transaction that another member has shown long before.
+    /// The member lacks a transaction that another member, named here, has shown long before.
     Behind(String),
-    /// It says itself that it has no leader.
+    /// The member reports that it has no leader.
     Leaderless,
 }
 
 impl Lag {
-    /// What is the matter, as the beginning of a sentence.
+    /// Describes the lag as the beginning of a sentence.
     pub fn sentence(&self) -> String {
         let member = &self.member;
         match &self.evidence {
@@ -62,20 +63,21 @@ impl Lag {
     }
 }
 
-/// A transaction that a member has shown and ours has not.
+/// A transaction that another member has shown and ours has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ahead {
     member: String,
     zxid: Zxid,
-    /// It was asked after `asked_at`, and had answered by `answered_at`.
+    /// When the other member was asked. It had answered by `answered_at`.
     asked_at: Timestamp,
     answered_at: Timestamp,
 }
 
-/// Compares the member that a session is connected to with the others, view by view.
+/// Compares the member that our session is connected to with the others, one view after another.
 ///
 /// On a busy ensemble the members never show the same transaction at the same time. A member lags
-/// only when it is asked `MAX_LAG` after another member's answer and lacks what that answer showed.
+/// only if it is asked `MAX_LAG` after another member's answer and still lacks the transaction in
+/// that answer.
 #[derive(Clone, Debug, Default)]
 pub struct LagWatch {
     ahead: Option<Ahead>,
@@ -83,7 +85,8 @@ pub struct LagWatch {
 }
 
 impl LagWatch {
-    /// How the member at `own` stands, to which `session` has been connected since then.
+    /// Compares the member at `own` with the others. `session` has been connected to it since
+    /// `since`.
     pub fn look(&mut self, view: &ServerView, own: &str, session: SessionId, since: Timestamp) -> Standing {
         let Some(member) = view.members.iter().find(|member| member.address == own && may_serve(member, session))
         else {
@@ -111,13 +114,13 @@ impl LagWatch {
     }
 }
 
-/// Whether a member can be the one that the session is connected to. Several servers may stand
-/// behind one name. One that lists all its connections lists that session, too.
+/// Returns whether the session can be connected to a member. Several servers may share one name,
+/// but a server that lists all its connections would list this session too.
 fn may_serve(member: &MemberView, session: SessionId) -> bool {
     !member.knows_connections() || !member.connections_of(session).is_empty()
 }
 
-/// The newest transaction that another member shows.
+/// Returns the newest transaction that another member shows.
 fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
     let others = view.members.iter().filter(|member| member.address != own);
     let shown = others.filter_map(|member| {
@@ -125,7 +128,7 @@ fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
         let zxid = zxid.filter(|zxid| zxid.0 & COUNTER != 0)?;
         Some(Ahead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
     });
-    // The one that showed it first, among equals.
+    // Among equal transactions, the one that was shown first.
     shown.max_by_key(|ahead| (ahead.zxid, Reverse(ahead.answered_at)))
 }
 
@@ -136,7 +139,7 @@ mod tests {
 
     const OWN: SessionId = SessionId(7);
 
-    /// A member that was asked then and answered 20 ms later.
+    /// A member that was asked at `asked_at` and answered 20 ms later.
     fn member(name: &str, zxid: Option<i64>, asked_ms: i64) -> MemberView {
         MemberView {
             progress: Some(MemberProgress { asked_at: Timestamp(asked_ms), zxid: zxid.map(Zxid) }),
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_lags_that_lacks_after_a_second_what_another_showed() {
+    fn a_member_lags_if_it_lacks_a_transaction_a_second_after_another_showed_it() {
         let mut watch = LagWatch::default();
         assert!(!look(&mut watch, (100, 1_000), (100, 1_500)));
         assert!(!look(&mut watch, (100, 2_000), (105, 1_900)), "they were asked at the same time");
@@ -172,8 +175,7 @@ mod tests {
     fn members_of_a_busy_ensemble_race_and_do_not_lag() {
         let mut watch = LagWatch::default();
         for round in 1..100 {
-            // 1,000 transactions a second, of which this member has those that are older than 0.9
-            // s.
+            // Of 1,000 transactions per second, this member has those that are older than 0.9 s.
             let (own, other) = (round * 1_000, round * 1_000 + 700);
             assert!(!look(&mut watch, (own - 900, own), (other - 1_000, other - 1_000)), "{round}");
             assert!(!look(&mut watch, (own - 900, own), (other, other)), "{round}");
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_without_a_transaction_is_ahead_of_nobody() {
+    fn a_new_leader_without_a_transaction_is_not_ahead() {
         let mut watch = LagWatch::default();
         let (old, new) = (0x1_0000_0042, 0x2_0000_0000);
         assert!(!look(&mut watch, (old, 9_000), (new, 1_000)));
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_before_the_connection_says_nothing_of_it() {
+    fn answers_from_before_the_connection_do_not_count() {
         let mut watch = LagWatch::default();
         let view = view([member("zk1", Some(9), 1_000), member("zk2", Some(5), 3_000)]);
         assert_eq!(watch.look(&view, "zk2", OWN, Timestamp(3_001)), Standing::Unknown);

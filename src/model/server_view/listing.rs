@@ -1,4 +1,4 @@
-//! What one server listed, in order, and whether it is whole.
+//! A server's listing, sorted, with its time and whether it is whole.
 
 use std::sync::Arc;
 
@@ -6,24 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use lockscope_base::znode::Timestamp;
 
-/// What has a key to be found by.
+/// An item that is found by a key.
 pub trait Keyed {
-    /// The key.
+    /// The type of the key.
     type Key: Ord + ?Sized;
 
-    /// Its key.
+    /// Returns the item's key.
     fn key(&self) -> &Self::Key;
 }
 
-/// What one server listed, in the order of the keys. Cheap to clone.
+/// The items that one server listed, sorted by key. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Unsorted<T>", bound = "T: Keyed + Serialize + serde::de::DeserializeOwned")]
 pub struct Listing<T: Keyed> {
     items: Arc<[T]>,
-    /// Whether nothing is missing: the answer came to its end, each line of it was understood, and nothing says that the
-    /// server knows more than it listed. What is not in a listing that is not whole may be there all the same.
+    /// Whether nothing is missing: the answer was complete, each line was understood, and the
+    /// server does not seem to know more than it listed. A listing that is not whole proves no
+    /// absence.
     pub whole: bool,
-    /// When the server was asked, by our clock: the listing is no older than that.
+    /// When the server was asked, by our clock. The listing is no older than that.
     pub at: Timestamp,
 }
 
@@ -41,18 +42,18 @@ impl<T: Keyed> From<Unsorted<T>> for Listing<T> {
 }
 
 impl<T: Keyed> Listing<T> {
-    /// Sorts what was listed.
+    /// Creates a listing and sorts its items.
     pub fn new(mut items: Vec<T>, whole: bool, at: Timestamp) -> Self {
         items.sort_by(|a, b| a.key().cmp(b.key()));
         Self { items: items.into(), whole, at }
     }
 
-    /// All of it, in the order of the keys.
+    /// Returns all items, sorted by key.
     pub fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// Those with that key.
+    /// Returns the items with this key.
     pub fn with_key(&self, key: &T::Key) -> &[T] {
         let from = self.items.partition_point(|item| item.key() < key);
         let length = self.items[from..].partition_point(|item| item.key() <= key);

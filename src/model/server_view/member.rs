@@ -1,4 +1,4 @@
-//! What one member says about itself.
+//! What one member reports about itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use super::{
 };
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
-/// What a server is within its ensemble.
+/// The role of a server in its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerMode {
-    /// It orders the writes, and knows when sessions expire.
+    /// Orders the writes and expires the sessions.
     Leader,
-    /// It votes.
+    /// Votes.
     Follower,
-    /// It serves reads and does not vote.
+    /// Serves reads and does not vote.
     Observer,
-    /// It is alone, and knows when sessions expire.
+    /// Is the only server, and expires the sessions.
     Standalone,
-    /// It is cut off from the majority and serves reads only.
+    /// Is cut off from the majority, and serves only reads.
     ReadOnly,
 }
 
 impl ServerMode {
-    /// From the servers' own word for it.
+    /// Returns the mode with the servers' own name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "leader" => Some(Self::Leader),
@@ -37,7 +37,7 @@ impl ServerMode {
         }
     }
 
-    /// The servers' own word for it.
+    /// Returns the servers' own name for the mode.
     pub fn name(self) -> &'static str {
         match self {
             Self::Leader => "leader",
@@ -48,21 +48,21 @@ impl ServerMode {
         }
     }
 
-    /// Whether such a server keeps the times at which the ensemble's sessions expire.
+    /// Returns whether such a server knows when the ensemble's sessions expire.
     pub fn keeps_sessions(self) -> bool {
         matches!(self, Self::Leader | Self::Standalone)
     }
 }
 
-/// How a server was asked about itself.
+/// The interface by which a server was asked about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AskedBy {
-    /// By four-letter words.
+    /// Four-letter words.
     Words,
-    /// By AdminServer.
+    /// AdminServer.
     Http,
-    /// It answered nothing, or was not asked yet.
+    /// None: the server did not answer, or was not asked yet.
     #[default]
     None,
 }
@@ -70,72 +70,83 @@ pub enum AskedBy {
 /// How far a server is with the ensemble's transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberProgress {
-    /// When it was asked, by our clock.
+    /// When the server was asked, by our clock.
     pub asked_at: Timestamp,
-    /// The last transaction that it had taken in then; `None` when it said that it has no leader.
+    /// The last transaction that the server had processed; `None` when it reported that it has no
+    /// leader.
     pub zxid: Option<Zxid>,
 }
 
-/// What one server answered about itself. What it did not answer is `None`.
+/// What one server reports about itself. Missing answers are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberView {
-    /// `HOST:PORT` for clients, or how the ensemble's config calls it where that does not say.
+    /// The server's address for clients, `HOST:PORT`, or its name in the ensemble's config where
+    /// that has no client address.
     pub address: String,
-    /// What it is.
+    /// The server's role.
     pub mode: Option<ServerMode>,
-    /// Its version, as it writes it.
+    /// The server's version, in its own words.
     pub version: Option<String>,
-    /// How it was asked.
+    /// The interface by which the server was asked.
     pub asked_by: AskedBy,
-    /// What its answers are worth.
+    /// What the server's answers can prove.
     #[serde(default)]
     pub provenance: Provenance,
-    /// One sentence with what is wrong and what to change there; `None` when it answered everything.
+    /// A sentence that tells what is wrong and what to change on the server; `None` when it
+    /// answered everything.
     pub error: Option<String>,
-    /// When it last answered anything, by our clock.
+    /// When the server last answered any question, by our clock.
     pub answered_at: Option<Timestamp>,
-    /// Its connections with sessions.
+    /// The server's connections with a session.
     pub connections: Option<Listing<Connection>>,
-    /// All sessions of the ensemble, if it keeps them.
+    /// All sessions of the ensemble, if the server knows them.
     pub sessions: Option<Listing<ListedSession>>,
-    /// What makes the times of its sessions certain. A recording has it apart, since older ones have no place for it here.
+    /// The evidence that makes expiry times certain. Recordings store it apart, because older ones
+    /// have no place for it here.
     #[serde(skip)]
     pub timing: SessionTiming,
-    /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since asking for it costs the server much.
+    /// The watches by getData or exists on the server, within our chroot. Older than the other
+    /// answers, because this question costs the server much.
     pub watched: Option<Listing<WatchedPath>>,
-    /// When it was asked for the figures that follow, by our clock: less often than for the rest.
+    /// When the server was asked for the following counts, by our clock. They are requested less
+    /// often.
     pub counted_at: Option<Timestamp>,
-    /// How many data and exists watches it holds, in all.
+    /// The total number of data and exists watches on the server.
     pub watch_totals: Option<WatchTotals>,
-    /// How many watches of all kinds it holds, in all.
+    /// The total number of watches of all kinds on the server.
     pub watch_count: Option<u64>,
-    /// The watch events that it sent since it started.
+    /// The number of watch events that the server sent since it started.
     pub fired: Option<WatchEventTotals>,
-    /// How long it goes on without its leader. `None` for a standalone server, and where `conf` is not answered.
-    /// Recordings leave it out: only a hint depends on it, and the format has no room for another field.
+    /// How long the server continues without its leader. `None` for a standalone server, and where
+    /// `conf` is not answered.
+    ///
+    /// Recordings leave this out: only a hint depends on it, and the format has no room for another
+    /// field.
     #[serde(skip)]
     pub sync_settings: Option<SyncSettings>,
-    /// How far it was with the ensemble's transactions; `None` where it did not say so. Recordings
-    /// have what follows from it: that the recorder's own member lags.
+    /// How far the server was with the ensemble's transactions; `None` if it did not report that.
+    /// Recordings store only the conclusion that the recorder's own member lags.
     #[serde(skip)]
     pub progress: Option<MemberProgress>,
 }
 
 impl MemberView {
-    /// A server that was not asked yet.
+    /// Creates the view of a server that was not asked yet.
     pub fn unasked(address: String) -> Self {
         Self { address, ..Self::default() }
     }
 
-    /// How many watches it holds on the children of nodes: those of herd waiters. The servers do not count them: they are what
-    /// is left of all watches without the data and exists watches.
+    /// Returns the number of watches on children, those of herd waiters.
     ///
-    /// Before 3.9.0, each persistent recursive watch counts here too, that of a console with its observer included.
+    /// Servers do not report this number: it is the number of all watches minus the data and exists
+    /// watches. Before 3.9.0 it includes each persistent recursive watch, such as that of a
+    /// console's observer.
     pub fn child_watches(&self) -> Option<u64> {
         self.watch_count?.checked_sub(self.watch_totals?.watches)
     }
 
-    /// Whether its count of watches on children holds each persistent recursive watch too: before 3.9.0.
+    /// Returns whether [`child_watches`](Self::child_watches) includes persistent recursive
+    /// watches, as it does before 3.9.0.
     pub fn counts_recursive_watches(&self) -> bool {
         let mut numbers = self.version.as_deref().unwrap_or_default().split(['.', '-']).map(str::parse::<u32>);
         match (numbers.next(), numbers.next()) {
@@ -144,17 +155,17 @@ impl MemberView {
         }
     }
 
-    /// Its connections with that session; usually none or one.
+    /// Returns the server's connections with this session, usually none or one.
     pub fn connections_of(&self, session: SessionId) -> &[Connection] {
         self.connections.as_ref().map_or(&[], |connections| connections.with_key(&session))
     }
 
-    /// Whether it listed all of its connections.
+    /// Returns whether the server listed all its connections.
     pub fn knows_connections(&self) -> bool {
         self.connections.as_ref().is_some_and(|connections| connections.whole)
     }
 
-    /// Whether it listed everybody's data and exists watches.
+    /// Returns whether the server listed all its data and exists watches.
     pub fn knows_watches(&self) -> bool {
         self.watched.as_ref().is_some_and(|watched| watched.whole)
     }

@@ -1,11 +1,14 @@
-//! What the servers answer about themselves, as types: each member's connections, sessions and watches, and the watch events
-//! that it sent. Read from the answers to the four-letter words ([`four_letter`]) and from AdminServer's JSON ([`admin`]).
+//! The servers' answers about themselves, as types: each member's connections, sessions, watches
+//! and sent watch events. [`four_letter`] reads answers to four-letter words, [`admin`] reads
+//! AdminServer's JSON.
 //!
-//! Pure: bytes in, facts out; nothing here asks a server, and every answer may be cut off, hostile or empty.
+//! The module is pure: it turns bytes into facts and asks no server. Every answer may be truncated,
+//! hostile or empty.
 //!
-//! Architecture invariant: what is not known is never taken for what is not so. A [`Listing`] says whether it is whole, a
-//! [`MemberView`] keeps `None` for what its server did not answer, and the answers of [`ServerView`] that would need a missing
-//! member say so. What came in plain text beside a session over TLS proves nothing ([`Provenance`]).
+//! Architecture invariant: a missing answer never counts as a negative one. A [`Listing`] tells
+//! whether it is whole, a [`MemberView`] has `None` for each missing answer, and [`ServerView`]
+//! tells when a conclusion needs a member that did not answer. Plain-text answers beside a session
+//! over TLS prove nothing ([`Provenance`]).
 
 pub mod admin;
 mod anchor;

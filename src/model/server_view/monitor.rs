@@ -1,26 +1,28 @@
-//! The figures of `mntr`, and the watch events that a server sent.
+//! The figures of `mntr`, among them the sent watch events.
 
 use serde::{Deserialize, Serialize};
 
-/// How many watch events a server sent since it started, by their type. For the whole server: all clients, all paths.
+/// The number of watch events of each type that a server sent since it started, to all clients and
+/// for all paths.
 ///
-/// `children` is exactly the cost of herds, since recursive watches don't touch it. `deleted` holds the events of chains, and
-/// for each deletion one for each recursive watch over it, before 3.9.0 two.
+/// `children` is exactly the cost of herds, since recursive watches do not affect it. `deleted`
+/// includes the events of chains. It also includes one event per deletion for each recursive watch
+/// above the node, and two before 3.9.0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchEventTotals {
-    /// Of nodes that were created.
+    /// Events about created nodes.
     pub created: u64,
-    /// Of nodes that were deleted.
+    /// Events about deleted nodes.
     pub deleted: u64,
-    /// Of nodes whose data changed.
+    /// Events about nodes whose data changed.
     pub changed: u64,
-    /// Of nodes whose children changed.
+    /// Events about nodes whose children changed.
     pub children: u64,
 }
 
 impl WatchEventTotals {
-    /// What was sent between two answers of one server. `None` when the server started anew in between, which sets its
-    /// counts to zero.
+    /// Returns the events between two answers of one server. `None` when the server restarted in
+    /// between, which resets its counts to zero.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
@@ -31,7 +33,7 @@ impl WatchEventTotals {
         })
     }
 
-    /// The totals of two servers together.
+    /// Returns the sums of two servers.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -43,23 +45,25 @@ impl WatchEventTotals {
     }
 }
 
-/// What the answer to `mntr`, or to AdminServer's `monitor`, says; `None` for what it does not say.
+/// The answer to `mntr`, or to AdminServer's `monitor`; `None` for missing values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Monitor {
-    /// The server's version, as it writes it.
+    /// The server's version, in its own words.
     pub version: Option<String>,
-    /// `leader`, `follower`, `observer`, `standalone` or `read-only`, as the server writes it.
+    /// The server's role in its own word: `leader`, `follower`, `observer`, `standalone` or
+    /// `read-only`.
     pub state: Option<String>,
-    /// Watches of all kinds.
+    /// The number of watches of all kinds.
     pub watches: Option<u64>,
-    /// Connections on all ports, the one that asked included when it asked by a word.
+    /// The number of connections on all ports. Includes our own question if it was a four-letter
+    /// word.
     pub connections: Option<u64>,
-    /// Watch events that were sent; from 3.6.0, and only when none of the four is missing.
+    /// The sent watch events, from ZooKeeper 3.6.0 on. `None` if any of the four counts is missing.
     pub fired: Option<WatchEventTotals>,
 }
 
 impl Monitor {
-    /// Takes figures by their names, without `zk_`. Those that it does not know are passed over.
+    /// Collects figures by their names, without `zk_`. Unknown names are ignored.
     pub(super) fn collect<'a>(figures: impl Iterator<Item = (&'a str, Figure)>) -> Self {
         let mut found = Self::default();
         let [mut created, mut deleted, mut changed, mut children] = [None; 4];
@@ -83,7 +87,7 @@ impl Monitor {
     }
 }
 
-/// A figure's value, however it was written.
+/// The value of a figure, as text or as a number.
 pub(super) struct Figure {
     pub(super) text: Option<String>,
     pub(super) number: Option<u64>,
@@ -94,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_started_anew_has_no_difference_to_before() {
+    fn a_restarted_server_has_no_difference_to_before() {
         let some = WatchEventTotals { children: 4, ..WatchEventTotals::default() };
         assert_eq!(some.since(&WatchEventTotals::default()), Some(some));
         assert_eq!(WatchEventTotals::default().since(&some), None);

@@ -1,30 +1,31 @@
-//! What a server's answers are worth, by the way that they came.
+//! What a server's answers can prove, depending on how they were transmitted.
 
 use serde::{Deserialize, Serialize};
 
-/// How something travels between a server and us.
+/// How data travels between a server and us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// Whoever sits between can read and change it.
+    /// Unencrypted: anyone on the network path can read and change it.
     Plain,
     /// Encrypted, from a server whose certificate was checked.
     Tls,
 }
 
-/// What a server's answers about itself are worth, by the way that they came.
+/// What a server's answers about itself can prove, depending on how they were transmitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
-    /// They came as safely as what comes through our session with the ensemble: over TLS, or both in plain text.
+    /// The answers are as trustworthy as our session with the ensemble: both over TLS, or the
+    /// session in plain text.
     #[default]
     AsSession,
-    /// They came in plain text while our session is over TLS: whoever sits between can have written them, so that they prove
-    /// nothing.
+    /// The answers arrived in plain text while our session uses TLS. Anyone on the network path can
+    /// have forged them, so they prove nothing.
     PlainBesideTls,
 }
 
 impl Provenance {
-    /// Of answers that came so, beside a session that goes so.
+    /// Returns the provenance of answers, given the transports of the answers and of our session.
     pub fn of(answers: Transport, session: Transport) -> Self {
         match (answers, session) {
             (Transport::Plain, Transport::Tls) => Self::PlainBesideTls,
@@ -32,7 +33,7 @@ impl Provenance {
         }
     }
 
-    /// Whether something can be proved by such answers.
+    /// Returns whether such answers can prove anything.
     pub fn can_prove(self) -> bool {
         self == Self::AsSession
     }

@@ -9,22 +9,23 @@ use lockscope_base::znode::{SessionId, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expiry {
-    /// By the server's monotonic clock, in milliseconds: the clock of [`Connection::last_response`](super::Connection::last_response).
+    /// By the server's monotonic clock, in milliseconds. This is the clock of
+    /// [`Connection::last_response`](super::Connection::last_response).
     Monotonic {
-        /// Since an unknown point in the past.
+        /// Milliseconds since an unknown point in the past.
         millis: i64,
     },
     /// By the server's calendar, in whole seconds.
     Date {
-        /// As if the date were of UTC.
+        /// The date in milliseconds, read as if it were in UTC.
         millis: i64,
-        /// Whether it is.
+        /// Whether the date is in UTC.
         utc: bool,
     },
 }
 
 impl Expiry {
-    /// Milliseconds by the clock that the server used.
+    /// Returns the milliseconds by the clock that the server used.
     pub(super) fn millis(self) -> i64 {
         match self {
             Self::Monotonic { millis } | Self::Date { millis, .. } => millis,
@@ -32,14 +33,15 @@ impl Expiry {
     }
 }
 
-/// A session, as the leader or a standalone server lists it, connected or not.
+/// A session in the list of the leader or a standalone server, connected or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedSession {
-    /// Its id.
+    /// The session's id.
     pub id: SessionId,
-    /// When it expires unless its client sends something before, as the server wrote it.
+    /// When the session expires unless its client sends something before, as the server wrote it.
     pub expiry: Expiry,
-    /// The same by our clock, to about a second; `None` when the server's clock cannot be translated.
+    /// When the session expires by our clock, to about a second; `None` when the server's clock
+    /// cannot be converted.
     pub expires_at: Option<Timestamp>,
 }
 

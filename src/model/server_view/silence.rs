@@ -1,29 +1,33 @@
-//! A client that is connected and not heard: it missed its heartbeats.
+//! Detects connected clients that missed their heartbeats.
 
 use std::time::Duration;
 
 use super::{Connection, MemberView, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// A share of the timeout: an answer that took longer than this may be of a server that stood still meanwhile, and heard nobody.
+/// An answer that took longer than the timeout divided by this may come from a server that stood
+/// still meanwhile and heard no client.
 const PROMPT_SHARE: u32 = 8;
 
-/// A client that has a connection and has not been heard for at least half of its session timeout.
+/// A connected client that has not been heard for at least half of its session timeout.
 ///
-/// Clients send a heartbeat in each third of the timeout, also when they have nothing to ask: whoever is silent for half of it has
-/// missed one. Its session expires at the end of the timeout unless it is heard before.
+/// Clients send a heartbeat in each third of the timeout, even when they are idle. So a client that
+/// is silent for half of it has missed one. Its session expires at the end of the timeout unless it
+/// is heard before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When it was last answered, by our clock; it may have been before that, never after.
+    /// When the client was last answered, by our clock. The true time may be earlier, never later.
     pub heard: Timestamp,
-    /// Its session timeout.
+    /// The session timeout.
     pub timeout: Duration,
-    /// Until when it is known to have been silent, by our clock: when its server was asked. It may have been heard since.
+    /// Until when the client is known to have been silent, by our clock: when its server was asked.
+    /// The client may have been heard since.
     pub as_of: Timestamp,
 }
 
 impl Silence {
-    /// The silence of this connection, if it is one, as its server told it.
+    /// Returns the silence of a connection, as its server reported it; `None` if the client is not
+    /// silent.
     fn of(member: &MemberView, connection: &Connection) -> Option<Self> {
         let (heard, timeout) = (connection.last_heard?, connection.timeout()?);
         let asked = member.connections.as_ref()?.at;
@@ -32,26 +36,29 @@ impl Silence {
         (as_of.since(heard) >= timeout / 2 && !timeout.is_zero()).then_some(Self { heard, timeout, as_of })
     }
 
-    /// How long it has been silent at that time if it was not heard since its server was asked; at most its timeout.
+    /// Returns how long the client has been silent at `now` if it was not heard since its server
+    /// was asked. At most the timeout.
     pub fn lasted(&self, now: Timestamp) -> Duration {
         now.since(self.heard).min(self.timeout)
     }
 
-    /// How long its session has left at that time unless it is heard before. Servers end sessions at ticks, so it may be a little
-    /// longer.
+    /// Returns how long the session has left at `now` unless the client is heard before. Servers
+    /// end sessions at ticks, so it may live a little longer.
     pub fn left(&self, now: Timestamp) -> Duration {
         self.timeout.saturating_sub(now.since(self.heard))
     }
 }
 
-/// When a server last answered anybody.
+/// Returns when a server last answered any client.
 fn newest(member: &MemberView) -> Option<Timestamp> {
     member.connections.as_ref()?.items().iter().filter_map(|connection| connection.last_heard).max()
 }
 
 impl ServerView {
-    /// Whether a session's client is connected and silent. `None` also where its server did not tell when it heard it, and where
-    /// what it told proves nothing.
+    /// Returns the silence of a session's client if it is connected and silent.
+    ///
+    /// Returns `None` as well where its server did not report when it heard the client, and where
+    /// the report proves nothing.
     pub fn silence_of(&self, session: SessionId) -> Option<Silence> {
         if !self.provenance().can_prove() {
             return None;
@@ -68,7 +75,8 @@ mod tests {
 
     const ASKED: Timestamp = Timestamp(100_000);
 
-    /// A session with a timeout of 10 s that was heard so long before its server was asked, which answered after `took_ms`.
+    /// Returns a session with a timeout of 10 s that was heard some time before its server was
+    /// asked. The server answered after `took_ms`.
     fn view(silent_ms: i64, took_ms: i64, other_heard_ms: i64) -> ServerView {
         let connection = |session, heard_ms: i64| Connection {
             session: SessionId(session),
@@ -93,11 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_a_heartbeat_is_silent_from_half_of_its_timeout_on() {
+    fn a_client_is_silent_after_half_of_its_timeout() {
         for (millis, silent) in [(0, false), (3_400, false), (4_999, false), (5_000, true), (9_400, true)] {
             assert_eq!(view(millis, 20, 0).silence_of(SessionId(1)).is_some(), silent, "{millis}");
         }
-        let silence = view(9_000, 20, 0).silence_of(SessionId(1)).expect("it is silent");
+        let silence = view(9_000, 20, 0).silence_of(SessionId(1)).expect("the client is silent");
         let later = ASKED.plus(Duration::from_millis(400));
         let (lasted, left) = (silence.lasted(later), silence.left(later));
         assert_eq!((lasted, left), (Duration::from_millis(9_400), Duration::from_millis(600)));
@@ -106,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_stood_still_heard_nobody() {
+    fn a_server_that_stood_still_proves_no_silence() {
         let stood_still = view(6_000, 3_000, 5_900);
         assert_eq!(stood_still.silence_of(SessionId(1)), None);
         assert!(view(6_000, 3_000, 10).silence_of(SessionId(1)).is_some(), "it heard others meanwhile");
     }
 
     #[test]
-    fn nothing_follows_from_what_was_not_told() {
+    fn a_missing_report_proves_no_silence() {
         assert_eq!(view(9_000, 20, 0).silence_of(SessionId(3)), None);
         let mut untold = view(9_000, 20, 0);
         untold.members[0].answered_at = None;

@@ -1,10 +1,11 @@
-//! How long a member of an ensemble keeps its clients without its leader, and which sessions outlast that.
+//! How long a member serves its clients without its leader, and which session timeouts exceed that.
 
 use std::time::Duration;
 
-/// The settings of a member that say how long it goes on without its leader.
+/// The settings that determine how long a member continues without its leader.
 ///
-/// Only the four-letter word `conf` reports them. AdminServer's `configuration` has `tick_time` and no `syncLimit`.
+/// Only the four-letter word `conf` reports them. AdminServer's `configuration` has `tick_time` but
+/// no `syncLimit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncSettings {
     /// `tickTime`, in milliseconds.
@@ -14,7 +15,8 @@ pub struct SyncSettings {
 }
 
 impl SyncSettings {
-    /// Reads the answer to `conf`, which may be cut anywhere. `None` for a standalone server, which prints no `syncLimit`.
+    /// Reads the answer to `conf`, which may be truncated anywhere. `None` for a standalone server,
+    /// which reports no `syncLimit`.
     pub fn from_conf(answer: &str) -> Option<Self> {
         let whole = &answer[..=answer.rfind('\n')?];
         let number = |name: &str| {
@@ -24,19 +26,26 @@ impl SyncSettings {
         Some(Self { tick_ms: number("tickTime")?, sync_limit: number("syncLimit")? })
     }
 
-    /// How long a member that lost its leader still answers its clients: `syncLimit` × `tickTime`.
+    /// Returns how long a member that lost its leader still answers its clients: `syncLimit` ×
+    /// `tickTime`.
     pub fn keeps_clients_for(self) -> Duration {
         Duration::from_millis(u64::from(self.tick_ms) * u64::from(self.sync_limit))
     }
 
-    /// The shortest session timeout with which no client is still answered after its session has expired, as long as the client
-    /// can reach another member: 1.25 × (`syncLimit` + 0.5) × `tickTime`.
+    /// Returns the shortest safe session timeout: 1.25 × (`syncLimit` + 0.5) × `tickTime`.
     ///
-    /// A follower drops its clients up to `syncLimit` × `tickTime` after it last heard of its leader. The leader counts the
-    /// session timeout from a message of the client, and that message may be older than the follower's last word from the
-    /// leader: by 0.2 timeouts, since a client may leave that much time between two messages, and by half a tick, since the
-    /// follower tells the leader only twice in a tick which clients it heard. The session therefore outlasts the follower's
-    /// answers when 0.8 timeouts are at least (`syncLimit` + 0.5) × `tickTime`.
+    /// With it, no client is still answered after its session expired, as long as the client can
+    /// reach another member.
+    ///
+    /// A follower drops its clients up to `syncLimit` × `tickTime` after it last heard of its
+    /// leader. The leader counts the session timeout from a message of the client. That message may
+    /// be older than the follower's last contact with the leader, for two reasons:
+    ///
+    /// - a client may leave 0.2 timeouts between two messages;
+    /// - a follower reports its clients to the leader only twice per tick, which adds half a tick.
+    ///
+    /// So the session outlasts the follower's answers if 0.8 timeouts are at least (`syncLimit` +
+    /// 0.5) × `tickTime`.
     pub fn safe_session_timeout(self) -> Duration {
         // In eighths of a millisecond, 1.25 × (limit + 0.5) is 5 × (2 × limit + 1).
         let half_limits = 2 * u64::from(self.sync_limit) + 1;
@@ -76,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_claimed_of_a_standalone_server_nor_of_nonsense() {
+    fn a_standalone_server_and_garbage_have_no_settings() {
         for answer in [
             "",
             "clientPort=2181\ntickTime=2000\nminSessionTimeout=4000\nserverId=0\n",

@@ -1,4 +1,4 @@
-//! What the views of several members say together.
+//! Tests of conclusions from several members' answers, and of all parsers with damaged input.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn view(members: Vec<MemberView>) -> ServerView {
 }
 
 #[test]
-fn a_session_with_a_connection_anywhere_is_connected_even_if_nobody_else_answers() {
+fn a_session_with_a_connection_is_connected_even_if_no_other_member_answers() {
     let silent = MemberView::unasked("zk2:2181".to_owned());
     let view = view(vec![silent, member(ServerMode::Follower, &[S])]);
     assert_eq!(view.liveness(S), Liveness::Connected);
@@ -65,7 +65,7 @@ fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
 }
 
 #[test]
-fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
+fn only_a_whole_list_of_sessions_proves_absence() {
     let mut leader = member(ServerMode::Leader, &[]);
     assert_eq!(view(vec![leader.clone()]).liveness(S), Liveness::Unknown);
     leader.sessions = Some(listed(&[SessionId(1)], false));
@@ -75,7 +75,7 @@ fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
 }
 
 #[test]
-fn beside_tls_plain_text_proves_no_absence_not_even_with_one_member_so_asked() {
+fn plain_text_answers_beside_tls_prove_no_absence() {
     let mut leader = member(ServerMode::Leader, &[SessionId(7)]);
     leader.sessions = Some(listed(&[S], true));
     let plain = MemberView { provenance: Provenance::PlainBesideTls, ..member(ServerMode::Follower, &[]) };
@@ -97,7 +97,7 @@ fn beside_tls_plain_text_proves_no_absence_not_even_with_one_member_so_asked() {
 }
 
 #[test]
-fn that_a_session_does_not_watch_is_said_by_the_server_that_holds_its_connection() {
+fn only_the_server_with_the_connection_proves_that_a_session_does_not_watch() {
     let (p, q) = (path("/lock/a"), path("/lock/ä"));
     let silent = MemberView::unasked("zk2:2181".to_owned());
     let view = view(vec![member(ServerMode::Leader, &[S]), silent]);
@@ -108,7 +108,7 @@ fn that_a_session_does_not_watch_is_said_by_the_server_that_holds_its_connection
 }
 
 #[test]
-fn watches_that_were_listed_before_a_client_came_say_nothing_of_it() {
+fn watches_listed_before_a_client_connected_prove_nothing() {
     let mut one = member(ServerMode::Leader, &[S]);
     one.watched = Some(Listing::new(Vec::new(), true, Timestamp(1_000)));
     assert_eq!(view(vec![one]).watches(S, &path("/lock")), None);
@@ -122,14 +122,14 @@ fn watchers_are_found_by_path_and_by_session() {
     let (watched, whole) = listed.end();
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
-    let watchers = view.watchers_of(&path("/b")).expect("it was listed");
+    let watchers = view.watchers_of(&path("/b")).expect("the path was listed");
     assert_eq!(watchers, Watchers { sessions: vec![S, SessionId(0x11)], whole: true });
     assert_eq!(view.watches(S, &path("/b")), Some(true));
     assert_eq!(view.watches(S, &path("/a")), Some(false));
 }
 
 #[test]
-fn child_watches_are_what_the_servers_do_not_name() {
+fn child_watches_are_all_watches_minus_the_data_and_exists_watches() {
     let mut one = member(ServerMode::Leader, &[]);
     one.watch_count = Some(9);
     one.watch_totals = Some(WatchTotals { connections: 2, paths: 2, watches: 4 });
@@ -139,12 +139,12 @@ fn child_watches_are_what_the_servers_do_not_name() {
 }
 
 #[test]
-fn a_view_survives_its_way_through_json() {
+fn a_view_is_unchanged_after_a_round_trip_through_json() {
     let mut one = member(ServerMode::Leader, &[SessionId(3), S]);
     one.sessions = Some(listed(&[S], true));
     let view = view(vec![one]);
-    let text = serde_json::to_string(&view).expect("it can be written");
-    assert_eq!(serde_json::from_str::<ServerView>(&text).expect("it can be read"), view);
+    let text = serde_json::to_string(&view).expect("a view is serializable");
+    assert_eq!(serde_json::from_str::<ServerView>(&text).expect("a serialized view can be read"), view);
 }
 
 const CAPTURES: [&str; 12] = [
@@ -162,7 +162,7 @@ const CAPTURES: [&str; 12] = [
     include_str!("captures/standalone-mntr.txt"),
 ];
 
-/// Lets every parser read it. What comes out can be no more than what went in.
+/// Feeds the bytes to every parser, and checks that no listing is larger than its input.
 fn read_by_all(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     assert!(four_letter::cons(&text).with_session.len() <= bytes.len());
@@ -207,7 +207,7 @@ fn numbers_out_of_all_ranges_are_left_out() {
         read_by_all(line.as_bytes());
         let connection = four_letter::cons(&line).with_session.remove(0);
         assert_eq!((connection.timeout_ms, connection.received), (None, 1), "{number}");
-        // These two may be negative.
+        // These two values may be negative.
         let signed = number.parse().ok();
         assert_eq!((connection.established.map(|at| at.0), connection.last_response), (signed, signed), "{number}");
         let dump = format!("Session Sets (1)/({number}):\n{number} expire at {number}:\n\t{number}\n");

@@ -1,4 +1,4 @@
-//! What all members of the ensemble say about themselves, together.
+//! The combined answers of all members of the ensemble.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, WatchEventTotals};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// What asking cost the servers since the start.
+/// The cost of our questions to the servers since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Questions that were sent, each on a connection of its own, and requests on our session.
+    /// The number of questions, each on its own connection, plus the requests on our session.
     pub requests: u64,
-    /// Bytes of the answers.
+    /// The size of the answers, in bytes.
     pub bytes: u64,
-    /// Milliseconds in which a server was busy with us, or silent.
+    /// The time in which a server was busy with us, or silent, in milliseconds.
     pub time_ms: u64,
 }
 
@@ -36,26 +36,28 @@ impl Load {
     }
 }
 
-/// What all members of the ensemble answered about themselves. Each was asked at a time of its own.
+/// The answers of all members of the ensemble. Each was asked at a time of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerView {
-    /// When this was put together, by our clock.
+    /// When the answers were combined, by our clock.
     pub at: Timestamp,
-    /// Every member that is known of: those of the connect string, then those that only the ensemble's config names.
+    /// All known members: those in the connect string, then those that only the ensemble's config
+    /// names.
     pub members: Vec<MemberView>,
     /// Whether the ensemble's own config was read, so that no member can be missing from the list.
     pub members_known: bool,
-    /// The session that asked: it contends for no lock. `None` when nothing was asked through a session.
+    /// Our own session, which contends for no lock. `None` when no session was used.
     pub own_session: Option<SessionId>,
-    /// When we began to ask for that session, by our clock: its connection was made after that.
+    /// When we began to connect that session, by our clock. Its connection was made after that.
     #[serde(default)]
     pub own_session_since: Option<Timestamp>,
-    /// What asking cost.
+    /// The cost of our questions.
     pub asked: Load,
 }
 
 impl ServerView {
-    /// The sessions that it has anywhere: connected, listed, or watching. Some of them come several times.
+    /// Returns all sessions that are connected, listed or watching. Some are returned several
+    /// times.
     pub fn sessions(&self) -> impl Iterator<Item = SessionId> {
         self.members.iter().flat_map(|member| {
             let connected = member.connections.iter().flat_map(Listing::items).map(|connection| connection.session);
@@ -65,30 +67,31 @@ impl ServerView {
         })
     }
 
-    /// Whether the members are known to be all, and each listed all of its connections. Only then it can be said that a
-    /// session has none.
+    /// Returns whether all members are known and each listed all its connections. Only then can a
+    /// session be said to have none.
     pub fn every_member_answered(&self) -> bool {
         self.members_known && !self.members.is_empty() && self.members.iter().all(MemberView::knows_connections)
     }
 
-    /// What makes the times of each member's sessions certain.
+    /// Returns the evidence for the expiry times of each member.
     pub fn timings(&self) -> Vec<SessionTiming> {
         self.members.iter().map(|member| member.timing).collect()
     }
 
-    /// Takes what [`timings`](Self::timings) gave of this view.
+    /// Restores what [`timings`](Self::timings) returned for this view.
     pub fn set_timings(&mut self, timings: &[SessionTiming]) {
         for (member, timing) in self.members.iter_mut().zip(timings) {
             member.timing = *timing;
         }
     }
 
-    /// Whether the ensemble is one standalone server.
+    /// Returns whether the ensemble is one standalone server.
     pub fn is_standalone(&self) -> bool {
         self.members_known && matches!(&*self.members, [member] if member.mode == Some(ServerMode::Standalone))
     }
 
-    /// The shortest session timeout that any member grants; `None` unless every member said so, in a way that can prove it.
+    /// Returns the shortest session timeout that any member grants. `None` unless every member
+    /// reported its own in answers that can prove it.
     pub fn min_session_timeout(&self) -> Option<Duration> {
         if !self.members_known || !self.provenance().can_prove() {
             return None;
@@ -97,8 +100,10 @@ impl ServerView {
         shortest.min_by_key(|timeout| timeout.unwrap_or_default()).flatten()
     }
 
-    /// When the session that is not listed began, at the earliest, if it was alive at `alive_at`: a list of all sessions was asked
-    /// for before that. `None` when it is listed, and when no list or more than one can say so.
+    /// Returns the earliest beginning of an unlisted session that was alive at `alive_at`.
+    ///
+    /// This is when a list of all sessions was requested, if that was before `alive_at`. Returns
+    /// `None` when the session is listed, and when no list or more than one is available.
     pub fn began_after(&self, session: SessionId, alive_at: Timestamp) -> Option<Timestamp> {
         if !self.every_member_answered() || !self.provenance().can_prove() {
             return None;
@@ -109,13 +114,15 @@ impl ServerView {
         is_new.then_some(listing.at)
     }
 
-    /// What all of it together is worth: no more than the least of it. That a client is nowhere is said by all members.
+    /// Returns the provenance of the combined answers, which is the weakest of all. All members
+    /// must answer before a client is known to be disconnected.
     pub fn provenance(&self) -> Provenance {
         let doubtful = self.members.iter().find(|member| !member.provenance.can_prove());
         doubtful.map_or(Provenance::AsSession, |member| member.provenance)
     }
 
-    /// Every member's connections were listed at this time or later, by our clock; `None` unless every member answered.
+    /// Returns a time, by our clock, since which every member listed its connections. `None` unless
+    /// every member answered.
     pub fn connections_as_of(&self) -> Option<Timestamp> {
         if !self.every_member_answered() {
             return None;
@@ -123,27 +130,33 @@ impl ServerView {
         self.members.iter().filter_map(|member| Some(member.connections.as_ref()?.at)).min()
     }
 
-    /// The ensemble's sessions, and every member's connections, were listed at this time or later, by our clock; `None` unless
-    /// a member that keeps the sessions listed them all and every member answered.
+    /// Returns a time, by our clock, since which the ensemble's sessions and every member's
+    /// connections were listed.
+    ///
+    /// Returns `None` unless a member listed all sessions and every member answered.
     pub fn sessions_as_of(&self) -> Option<Timestamp> {
         let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
         Some(oldest.min(self.connections_as_of()?))
     }
 
-    /// The members that answered nothing, or not everything: each address, and what to change there.
+    /// Returns the members with missing answers: each address, and what to change there.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
     }
 
-    /// The shortest session timeout that no member outlasts which lost its leader; `None` unless a member reports its settings
-    /// in a way that proves them. See [`SyncSettings::safe_session_timeout`].
+    /// Returns the shortest session timeout that exceeds the time in which any member still serves
+    /// clients without its leader.
+    ///
+    /// Returns `None` unless a member reports its settings in answers that can prove them. See
+    /// [`SyncSettings::safe_session_timeout`].
     pub fn safe_session_timeout(&self) -> Option<Duration> {
         let believed = self.members.iter().filter(|member| member.provenance.can_prove());
         believed.filter_map(|member| member.sync_settings).map(SyncSettings::safe_session_timeout).max()
     }
 
-    /// The watch events that all servers sent since each was started; `None` unless all answered.
+    /// Returns the watch events that all servers sent since each was started. `None` unless all
+    /// answered.
     pub fn fired(&self) -> Option<WatchEventTotals> {
         if !self.members_known || self.members.is_empty() {
             return None;
@@ -155,7 +168,8 @@ impl ServerView {
         Some(sum)
     }
 
-    /// How many watches on children all servers hold; `None` unless all answered. See [`MemberView::child_watches`].
+    /// Returns the number of watches on children on all servers. `None` unless all answered. See
+    /// [`MemberView::child_watches`].
     pub fn child_watches(&self) -> Option<u64> {
         if !self.members_known || self.members.is_empty() {
             return None;

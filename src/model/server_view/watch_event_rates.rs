@@ -1,4 +1,4 @@
-//! Watch events per second as the servers count them.
+//! Watch events per second, from the servers' own counts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,26 +8,26 @@ use super::monitor::WatchEventTotals;
 use super::view::{Load, ServerView};
 use lockscope_base::znode::Timestamp;
 
-/// Seconds that are kept.
+/// The length of the history, in seconds.
 const KEPT: i64 = 60;
 
-/// The watch events that the servers say they sent in the last minute, and what asking them costs.
+/// The watch events that the servers sent in the last minute, and the cost of asking for them.
 ///
-/// A server reports only how many it sent since it started, and is asked every few seconds: what it sent in between is spread over
-/// them.
+/// A server reports only the number since it started, and is asked every few seconds. The events
+/// between two answers are spread evenly over the seconds between them.
 #[derive(Clone, Debug, Default)]
 pub struct WatchEventRates {
     last: FxHashMap<String, (Timestamp, WatchEventTotals)>,
-    /// Events by the second.
+    /// Events in each second.
     sent: BTreeMap<i64, f64>,
-    /// The newest second of which every server reported.
+    /// The newest second that every server has reported.
     reported: Option<i64>,
-    /// What asking had cost at each view of the last minute.
+    /// The total cost of asking, as of each view of the last minute.
     loads: VecDeque<(Timestamp, Load)>,
 }
 
 impl WatchEventRates {
-    /// Takes a view in. Work follows the number of servers.
+    /// Takes a view. Linear in the number of servers.
     pub fn take(&mut self, view: &ServerView) {
         self.loads.push_back((view.at, view.asked));
         while self.loads.front().is_some_and(|(at, _)| view.at.0 - at.0 > KEPT * 1000) {
@@ -57,7 +57,7 @@ impl WatchEventRates {
     #[expect(clippy::cast_precision_loss, reason = "a figure of a sparkline is rounded anyway")]
     fn spread(&mut self, from: Timestamp, to: Timestamp, events: u64) {
         let (first, last) = (second(from), second(to));
-        // What is older than that is not kept.
+        // Older seconds are not kept.
         let first = first.max(last - KEPT);
         let seconds = (last - first).max(1);
         for at in last - seconds..last {
@@ -65,13 +65,15 @@ impl WatchEventRates {
         }
     }
 
-    /// The events of each of the last seconds of which all servers reported, oldest first; `None` when not all report.
+    /// Returns the events in each of the last seconds that all servers reported, oldest first.
+    /// `None` when not all servers report.
     pub fn seconds(&self) -> Option<Vec<f64>> {
         let end = self.reported?;
         Some((end - KEPT..end).map(|at| self.sent.get(&at).copied().unwrap_or(0.0)).collect())
     }
 
-    /// What asking cost within at most the last minute, and how many milliseconds that were.
+    /// Returns the cost of asking within at most the last minute, and the length of that time in
+    /// milliseconds.
     pub fn recent_load(&self) -> Option<(Load, u64)> {
         let ((from, before), (to, after)) = (self.loads.front()?, self.loads.back()?);
         let during = u64::try_from(to.0 - from.0).ok().filter(|during| *during > 0)?;
@@ -105,14 +107,14 @@ mod tests {
         ServerView { at: Timestamp(at * 1000), members: vec![member], members_known: true, ..ServerView::default() }
     }
 
-    /// The events of the last minute.
+    /// Returns the sum of the events of the last minute.
     fn sum(fired: &WatchEventRates) -> i64 {
-        let seconds = fired.seconds().expect("all report");
+        let seconds = fired.seconds().expect("all servers report");
         seconds.iter().map(|events| format!("{events:.0}").parse::<i64>().expect("a number")).sum()
     }
 
     #[test]
-    fn what_was_sent_between_two_answers_is_spread_over_their_seconds() {
+    fn events_between_two_answers_are_spread_over_the_seconds_between_them() {
         let mut fired = WatchEventRates::default();
         fired.take(&view(100, Some(1000)));
         assert_eq!(sum(&fired), 0, "what it sent before we came is not of this minute");
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_a_minute_is_forgotten() {
+    fn seconds_older_than_a_minute_are_forgotten() {
         let mut fired = WatchEventRates::default();
         for at in 0..1000_u32 {
             fired.take(&view(at.into(), Some(at.into())));

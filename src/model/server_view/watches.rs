@@ -1,4 +1,4 @@
-//! Who watches which path, as a server lists it.
+//! Watches, as a server lists them.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -6,17 +6,17 @@ use smallvec::SmallVec;
 use super::Keyed;
 use lockscope_base::znode::{SessionId, ZnodePath};
 
-/// Who watches a path by getData or exists. No server says who watches its children.
+/// The sessions that watch a path by getData or exists. No server reports who watches its children.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPath {
-    /// The path, which need not exist.
+    /// The path. Its node may not exist.
     pub path: ZnodePath,
-    /// The sessions, in the order of their ids.
+    /// The sessions, sorted by id.
     pub sessions: WatchingSessions,
 }
 
-/// The sessions that watch a path: nearly always one or two. With a list of its own for each of very many paths, the lists would take
-/// as much memory as the paths.
+/// The sessions that watch a path, nearly always one or two. A separate heap allocation for each of
+/// very many paths would take as much memory as the paths.
 pub type WatchingSessions = SmallVec<[SessionId; 2]>;
 
 impl WatchedPath {
@@ -35,13 +35,13 @@ impl Keyed for WatchedPath {
     }
 }
 
-/// How many data and exists watches a server holds.
+/// The number of data and exists watches on a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchTotals {
-    /// Connections that watch something.
+    /// The number of connections with watches.
     pub connections: u64,
-    /// Paths that are watched.
+    /// The number of watched paths.
     pub paths: u64,
-    /// Watches: one for each path and connection.
+    /// The number of watches: one for each pair of path and connection.
     pub watches: u64,
 }

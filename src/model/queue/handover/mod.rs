@@ -5,7 +5,7 @@
 //! lease is its own. The server reports the creation of the lease first, and then the deletion of
 //! the queue node.
 //!
-//! The lease's data names its owner, and only a read returns the data. The answer may arrive before
+//! Only a read of the lease shows its session, and with it the owner. The answer may arrive before
 //! the deletion, after it, or never if the lease is returned at once. During a cut both events are
 //! missed, and the next complete reading finds the result of both.
 //!

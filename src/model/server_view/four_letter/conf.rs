@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::whole_lines;
 use crate::server_view::ServerSettings;
 
-/// Reads the answer to `conf`: lines of a name, `=` and a value. `None` when it does not say both settings.
+/// Reads the answer to `conf`: lines of a name, `=` and a value. `None` unless it contains both
+/// settings.
 pub fn conf(answer: &str) -> Option<ServerSettings> {
     let millis = |name: &str| {
         let value = whole_lines(answer).find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
@@ -21,18 +22,19 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-conf.txt");
 
     #[test]
-    fn a_real_servers_answer_says_the_shortest_session_timeout() {
+    fn a_real_answer_contains_the_shortest_session_timeout() {
         let found = conf(REAL).expect("its settings");
         assert_eq!(found.min_session_timeout(), Duration::from_millis(1_500));
         assert_eq!(found.tick(), Duration::from_millis(500));
     }
 
     #[test]
-    fn what_is_not_said_or_cut_off_is_no_setting() {
+    fn a_missing_or_truncated_line_is_no_setting() {
         for answer in ["", "conf is not executed because it is not in the whitelist.\n", "tickTime=500\n"] {
             assert_eq!(conf(answer), None, "{answer}");
         }
-        let end = REAL.find("minSessionTimeout=").expect("it is said") + "minSessionTimeout=1500".len();
+        let end =
+            REAL.find("minSessionTimeout=").expect("the answer contains the setting") + "minSessionTimeout=1500".len();
         assert_eq!(conf(&REAL[..end]), None, "the number may have gone on");
         assert_eq!(conf("tickTime=0\nminSessionTimeout=1\n"), None);
         assert_eq!(conf("tickTime=99999999999999999999\nminSessionTimeout=-1\n"), None);

@@ -5,18 +5,19 @@ use crate::server_view::Connection;
 use crate::server_view::connection::client_address;
 use lockscope_base::znode::{Timestamp, Zxid};
 
-/// What the answer to `cons` lists: the connections on the port that was asked.
+/// The answer to `cons`: the connections on the port that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Those with a session.
+    /// The connections with a session.
     pub with_session: Vec<Connection>,
-    /// From where those are that have none, the one that asked included.
+    /// The client addresses of connections without a session, our own question included.
     pub without_session: Vec<String>,
-    /// Whether the answer came to its end and each line was understood. It says nothing of connections on other ports.
+    /// Whether the answer is complete and each line was understood. Connections on other ports are
+    /// not covered.
     pub whole: bool,
 }
 
-/// Reads the answer to `cons`: a line for each connection, and an empty one at the end.
+/// Reads the answer to `cons`: a line for each connection, and an empty line at the end.
 pub fn cons(answer: &str) -> Connections {
     let mut found = Connections { whole: answer == "\n" || answer.ends_with("\n\n"), ..Connections::default() };
     for line in whole_lines(answer).filter(|line| !line.is_empty()) {
@@ -34,8 +35,9 @@ enum Line {
     WithoutSession(String),
 }
 
-/// ` /127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`; without a session it ends
-/// after `sent`.
+/// Reads a line, which starts with a space:
+/// `/127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`.
+/// The line of a connection without a session ends after `sent`.
 fn connection(line: &str) -> Option<Line> {
     let (address, fields) = line.strip_suffix(')')?.split_once("](")?;
     let (address, _interest) = address.trim_start().rsplit_once('[')?;
@@ -70,7 +72,7 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-cons.txt");
 
     #[test]
-    fn a_real_servers_answer_says_who_is_connected() {
+    fn a_real_answer_lists_the_connections() {
         let found = cons(REAL);
         assert!(found.whole);
         assert_eq!((found.with_session.len(), found.without_session.len()), (4, 1));
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_answer_keeps_its_whole_lines_and_is_not_whole() {
+    fn a_truncated_answer_keeps_its_whole_lines_and_is_not_whole() {
         for cut in 1..REAL.len() {
             let found = cons(&REAL[..cut]);
             assert!(!found.whole, "{cut}");
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_passed_over_and_counted_as_missing() {
+    fn an_unknown_line_is_ignored_and_counts_as_missing() {
         let found = cons(&format!(" rubbish\n{REAL}"));
         assert!(!found.whole);
         assert_eq!(found.with_session.len(), 4);

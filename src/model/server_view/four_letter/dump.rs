@@ -5,14 +5,16 @@ use chrono::NaiveDateTime;
 use super::{Read, session, whole_lines};
 use crate::server_view::{Expiry, ListedSession};
 
-/// What starts the list of sessions with the times at which they expire.
+/// The beginning of the line before the sessions and their expiry times.
 const SETS: &str = "Session Sets (";
 
-/// Reads the sessions in the answer to `dump` of a leader or standalone server: `4 expire at DATE:`, then a line with a tab for each
-/// session. `None` when the server does not know when sessions expire: a follower does not.
+/// Reads the sessions in the answer to `dump` of a leader or standalone server.
+///
+/// The answer contains `4 expire at DATE:`, followed by a line with a tab for each session. `None`
+/// for a follower, which does not know when sessions expire.
 pub fn dump(answer: &str) -> Option<Read<ListedSession>> {
     let mut lines = whole_lines(answer).skip_while(|line| !line.starts_with(SETS));
-    // `Session Sets (2)/(4):` counts the times and the sessions.
+    // `Session Sets (2)/(4):` contains the number of times and the number of sessions.
     let promised = lines.next()?.strip_suffix("):")?.rsplit_once('(')?.1.parse::<usize>().ok()?;
     let (mut found, mut understood) = (Vec::new(), true);
     let mut expiry = None;
@@ -34,8 +36,8 @@ pub fn dump(answer: &str) -> Option<Read<ListedSession>> {
     Some((found, whole))
 }
 
-/// `Sat Nov 21 07:57:28 UTC 2026`, Java's text of a date. The name of a time zone is ambiguous, so all but those of UTC
-/// give a time of which only differences mean something.
+/// Reads Java's text of a date, `Sat Nov 21 07:57:28 UTC 2026`. Names of time zones are ambiguous,
+/// so only the differences between such dates are meaningful, except in UTC.
 fn java_date(text: &str) -> Option<Expiry> {
     let mut parts = text.split_ascii_whitespace();
     let (_day, month, day, time) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -55,7 +57,7 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-dump.txt");
 
     #[test]
-    fn a_real_servers_answer_says_when_sessions_expire() {
+    fn a_real_answer_contains_the_expiries_of_sessions() {
         let (found, whole) = dump(REAL).expect("a standalone server knows");
         assert!(whole);
         assert_eq!(found.len(), 4);
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_cut_within_its_sessions_is_not_whole() {
+    fn a_list_that_is_truncated_within_its_sessions_is_not_whole() {
         let end = REAL.find("ephemeral nodes").expect("the next part");
         for cut in 0..end {
             assert!(!dump(&REAL[..cut]).is_some_and(|(_, whole)| whole), "{cut}");

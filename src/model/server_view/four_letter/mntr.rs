@@ -4,13 +4,15 @@ use super::whole_lines;
 use crate::server_view::Monitor;
 use crate::server_view::monitor::Figure;
 
-/// Reads the answer to `mntr`: lines of a name, a tab and a value. Lines that it does not know are passed over, and so is a
-/// last line without its end, which may hold half a number.
+/// Reads the answer to `mntr`: lines of a name, a tab and a value.
+///
+/// Unknown lines are ignored. A last line without its end is ignored too, since it may contain half
+/// a number.
 pub fn mntr(answer: &str) -> Monitor {
     let figures = whole_lines(answer).filter_map(|line| {
         let (name, value) = line.split_once('\t')?;
         let value = value.trim();
-        // The texts are kept short: a server's version is no longer than a line.
+        // Limits texts to 200 characters: a server's version is no longer than a line.
         let text = Some(value.chars().take(200).collect());
         Some((name.strip_prefix("zk_")?, Figure { text, number: value.parse().ok() }))
     });
@@ -36,14 +38,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_cut_does_not_count() {
+    fn a_number_that_may_be_truncated_does_not_count() {
         let cut = ANSWER.trim_end();
         assert_eq!(mntr(cut).fired, None);
         assert_eq!(mntr(cut).watches, Some(7));
     }
 
     #[test]
-    fn a_real_servers_answer_has_its_figures() {
+    fn a_real_answer_contains_the_figures() {
         let monitor = mntr(include_str!("../captures/standalone-mntr.txt"));
         assert_eq!(monitor.fired, Some(WatchEventTotals::default()));
         assert_eq!((monitor.watches, monitor.connections), (Some(6), Some(5)));

@@ -1,7 +1,7 @@
-//! The answers to four-letter words. Each function takes the text of an answer, which may be cut anywhere, and time is what the
-//! answer says.
+//! Reads the answers to four-letter words. Each function takes the text of an answer, which may be
+//! truncated anywhere.
 //!
-//! A listing is whole when the answer has the end that the server gives it and every line of it was understood.
+//! A listing is whole if the answer has the end that servers write and every line was understood.
 
 mod conf;
 mod cons;
@@ -19,21 +19,21 @@ pub use watches::{WatchedPathsReader, wchs};
 
 use lockscope_base::znode::SessionId;
 
-/// What a listing holds before it is sorted, and whether nothing is missing.
+/// The unsorted items of a listing, and whether the listing is whole.
 pub(super) type Read<T> = (Vec<T>, bool);
 
-/// The lines that came to their end.
+/// Returns the lines that end with a line break.
 fn whole_lines(answer: &str) -> std::str::Lines<'_> {
     answer.rfind('\n').map_or("", |end| &answer[..end]).lines()
 }
 
-/// A session's id as the words write it, `0x` and unsigned hex.
+/// Reads a session's id in the notation of four-letter words: `0x` and unsigned hex.
 fn session(text: &str) -> Option<SessionId> {
     let digits = text.strip_prefix("0x")?;
     u64::from_str_radix(digits, 16).ok().map(|bits| SessionId(bits.cast_signed()))
 }
 
-/// A number as the words write transactions and requests.
+/// Reads the number of a transaction or a request.
 fn hex(text: &str) -> Option<i64> {
     session(text).map(|id| id.0)
 }

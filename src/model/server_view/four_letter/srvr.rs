@@ -3,16 +3,16 @@
 use super::{hex, whole_lines};
 use lockscope_base::znode::Zxid;
 
-/// What the answer to `srvr` says; `None` for what it does not say.
+/// The answer to `srvr`; `None` for missing values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Srvr {
-    /// The server's version, as it writes it.
+    /// The server's version, in its own words.
     pub version: Option<String>,
     /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
     pub mode: Option<String>,
-    /// Connections, the one that asked included.
+    /// The number of connections, our own question included.
     pub connections: Option<u64>,
-    /// The last transaction that it has taken in.
+    /// The last transaction that the server processed.
     pub zxid: Option<Zxid>,
 }
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_servers_answer_says_what_it_is() {
+    fn a_real_answer_contains_version_mode_and_counts() {
         let found = srvr(include_str!("../captures/leader-srvr.txt"));
         assert_eq!(found.mode.as_deref(), Some("leader"));
         assert!(found.version.expect("a version").starts_with("3.8.0"));

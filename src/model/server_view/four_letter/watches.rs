@@ -1,17 +1,19 @@
-//! The answer to `wchp` and to `wchs`.
+//! The answers to `wchp` and `wchs`.
 
 use super::{Read, session, whole_lines};
 use crate::server_view::watches::WatchingSessions;
 use crate::server_view::{WatchTotals, WatchedPath};
 use lockscope_base::znode::ZnodePath;
 
-/// Reads the answer to `wchp` while it comes: a path, then a line with a tab for each session that watches it; an empty line at
-/// the end. It may be of tens of megabytes, so its text is never kept.
+/// Reads the answer to `wchp` in pieces as they arrive.
+///
+/// The answer contains each path, followed by a line with a tab for each session that watches it,
+/// and ends with an empty line. It may have tens of megabytes, so the reader never keeps the text.
 #[derive(Debug, Default)]
 pub struct WatchedPathsReader {
     found: Vec<WatchedPath>,
     open: Option<(ZnodePath, WatchingSessions)>,
-    /// The line that did not come to its end yet.
+    /// The last line, which is not complete yet.
     line: Vec<u8>,
     misunderstood: bool,
     /// Whether the last line was empty.
@@ -19,7 +21,7 @@ pub struct WatchedPathsReader {
 }
 
 impl WatchedPathsReader {
-    /// Takes in what comes next, in pieces of any length.
+    /// Takes the next piece of the answer, of any length.
     pub fn take(&mut self, part: &[u8]) {
         for piece in part.split_inclusive(|byte| *byte == b'\n') {
             let Some(end) = piece.strip_suffix(b"\n") else {
@@ -58,7 +60,7 @@ impl WatchedPathsReader {
         self.found.extend(self.open.take().map(|(path, sessions)| WatchedPath::new(path, sessions)));
     }
 
-    /// What was listed. Whole when the answer came to its end and each line of it was understood.
+    /// Returns the listing. It is whole if the answer is complete and each line was understood.
     pub fn end(mut self) -> Read<WatchedPath> {
         self.close();
         (self.found, self.ended && !self.misunderstood && self.line.is_empty())
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_where_the_answer_is_cut_into_pieces() {
+    fn the_answer_may_be_split_anywhere() {
         for length in 1..REAL.len() {
             let mut reader = WatchedPathsReader::default();
             for part in REAL.as_bytes().chunks(length) {
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_servers_answer_says_who_watches_what() {
+    fn a_real_answer_lists_the_watches() {
         let (found, whole) = wchp(REAL);
         assert!(whole);
         let shown: Vec<String> = found.iter().map(|one| format!("{} {:?}", one.path, one.sessions)).collect();
@@ -119,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_answer_is_not_whole() {
+    fn a_truncated_answer_is_not_whole() {
         for (cut, _) in REAL.char_indices().skip(1) {
             assert!(!wchp(&REAL[..cut]).1, "{cut}");
         }
     }
 
     #[test]
-    fn what_is_no_list_of_watches_is_not_whole() {
+    fn other_text_is_not_a_whole_list() {
         for text in ["", "\t0x1\n\n", "rubbish\n\n", "/a\n\trubbish\n\n"] {
             assert!(!wchp(text).1, "{text:?}");
         }
