@@ -1,16 +1,15 @@
-//! The table of the kinds of findings: one row a kind, with all that is particular about it.
+//! The table of all kinds of findings, with one row per kind.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What is particular about a kind of finding.
+/// The properties of a kind of finding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
-    /// Its name in JSON and on the screen. An interface: it stays.
+    /// The name in JSON and on the screen. The name is an interface and does not change.
     pub id: &'static str,
-    /// What stands on the screen where there is no room for its name, in at most
-    /// [`MAX_TITLE_WIDTH`] columns.
+    /// The name where space is short, in at most [`MAX_TITLE_WIDTH`] columns.
     pub title: &'static str,
     pub evidence: Evidence,
     pub explains: Explains,
@@ -18,56 +17,58 @@ pub(super) struct Traits {
     pub among_returned: AmongReturned,
 }
 
-/// What a finding rests on.
+/// The evidence behind a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evidence {
     /// The znodes alone.
     Znodes,
-    /// What the servers say about clients: in plain text beside a session over TLS that proves nothing.
+    /// The servers' answers about clients. In plain text beside a session over TLS they prove
+    /// nothing.
     Servers,
 }
 
-/// Whether a finding says why nobody gets the lock.
+/// Whether a finding explains why waiters do not get the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Explains {
-    /// It says why.
+    /// The finding is the cause.
     Cause,
-    /// It only says that nobody does: left out where a cause is known.
+    /// The finding only tells that the lock is stuck. It is left out where a cause is known.
     Symptom,
-    /// It is about something else.
+    /// The finding is about something else.
     Beside,
 }
 
-/// How long a table must be looked at before a finding can come of it: see [`Thresholds`](super::Thresholds).
+/// How long a table must be watched before such a finding is possible. See
+/// [`Thresholds`](super::Thresholds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FoundAfter {
     FirstLook,
     TwoLooks,
-    /// Longer than it may last in a sound hand-over; what the nodes prove of the time before the first look counts.
+    /// Longer than a sound hand-over may take. Proven time before the first look counts.
     Lasted,
-    /// Longer than it may last in a sound hand-over.
+    /// Longer than a sound hand-over may take.
     Settled,
     GhostTime,
     StuckTime,
-    /// The same; what the nodes prove of the time before the first look counts.
+    /// As `StuckTime`, but proven time before the first look counts.
     StuckTimeAtMost,
     EmptyTime,
 }
 
-/// What becomes of a finding at a lock whose queue shows nodes that were deleted.
+/// The effect on a finding when its lock's queue shows deleted nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AmongReturned {
-    /// It is as true as elsewhere.
+    /// The finding stands.
     Stands,
-    /// It is true only of nodes that were not deleted.
+    /// The finding stands unless it is about a deleted node.
     StandsOfOthers,
-    /// It rests on the order of the queue, which is not the ensemble's.
+    /// The finding falls, since it depends on the order of the queue, which is not the ensemble's.
     Falls,
 }
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident { $($traits:tt)* })*) => {
-        /// What is wrong: one for each kind of finding, the worst first.
+        /// The kind of a finding, ordered from the worst to the mildest.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Code {
@@ -75,7 +76,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, the worst first.
+            /// All codes, the worst first.
             pub const ALL: [Self; [$(Self::$code),*].len()] = [$(Self::$code),*];
 
             pub(super) const fn traits(self) -> Traits {
@@ -106,7 +107,7 @@ codes! {
         found_after: FoundAfter::GhostTime,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A node that was deleted is there again: the member that is read shows what the others have not.
+    /// A deleted node exists again: our member shows a node that the ensemble has deleted.
     MemberDisagrees {
         id: "member-disagrees",
         title: "stale member",
@@ -115,7 +116,7 @@ codes! {
         found_after: FoundAfter::GhostTime,
         among_returned: AmongReturned::Stands,
     }
-    /// Two nodes of one attempt: the first was made by a create whose reply was lost.
+    /// Two nodes of one attempt: the reply to the first create was lost.
     Orphan {
         id: "orphan",
         title: "orphan",
@@ -124,7 +125,7 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::Falls,
     }
-    /// A waiter whose session queues a second time and does not watch for the first.
+    /// A waiter whose session queues a second time and does not watch for the first node.
     OrphanSuspected {
         id: "orphan-suspected",
         title: "orphan?",
@@ -151,7 +152,7 @@ codes! {
         found_after: FoundAfter::Settled,
         among_returned: AmongReturned::Falls,
     }
-    /// A holder whose client is gone: it goes when its session expires.
+    /// A holder whose client is gone. Its node is deleted when the session expires.
     ExpiringHolder {
         id: "expiring-holder",
         title: "expiring",
@@ -160,7 +161,7 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A holder whose client is connected and misses its heartbeats.
+    /// A holder whose client is connected but misses its heartbeats.
     SilentHolder {
         id: "silent-holder",
         title: "silent",
@@ -169,7 +170,7 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A holder that sends heartbeats and nothing else.
+    /// A holder whose client sends only heartbeats.
     IdleHolder {
         id: "idle-holder",
         title: "idle-holder",
@@ -178,7 +179,7 @@ codes! {
         found_after: FoundAfter::StuckTime,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A lock that was not handed on for long, though others wait.
+    /// A lock without a hand-over for long, though others wait.
     Stuck {
         id: "stuck",
         title: "stuck",
@@ -196,7 +197,7 @@ codes! {
         found_after: FoundAfter::StuckTimeAtMost,
         among_returned: AmongReturned::Falls,
     }
-    /// The numbers of the queue run out.
+    /// The sequence numbers of the queue are about to overflow, or have overflowed.
     SequenceOverflow {
         id: "sequence-overflow",
         title: "overflow",
@@ -205,7 +206,7 @@ codes! {
         found_after: FoundAfter::FirstLook,
         among_returned: AmongReturned::Stands,
     }
-    /// A contender that goes with no session.
+    /// A persistent contender, which no session's end deletes.
     PersistentContender {
         id: "persistent-contender",
         title: "persistent",
@@ -223,7 +224,7 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::Stands,
     }
-    /// A node of a session that ends, while a newer session of the same host goes on.
+    /// A node whose session is about to end, while the same host goes on with a newer session.
     AdoptedNode {
         id: "adopted-node",
         title: "adopted-node",
@@ -232,7 +233,7 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// The holder before this one lost the lock to the end of its session.
+    /// The previous holder lost the lock because its session expired.
     HeadChangedByExpiry {
         id: "head-changed-by-expiry",
         title: "expired head",
@@ -241,7 +242,7 @@ codes! {
         found_after: FoundAfter::FirstLook,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// Watches on nodes that are gone and never come back.
+    /// Watches on deleted nodes whose names never come back.
     LeakedWatch {
         id: "leaked-watch",
         title: "leaked-watch",
@@ -250,7 +251,7 @@ codes! {
         found_after: FoundAfter::Settled,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A lock parent that nobody uses.
+    /// A lock parent without contenders.
     EmptyParent {
         id: "empty-parent",
         title: "empty-parent",
@@ -261,17 +262,17 @@ codes! {
     }
 }
 
-/// Columns that a title takes at the most. No column for findings is narrower.
+/// Maximum width of a title, in columns. No column for findings is narrower.
 pub const MAX_TITLE_WIDTH: usize = 12;
 
 impl Code {
-    /// The name in JSON and on the screen.
+    /// Returns the name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         self.traits().id
     }
 
-    /// The name where there is no room for [`id`](Self::id): it says the same, and fits into
-    /// [`MAX_TITLE_WIDTH`] columns.
+    /// Returns the name for places too narrow for [`id`](Self::id), in at most [`MAX_TITLE_WIDTH`]
+    /// columns.
     pub fn title(self) -> &'static str {
         self.traits().title
     }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn no_title_is_longer_than_the_narrowest_column_and_none_stands_for_two() {
+    fn titles_fit_into_the_narrowest_column_and_are_distinct() {
         for code in Code::ALL {
             assert!((1..=MAX_TITLE_WIDTH).contains(&code.title().len()), "{code}: {}", code.title());
             let same = Code::ALL.into_iter().filter(|other| other.title() == code.title());

@@ -1,4 +1,4 @@
-//! What every check sees: one lock in the middle of all that is known, or all locks together.
+//! The input of every check: one lock, or all locks together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +12,19 @@ use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// How many suspicions of one kind are reported of one lock at most: what is wrong a hundred times has one cause.
+/// Maximum number of suspicions of one kind per lock. A fault that occurs a hundred times has one
+/// cause.
 pub(super) const MAX_SUSPICIONS: usize = 100;
 
-/// One check: what is seen now goes in, with what it remembers itself; suspicions come out.
+/// A check: it looks at the current state with its own memory, and returns suspicions.
 pub(super) trait Check {
-    /// A look begins: what the last one did not see is forgotten.
+    /// Begins a look. Forgets what the last look did not see.
     fn begin(&mut self) {}
 
     /// Looks at one lock.
     fn look_at_lock(&mut self, _context: &LockContext<'_>, _found: &mut Vec<Suspicion>) {}
 
-    /// Looks at all locks together, before each is looked at alone.
+    /// Looks at all locks together, before each lock is looked at alone.
     fn look_at_all(&mut self, _context: &TableContext<'_>, _found: &mut Vec<Suspicion>) {}
 }
 
@@ -31,7 +32,7 @@ pub(super) trait Check {
 pub(super) struct TableContext<'a> {
     pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
-    /// Sessions that wait for each other, across locks.
+    /// Cycles of sessions that wait for each other, across locks.
     pub cycles: Vec<Cycle>,
     /// Sessions that wait for a lock that they hold themselves.
     pub self_blocked: Vec<Wait>,
@@ -42,33 +43,34 @@ pub(super) struct LockContext<'a> {
     pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
     pub lock: &'a LockQueue,
-    /// The sessions that stand in this queue more than once, with their positions.
+    /// The sessions with more than one node in this queue, with their positions.
     pub repeated: FxHashMap<SessionId, Vec<usize>>,
-    /// The sessions that watch a node of this queue, as far as the servers say.
+    /// The sessions that watch a node of this queue, as far as the servers report.
     pub watching: FxHashSet<SessionId>,
-    /// The waiters that nothing will wake.
+    /// The waiters that no watch event will wake.
     pub unwatched: Vec<Unwatched>,
 }
 
-/// A waiter whose client lives and watches neither what it waits for nor the parent's children.
+/// A waiter whose client is alive but watches neither its predecessor nor the parent's children.
 #[derive(Clone, Debug)]
 pub(super) struct Unwatched {
     pub position: usize,
     pub session: SessionId,
-    /// What it waits for.
+    /// The node that the waiter waits for.
     pub behind: Arc<str>,
-    /// As long as this is the same it waits for the same node.
+    /// Identifies the waiter and the node that it waits for.
     pub state: i64,
-    /// When its server was asked who watches what.
+    /// When the server was asked for its watches.
     pub gathered: Timestamp,
-    /// When its client was last heard of.
+    /// When the client was last heard.
     pub heard: Option<Timestamp>,
-    /// The number of its client's last request.
+    /// The number of the client's last request.
     pub cxid: Option<i64>,
 }
 
 impl<'a> LockContext<'a> {
-    /// A lock, with no waiter yet that nothing will wake: that takes [memory](super::unwatched::UnwatchedMemory).
+    /// Creates the context of a lock, without [`unwatched`](Self::unwatched), which needs
+    /// [memory](super::unwatched::UnwatchedMemory).
     pub fn new(table_at: TableAt<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
         let waits = lock.waiting() > 0 && lock.kind() != LockKind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
@@ -81,14 +83,15 @@ impl<'a> LockContext<'a> {
         self.table_at.now()
     }
 
-    /// How many wait for this lock.
+    /// Returns how many contenders wait for this lock.
     pub fn waiting(&self) -> usize {
         self.table_at.waiting(self.lock)
     }
 
-    /// Whether somebody waits who will not be granted the lock by itself, given that this contender never lets go. A registry's members
-    /// may wait for nothing. Another lease of a semaphore that somebody can return lets a waiter in. That a single node is waited for is
-    /// the servers' word alone.
+    /// Returns whether waiters never get the lock if this contender does not release it.
+    ///
+    /// Members of a registry may wait for nothing. A semaphore's waiter may get another lease, if
+    /// its holder can return it. Only the servers' answers show who waits for a single node.
     pub fn blocks_for_good(&self, row: &ContenderRow<'_>) -> bool {
         let can_tell = self.lock.kind() != LockKind::SingleNode || self.table_at.view().provenance().can_prove();
         row.state == ContenderState::Holds
@@ -98,14 +101,15 @@ impl<'a> LockContext<'a> {
             && (self.lock.kind() != LockKind::Semaphore || self.no_other_lets_go(row.position))
     }
 
-    /// Whether every other holder is one that no session's end deletes.
+    /// Returns whether all other holders are ghosts or persistent nodes.
     fn no_other_lets_go(&self, position: usize) -> bool {
         let mut others = self.lock.rows(0..self.lock.holding()).filter(|other| other.position != position);
         others
             .all(|other| matches!(self.table_at.owner_of(other.contender).0, OwnerState::Ghost | OwnerState::Ownerless))
     }
 
-    /// How long the first in line has waited. Nobody knows since when a single node is watched; it is enough that it is.
+    /// Returns how long the first in line has waited. For a single node this is unknown;
+    /// `Duration::MAX` stands for it.
     pub fn first_waits(&self) -> Option<Duration> {
         if self.lock.kind() == LockKind::SingleNode {
             return (self.waiting() > 0).then_some(Duration::MAX);
@@ -116,7 +120,7 @@ impl<'a> LockContext<'a> {
     }
 }
 
-/// How a finding about a contender is begun.
+/// Begins a finding about a contender.
 pub(super) fn of_contender(
     code: Code,
     severity: Severity,
@@ -126,7 +130,7 @@ pub(super) fn of_contender(
     finding(code, severity, context.lock, Some(&contender.node)).of_client(context.table_at.identity(contender))
 }
 
-/// How long somebody has held at the least; zero for who does not hold.
+/// Returns the minimum time for which a contender has held; zero if it does not hold.
 pub(super) fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Duration {
     table_at.table().hold_bounds(contender, table_at.now()).map(|bounds| bounds.at_least).unwrap_or_default()
 }
@@ -146,8 +150,8 @@ fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
     repeated
 }
 
-/// Whether a queue is so short that all its sessions are quickly compared with each other, and no two are the same: so it is with
-/// nearly all locks of many.
+/// Returns whether a queue is short and each of its sessions occurs once, as in nearly all locks.
+/// The comparison of all pairs is fast then.
 fn is_short_without_repetition(lock: &LockQueue) -> bool {
     const MAX_SHORT: usize = 8;
     if lock.len() > MAX_SHORT {

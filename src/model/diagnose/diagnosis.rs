@@ -1,4 +1,4 @@
-//! The findings of this moment: every check looks, and what lasts stands.
+//! The current findings: runs all checks and keeps the suspicions that last.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,33 +14,34 @@ use super::{Finding, Severity, TableAt, Thresholds};
 use crate::queue::{ClientIdentity, LockId, LockTable};
 use lockscope_base::znode::Timestamp;
 
-/// What one look changed.
+/// The changes by one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindingChanges {
-    /// Findings that are new, or more severe than they were.
+    /// Findings that are new, or more severe than before.
     pub raised: Vec<Arc<Finding>>,
     /// Findings that no longer stand.
     pub cleared: Vec<Arc<Finding>>,
 }
 
-/// Why locks are stuck: the findings of this moment, and what must be remembered to be sure of them.
+/// The current findings about all locks, with the memory that they need.
 ///
-/// What a sound hand-over also shows for a moment is a finding only when it lasts: see [`Thresholds`].
+/// A state that also occurs for a moment in a sound hand-over becomes a finding only if it lasts.
+/// See [`Thresholds`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "StoredDiagnosis")]
 pub struct Diagnosis {
     thresholds: Thresholds,
     checks: Checks,
     ledger: SuspicionHistory,
-    /// The most severe first. Each is the same as in the ledger.
+    /// The current findings, the most severe first. Each is shared with the ledger.
     #[serde(skip_serializing)]
     findings: Vec<Arc<Finding>>,
-    /// Their places in `findings`, by lock.
+    /// Indexes into `findings`, sorted by lock.
     #[serde(skip_serializing)]
     by_lock: Vec<(LockId, u32)>,
 }
 
-/// What of a diagnosis is kept in a file: the rest follows from it.
+/// The fields of a diagnosis that a file contains. The others follow from them.
 #[derive(Deserialize)]
 struct StoredDiagnosis {
     thresholds: Thresholds,
@@ -57,19 +58,19 @@ impl From<StoredDiagnosis> for Diagnosis {
     }
 }
 
-/// What one look shows so far.
+/// The results of one look so far.
 #[derive(Debug, Default)]
 struct Look {
     standing: Vec<Arc<Finding>>,
     raised: Vec<Arc<Finding>>,
-    /// What was shown before and is not shown any more though it stands.
+    /// Findings that were shown before and still stand, but are no longer shown.
     hidden: Vec<Arc<Finding>>,
-    /// The clients of the findings, each once: few clients may have very many nodes.
+    /// The clients of the findings, each once: few clients may own very many nodes.
     clients: FxHashSet<Arc<ClientIdentity>>,
 }
 
 impl Diagnosis {
-    /// Nothing was looked at yet.
+    /// Creates a diagnosis before its first look.
     pub fn new(thresholds: Thresholds) -> Self {
         Self {
             thresholds,
@@ -80,15 +81,15 @@ impl Diagnosis {
         }
     }
 
-    /// From when on something is a finding.
+    /// Returns the thresholds.
     pub fn thresholds(&self) -> &Thresholds {
         &self.thresholds
     }
 
-    /// Looks at the table and what its servers told. To be called about once a second and after each new view: one that comes
-    /// more often costs without telling more. Nearly linear in the number of contenders.
+    /// Looks at the table and at the servers' answers. Nearly linear in the number of contenders.
     ///
-    /// A table that is not live has no findings: all that stood are cleared.
+    /// Call this about once a second and after each new view. More frequent calls cost time and
+    /// find nothing more. A table that is not live has no findings: all current ones are cleared.
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
         self.findings.clear();
         if !table.is_live() {
@@ -101,7 +102,7 @@ impl Diagnosis {
         self.replace(look, gone)
     }
 
-    /// Lets every check look, and shows what stands: one lock at a time, so that only what stands is kept.
+    /// Runs all checks. Handles one lock at a time, so that only standing findings stay in memory.
     fn look(&mut self, table_at: TableAt<'_>) -> Look {
         let Self { thresholds, checks, ledger, .. } = self;
         let mut look = Look::default();
@@ -123,35 +124,36 @@ impl Diagnosis {
         look
     }
 
-    /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at. Answers what
-    /// stood.
+    /// Forgets all findings and suspicions, and returns the findings that stood. Used after a time
+    /// without looks, since nobody knows what lasted meanwhile.
     pub fn start_over(&mut self) -> Vec<Arc<Finding>> {
         std::mem::replace(self, Self::new(self.thresholds)).findings
     }
 
-    /// All findings, the most severe first.
+    /// Returns all findings, the most severe first.
     pub fn findings(&self) -> impl ExactSizeIterator<Item = &Finding> {
         self.findings.iter().map(|finding| &**finding)
     }
 
-    /// The findings of a lock, the most severe first.
+    /// Returns the findings of a lock, the most severe first.
     pub fn of(&self, lock: LockId) -> impl ExactSizeIterator<Item = &Finding> {
         let first = self.by_lock.partition_point(|(other, _)| *other < lock);
         let count = self.by_lock[first..].partition_point(|(other, _)| *other == lock);
         self.by_lock[first..first + count].iter().map(|(_, at)| &*self.findings[*at as usize])
     }
 
-    /// The most severe finding of a lock.
+    /// Returns the most severe finding of a lock.
     pub fn worst(&self, lock: LockId) -> Option<&Finding> {
         self.of(lock).next()
     }
 
-    /// Takes what a look shows in place of what was shown before; `gone` of that is what was not seen any more.
+    /// Replaces the shown findings by those of a look. `gone` are former findings that were not
+    /// seen.
     fn replace(&mut self, look: Look, mut gone: Vec<Arc<Finding>>) -> FindingChanges {
         let Look { standing, raised, hidden, .. } = look;
         self.set_findings(standing);
         gone.extend(hidden);
-        // What stands in another state is the same to whoever reads it.
+        // A finding with another state is the same to its readers.
         gone.retain(|gone| {
             !self.of(gone.lock.id).any(|finding| (finding.code, &finding.node) == (gone.code, &gone.node))
         });
@@ -168,7 +170,7 @@ impl Diagnosis {
 }
 
 impl Look {
-    /// Shows what stands, but for that a lock is stuck where it is known why.
+    /// Shows the standing findings. A symptom is hidden if a cause is known for its lock.
     fn show(&mut self, standing: Vec<StandingFinding>, explained: &FxHashSet<LockId>, ledger: &mut SuspicionHistory) {
         for mut standing in standing {
             let finding = &mut standing.finding;
@@ -190,14 +192,14 @@ impl Look {
     }
 }
 
-/// What stands of what was found.
+/// Returns the findings that stand among the suspicions.
 fn judge(found: &mut Vec<Suspicion>, table_at: TableAt<'_>, ledger: &mut SuspicionHistory) -> Vec<StandingFinding> {
     let can_prove = table_at.view().provenance().can_prove();
     let suspicions = found.drain(..).map(|suspicion| if can_prove { suspicion } else { suspicion.doubted() });
     suspicions.filter_map(|suspicion| ledger.judge(suspicion, table_at.now())).collect()
 }
 
-/// The locks of which these findings say why nobody gets them.
+/// Returns the locks for which these findings are a cause.
 fn locks_with_cause(standing: &[StandingFinding]) -> impl Iterator<Item = LockId> {
     let findings = standing.iter().map(|standing| &standing.finding);
     let causes = findings
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_tls_plain_text_makes_no_ghost_and_what_builds_on_it_says_so() {
+    fn plain_text_beside_tls_proves_no_ghost_and_its_findings_say_so() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -257,7 +259,7 @@ mod tests {
         world.client(3).sound = false;
         world.pass(30);
         assert!(world.found(Code::Ghost).is_none() && world.found(Code::ExpiringHolder).is_none());
-        let finding = world.found(Code::LostWakeUp).expect("it stands");
+        let finding = world.found(Code::LostWakeUp).expect("the finding stands");
         assert!(
             finding.summary.ends_with("(told in plain text, which proves nothing beside TLS)"),
             "{}",

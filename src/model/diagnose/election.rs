@@ -1,26 +1,29 @@
-//! Where waiting for long is meant so: who stands by in an election is content not to be elected.
+//! Locks where long waits are normal: elections, whose candidates stand by.
 
 use std::net::IpAddr;
 
 use crate::queue::LockQueue;
 use lockscope_base::recipe::{LockKind, Recipe};
 
-/// Whether the recipe itself is an election's.
+/// Returns whether the recipe itself is an election.
 pub(super) fn by_recipe(lock: &LockQueue) -> bool {
     lock.kind() == LockKind::Latch || matches!(lock.recipe(), Recipe::HadoopElector | Recipe::KafkaController)
 }
 
-/// Whether nobody knows that those who stand there wait at all: numbered ephemeral nodes of no known recipe are as often the
-/// members of a group.
+/// Returns whether it is unknown if the contenders wait at all. Numbered ephemeral nodes of no
+/// known recipe are often the members of a group.
 pub(super) fn is_registry(lock: &LockQueue) -> bool {
     lock.recipe() == Recipe::UnknownQueue
 }
 
-/// Words in a path that tell an election.
+/// Words in a path that suggest an election.
 const WORDS: [&str; 7] = ["elect", "leader", "master", "latch", "active", "controller", "singleton"];
 
-/// Whether it is an election by its recipe, or seems to be one: Curator's `LeaderSelector` and kazoo's `Election` make the nodes of
-/// a mutex. Then the path often says so, and `LeaderSelector`'s nodes hold a participant's id where a mutex's hold an address.
+/// Returns whether a lock is, or seems to be, an election.
+///
+/// Curator's `LeaderSelector` and kazoo's `Election` create the nodes of a mutex. Their paths often
+/// contain a telling word. The nodes of `LeaderSelector` contain a participant's id, where those of
+/// a mutex contain an address.
 pub fn is_likely(lock: &LockQueue) -> bool {
     if by_recipe(lock) {
         return true;
@@ -35,5 +38,5 @@ fn names_participants(lock: &LockQueue) -> bool {
     lock.recipe() == Recipe::CuratorMutex && text.is_some_and(|text| text.parse::<IpAddr>().is_err() && text != REVOKE)
 }
 
-/// What Curator writes into the node of whoever is asked to release.
+/// The data that Curator writes into a node to ask its owner to release.
 const REVOKE: &str = "__REVOKE__";

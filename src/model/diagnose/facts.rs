@@ -1,4 +1,5 @@
-//! What the servers say about the contenders of a table: whether their owners live, and what they watch.
+//! Facts about contenders from the servers' answers: whether their owners are alive, and what they
+//! watch.
 
 use std::time::Duration;
 
@@ -9,29 +10,30 @@ use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use lockscope_base::recipe::{self, LockKind, Recipe};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
-/// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
-/// follower may lag.
+/// How long a session must be in no list before its node is a ghost. Members answer one after the
+/// other, and a follower may lag.
 const GHOSTLY: Duration = Duration::from_secs(2);
 
-/// Whether a contender's owner lives.
+/// Whether a contender's owner is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerState {
-    /// A server holds a connection of it.
+    /// A server holds a connection of the session.
     Live,
-    /// A server holds a connection of it, and has not heard it for at least half of its session timeout.
+    /// A server holds a connection of the session, but has not heard it for at least half of its
+    /// timeout.
     Silent,
-    /// Its session has no connection: it expires by itself, unless its client comes back.
+    /// The session has no connection. It expires unless its client comes back.
     Expiring,
-    /// It is proved that there is no such session, though its node is still there.
+    /// The session provably does not exist, though its node still does.
     Ghost,
     /// No session owns the node.
     Ownerless,
-    /// The servers did not tell enough.
+    /// The servers did not report enough.
     Unknown,
 }
 
 impl OwnerState {
-    /// The name in JSON and on the screen.
+    /// Returns the name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -47,20 +49,20 @@ impl OwnerState {
 /// What a contender's owner watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WatchTarget {
-    /// The node that it waits for.
+    /// The node that the contender waits for.
     Predecessor,
-    /// That node and the one before it: it looks ahead.
+    /// The node that the contender waits for, and the one before it.
     TwoBefore,
-    /// The lock parent's children: a herd.
+    /// The children of the lock parent, as in a herd.
     Parent,
-    /// Neither.
+    /// None of these.
     Nothing,
-    /// The servers did not tell enough. It is so for whoever holds, too: nothing is to be watched then.
+    /// The servers did not report enough. Also used for holders, which have nothing to watch.
     Unknown,
 }
 
 impl WatchTarget {
-    /// The name in JSON and on the screen.
+    /// Returns the name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Predecessor | Self::TwoBefore => "predecessor",
@@ -71,22 +73,22 @@ impl WatchTarget {
     }
 }
 
-/// What the servers say about a contender.
+/// Facts about a contender from the servers' answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts<'a> {
-    /// Whether its owner lives.
+    /// Whether the owner is alive.
     pub owner: OwnerState,
-    /// Its owner's connection.
+    /// The owner's connection.
     pub connection: Option<&'a Connection>,
-    /// How long its session still has, if it has no connection or is silent, and that is known.
+    /// How long the session has left, if it is silent or has no connection, and if this is known.
     pub expires_in: Option<Duration>,
-    /// Since when it is silent, and of what timeout, if it is: for a countdown.
+    /// The owner's silence, for a countdown.
     pub silence: Option<Silence>,
-    /// What its owner watches.
+    /// What the owner watches.
     pub watching: WatchTarget,
 }
 
-/// A table and what the servers say, seen together at one moment.
+/// A table with the servers' answers at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct TableAt<'a> {
     table: &'a LockTable,
@@ -94,27 +96,28 @@ pub struct TableAt<'a> {
 }
 
 impl<'a> TableAt<'a> {
-    /// The table, with the view that it was told last.
+    /// Creates a snapshot of the table and its last view at `now`.
     pub fn new(table: &'a LockTable, now: Timestamp) -> Self {
         Self { table, now }
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &'a LockTable {
         self.table
     }
 
-    /// What the servers told.
+    /// Returns the servers' answers.
     pub fn view(&self) -> &'a ServerView {
         self.table.view()
     }
 
-    /// This moment, by this machine's clock.
+    /// Returns the moment, by this machine's clock.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// What the servers say about a contender. It costs a search by halves for each member and each node that is waited for.
+    /// Returns the facts about a contender. Takes a binary search for each member and each node
+    /// that the contender waits for.
     pub fn facts(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
         let contender = row.contender;
         let (life, expires_in) = self.owner_of(contender);
@@ -125,29 +128,30 @@ impl<'a> TableAt<'a> {
         Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
     }
 
-    /// Who a contender is.
+    /// Returns the client of a contender.
     pub fn identity(&self, contender: &Contender) -> ClientIdentity {
         self.table.identity_of(contender)
     }
 
-    /// Who a contender is, in a sentence; of who has no session and no name, how its node is called.
+    /// Names a contender in a sentence; by its node if it has no session and no name.
     pub fn who(&self, contender: &Contender) -> String {
         let client = self.identity(contender);
         let nobody = ClientIdentity { unread: client.unread, ..ClientIdentity::default() };
         if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }
     }
 
-    /// The client with this node in the queue of a lock, in a sentence.
+    /// Names the client with this node in a lock's queue, in a sentence.
     pub(super) fn who_at(&self, lock: LockId, node: &str, session: SessionId) -> String {
         self.table.identity_at(lock, node, session).in_sentence(self.now)
     }
 
-    /// Who a session is, in a sentence.
+    /// Names a session in a sentence.
     pub(super) fn who_is(&self, session: SessionId) -> String {
         self.table.identity(session).in_sentence(self.now)
     }
 
-    /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
+    /// Returns whether a contender's owner is alive, and how long its session has left if it is
+    /// silent or has no connection.
     pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
         let Some(session) = contender.session() else {
             let owner = if contender.is_read() { OwnerState::Ownerless } else { OwnerState::Unknown };
@@ -156,7 +160,7 @@ impl<'a> TableAt<'a> {
         self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
     }
 
-    /// Whether a session lives that had a node at that time, by this machine's clock.
+    /// Returns whether a session is alive that had a node at `since`, by this machine's clock.
     pub fn owner_state(&self, session: SessionId, since: Timestamp) -> (OwnerState, Option<Duration>) {
         let liveness = self.view().liveness(session);
         match liveness {
@@ -165,7 +169,7 @@ impl<'a> TableAt<'a> {
                 None => (OwnerState::Live, None),
             },
             Liveness::Disconnected { .. } => (OwnerState::Expiring, liveness.expires_in(self.now)),
-            // A list that is older than the node says nothing about its owner.
+            // A list that is older than the node proves nothing about its owner.
             Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {
                 (OwnerState::Ghost, None)
             }
@@ -175,8 +179,8 @@ impl<'a> TableAt<'a> {
         }
     }
 
-    /// Whether the owner of a contender in an exclusive lock also watches the node before its predecessor, for no other node of
-    /// its own.
+    /// Returns whether the owner of a contender in an exclusive lock also watches the node before
+    /// its predecessor. Such a watch counts only if no other node of the owner needs it.
     fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
         let Some(predecessor) = position.checked_sub(1) else { return false };
         let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session() == Some(session));
@@ -185,8 +189,9 @@ impl<'a> TableAt<'a> {
         lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
     }
 
-    /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
-    /// watches there are in all.
+    /// Returns what a waiter watches, as far as the servers' lists show it.
+    ///
+    /// The lists never show who watches children; servers only report the number of such watches.
     fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
         let Some(session) = row.contender.session() else { return WatchTarget::Unknown };
         let mut known = true;
@@ -212,8 +217,10 @@ impl<'a> TableAt<'a> {
         }
     }
 
-    /// How many watches on children there are on the server that holds a session's connection, and of when that is; without
-    /// that of the observer of this table, which servers before 3.9 count too.
+    /// Returns the number of watches on children on the server with a session's connection, and
+    /// when the server counted them.
+    ///
+    /// The watch of this table's observer, which servers before 3.9 count too, is subtracted.
     pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<(u64, Timestamp)> {
         let (member, _) = self.view().connection_of(session)?;
         let (count, at) = (member.child_watches()?, member.counted_at?);
@@ -227,8 +234,11 @@ impl<'a> TableAt<'a> {
         Some((count.saturating_sub(u64::from(own)), at))
     }
 
-    /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
-    /// told, and for other locks, whose waiters are in the tree.
+    /// Returns the sessions that watch the node of a single-node lock, without its holder: they
+    /// wait or stand by.
+    ///
+    /// Returns `None` when no server listed its watches, and for other locks, whose waiters are in
+    /// the tree.
     pub fn waiters(&self, lock: &LockQueue) -> Option<Watchers> {
         if lock.kind() != LockKind::SingleNode {
             return None;
@@ -244,8 +254,8 @@ impl<'a> TableAt<'a> {
         Some(watchers)
     }
 
-    /// What speaks for it that nobody wants this node any more, one sentence each, by what is seen at this moment: evidence,
-    /// no proof. Empty for a node that looks sound. Linear in the queue.
+    /// Returns the current evidence that the node is orphaned, one sentence each. It is no proof.
+    /// Empty for a node that looks sound. Linear in the queue.
     pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
         let mut found = Vec::new();
         let Some(session) = row.contender.session() else { return found };
@@ -268,7 +278,7 @@ impl<'a> TableAt<'a> {
     }
 }
 
-/// How a node is called in a sentence: by its number, which tells the nodes of a queue apart, else by its name.
+/// Returns the name of a node for a sentence: its number if it has one, otherwise its full name.
 pub(super) fn short_node(node: &str) -> String {
     match Sequence::split(node) {
         Some((_, Sequence(number))) => format!("node {number}"),
@@ -276,16 +286,17 @@ pub(super) fn short_node(node: &str) -> String {
     }
 }
 
-/// What follows a sentence that only an answer in plain text beside a session over TLS speaks for.
+/// The end of a sentence that rests on a plain-text answer beside a session over TLS.
 pub(super) const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
 
-/// What was made so shortly before somebody counted may not have been counted.
+/// A watch or connection that was made this shortly before a count may be missing from it.
 const JUST_MADE: Duration = Duration::from_secs(2);
 
-/// How many of the nodes that a contender waits for are looked at: only who waits for a lease waits for more than one.
+/// Maximum number of nodes that are checked per waiter. Only a waiter for a lease waits for more
+/// than one.
 const MOST_WATCHED: usize = 64;
 
-/// The path of a node that a contender of this lock waits for.
+/// Returns the path of a node that a contender of this lock waits for.
 fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
     let leases =
         lock.kind() == LockKind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
@@ -295,8 +306,8 @@ fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
     }
 }
 
-/// What a node's name says of the attempt that made it, its number left out; `None` for names without an id, and for
-/// those with a session's id, which all attempts of a session share.
+/// Returns the part of a node's name that identifies its attempt, without the number. `None` for
+/// names without an id, and for those with a session id, which all attempts of a session share.
 pub(super) fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
     let name = match lock.recipe() {
         Recipe::Own(own) => own.read(node),
@@ -313,7 +324,7 @@ mod tests {
     use crate::diagnose::testing::DiagnosisFixture;
 
     #[test]
-    fn a_reader_that_watches_the_last_writer_where_its_recipe_watches_the_first_watches_what_wakes_it() {
+    fn a_reader_that_watches_the_last_writer_instead_of_the_first_is_woken() {
         let mut fixture = DiagnosisFixture::new();
         let name = |kind| format!("/orders/_c_00000000-0000-4000-8000-000000000000-__{kind}__");
         let nodes: Vec<ZnodePath> = (1..)
@@ -337,7 +348,7 @@ mod tests {
         let mut fixture = DiagnosisFixture::new();
         let nodes: Vec<ZnodePath> = (1..=4).map(|session| fixture.create("/orders/lock-", session)).collect();
         fixture.client(3).watches.push(nodes[0].clone());
-        // It watches two nodes, each for one of its own.
+        // The session watches two nodes, one for each of its own.
         fixture.create("/orders/lock-", 4);
         fixture.pass(3);
         let lock = fixture.lock("/orders");

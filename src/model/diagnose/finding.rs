@@ -1,4 +1,4 @@
-//! A finding: what is wrong with a lock, how bad it is, and what may be done.
+//! A finding: what is wrong with a lock, how severe it is, and what to do.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::Code;
 use crate::queue::{ClientIdentity, LockName};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; it may well be meant so.
+    /// Worth knowing, and possibly intended.
     Info,
-    /// Somebody should look.
+    /// A person should look.
     Warning,
-    /// A lock will not be granted again before somebody does something.
+    /// The lock will not be granted again unless somebody acts.
     Critical,
 }
 
 impl Severity {
-    /// The name in JSON and on the command line.
+    /// Returns the name in JSON and on the command line.
     pub fn id(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -38,34 +38,36 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Why a lock is stuck, or may be: what was seen, and what may be done.
+/// A reason why a lock is or may be stuck: the evidence and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What.
+    /// The kind of the finding.
     pub code: Code,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// With which lock.
+    /// The lock.
     pub lock: LockName,
-    /// With which of its nodes, where it is about one.
+    /// The lock's node, where the finding is about one.
     pub node: Option<Arc<str>>,
-    /// Who made that node, as far as that was known at the last look; of a `deadlock`, who holds it.
+    /// The client of that node, as of the last look. For a `deadlock`, the client that holds the
+    /// lock.
     pub client: Option<Arc<ClientIdentity>>,
-    /// The evidence in one sentence. Names that come from the tree are escaped in it ([`escaped`](lockscope_base::znode::escaped)).
+    /// The evidence in one sentence. Names from the tree are
+    /// [escaped](lockscope_base::znode::escaped).
     pub summary: String,
-    /// What is safe to do, in one sentence.
+    /// A safe action, in one sentence.
     pub remedy: Cow<'static, str>,
 }
 
 impl Finding {
-    /// Whether it says that a lock stands still. Such findings of one lock have one headline,
-    /// whatever is known of the cause.
+    /// Returns whether the finding tells that a lock stands still. All such findings of a lock
+    /// share one headline, whatever the cause.
     pub fn is_standstill(&self) -> bool {
         matches!(self.code, Code::Stuck | Code::StuckLease | Code::IdleHolder)
     }
 
-    /// What it is, and the details of that, where there are any: `stuck 13m42s, 2 wait`, and who
-    /// holds.
+    /// Returns the headline, such as `stuck 13m42s, 2 wait`, and the details behind it, if any,
+    /// which name the holders.
     pub fn headline(&self) -> (Cow<'_, str>, Option<&str>) {
         match self.summary.split_once(": ").filter(|(headline, _)| self.is_headline(headline)) {
             Some((headline, details)) => (headline.into(), Some(details)),
@@ -73,12 +75,12 @@ impl Finding {
         }
     }
 
-    /// All of it in one sentence.
+    /// Returns the whole finding in one sentence.
     pub fn sentence(&self) -> Cow<'_, str> {
         if self.is_headline(&self.summary) { (&*self.summary).into() } else { self.headline().0 }
     }
 
-    /// Older versions recorded findings of these kinds without one.
+    /// Returns whether the text is a headline. Older versions recorded such findings without one.
     fn is_headline(&self, text: &str) -> bool {
         self.is_standstill() && text.starts_with("stuck ")
     }
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headline_says_by_itself_what_is_wrong() {
+    fn a_headline_is_complete_by_itself() {
         let of = |code, summary: &str| Finding {
             code,
             severity: Severity::Warning,

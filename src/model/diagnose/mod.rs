@@ -1,24 +1,39 @@
-//! What the servers' own view makes of the queues: who is alive, who watches what, and why a lock is stuck.
+//! Combines the queues with the servers' answers: which sessions are alive, who watches what, and
+//! why a lock is stuck.
 //!
-//! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
-//! [`Diagnosis`] makes [`Finding`]s of it: one kind a file in `checks`, and one row a kind in `code`. [`Waits`] is the graph of who waits for whom, across locks.
+//! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its
+//! [`ServerView`](crate::server_view::ServerView). [`Diagnosis`] turns both into [`Finding`]s:
+//! `checks` has one file per kind, and `code` has one row per kind. [`Waits`] is the graph of
+//! sessions that wait for each other, across locks.
 //!
-//! # What is found, and what cannot be
+//! # What is found
 //!
-//! A create whose reply was lost (`orphan`, proved where names carry an id; else `orphan-suspected` while it waits and
-//! `self-blocked` while it holds), a release that failed or two lock objects of one thread (`self-blocked`), a waiter that gave up
-//! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead or silent owners (`expiring-holder`,
-//! `silent-holder`, `ghost`, `adopted-node`, `head-changed-by-expiry`), processes that hang (`idle-holder`, `stuck`), cycles (`deadlock`), and what is
-//! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
-//! (`leaked-watch`), and a member that shows nodes which the ensemble deleted (`member-disagrees`).
+//! - A create whose reply was lost: `orphan`, proved where names contain an id. Otherwise it is
+//!   `orphan-suspected` while the node waits, and `self-blocked` while it holds.
+//! - A release that failed, or two lock objects in one thread: `self-blocked`.
+//! - A waiter that gave up or lost its wake-up: `lost-wake-up`.
+//! - A lease that is never returned: `stuck-lease`.
+//! - An owner that is dead or silent: `expiring-holder`, `silent-holder`, `ghost`, `adopted-node`,
+//!   `head-changed-by-expiry`.
+//! - A process that hangs: `idle-holder`, `stuck`.
+//! - Sessions that wait in a cycle: `deadlock`.
+//! - A fault in the tree: `sequence-overflow`, `empty-parent`, `persistent-contender`,
+//!   `foreign-child`.
+//! - Watches that are left behind: `leaked-watch`.
+//! - A member that shows nodes which the ensemble deleted: `member-disagrees`.
 //!
-//! Not seen: that a holder whose node somebody deleted goes on, since nothing of it is left; children of a lock parent whose names
-//! can be no contender's, since they are not read; parents that were empty before anybody looked, since nothing tells them
-//! from other nodes; who watches children, since no server lists that; and a deleted node that a member brings back when it was
-//! deleted before anybody looked, more than 10,000 deletions ago, or where the server has no recursive watches.
+//! # What cannot be found
 //!
-//! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
-//! what a sound hand-over shows for a moment is a finding only when it lasts.
+//! - A holder that goes on after its node was deleted: nothing is left of it.
+//! - Children of a lock parent whose names fit no contender: they are not read.
+//! - Parents that were empty from the start: they look like any other node.
+//! - Sessions that watch children: no server lists them.
+//! - A deleted node that a member shows again, if it was deleted before the first look or more than
+//!   10,000 deletions ago, or if the server has no recursive watches.
+//!
+//! The module is pure. Architecture invariant: nothing is claimed without evidence. What a missing
+//! server could know stays unknown, and a state that also occurs for a moment in a sound hand-over
+//! becomes a finding only if it lasts.
 
 mod checks;
 mod code;

@@ -1,4 +1,4 @@
-//! Which findings the time was too short for.
+//! The kinds of findings that need a longer look.
 
 use std::time::Duration;
 
@@ -9,17 +9,20 @@ use super::{Code, TableAt, Thresholds};
 use crate::queue::LockQueue;
 use lockscope_base::recipe::LockKind;
 
-/// A kind of finding that could not be seen in the time in which a table was looked at: that there is none means nothing.
+/// A kind of finding that was not possible in the time of the look, so that its absence proves
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotSeen {
-    /// Which.
+    /// The kind of finding.
     pub code: Code,
-    /// For how long the table must be looked at to see it.
+    /// How long the table must be watched to find it.
     pub needs: Duration,
 }
 
-/// What could not be seen of a table that was looked at for so long, in the order of the codes. A lock that may be stuck is undecided
-/// only if what its nodes prove allows either.
+/// Returns the kinds of findings that a look of length `looked` could not find, in the order of the
+/// codes.
+///
+/// Stuck locks are included only if the evidence for some lock allows both answers.
 pub fn not_seen(table_at: TableAt<'_>, thresholds: &Thresholds, looked: Duration) -> Vec<NotSeen> {
     let all = Code::ALL.into_iter().map(|code| NotSeen { code, needs: thresholds.least_time_to_find(code) });
     let too_long = all.filter(|not_seen| not_seen.needs > looked);
@@ -45,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_longer_than_the_look_is_not_seen() {
+    fn findings_that_need_more_time_than_the_look_are_listed() {
         let world = DiagnosisFixture::new();
         assert!(codes(&world, 2).contains(&Code::Deadlock) && !codes(&world, 3).contains(&Code::Deadlock));
         assert_eq!(codes(&world, 6), [Code::Ghost, Code::MemberDisagrees, Code::IdleHolder, Code::EmptyParent]);
@@ -53,10 +56,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_may_be_stuck_or_not_is_said_to_need_more_time() {
+    fn a_lock_that_may_be_stuck_needs_more_time() {
         let mut world = queue(&[1, 2, 3]);
         world.now = world.now.plus(Duration::from_secs(600));
-        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("the lock has a holder"));
         world.delete(&head);
         world.begin_anew();
         assert!(codes(&world, 6).contains(&Code::Stuck) && !codes(&world, 6).contains(&Code::StuckLease));

@@ -1,20 +1,19 @@
-//! How often it pays to look.
+//! How often to look at a table.
 
 use std::time::Duration;
 
 use crate::queue::LockTable;
 
-/// Up to so many locks and contenders a look is quick: some 20 ms.
+/// Maximum number of locks and contenders for a quick look of about 20 ms.
 const FEW: usize = 25_000;
 
-/// Findings of however many locks are at most so old, and what a look takes.
+/// Maximum pause between two looks, however many locks there are.
 const MAX_REST: Duration = Duration::from_secs(10);
 
-/// How long whoever looks again and again waits after a look before it looks again, besides the second between two looks of few locks:
-/// a second for each 25,000 locks and contenders, and 10 s at most. A look costs some 1 µs for each of them, so that it takes some 3 % of
-/// a core however many there are, up to 250,000.
+/// Returns the pause between two looks, in addition to the second that always lies between them.
 ///
-/// Zero for fewer than that.
+/// The pause is a second for each 25,000 locks and contenders, at most 10 s, and zero below 25,000.
+/// A look costs about 1 µs for each of them. So it uses about 3 % of a core up to 250,000.
 pub fn rest_between_looks(table: &LockTable) -> Duration {
     rest_between_looks_at(table.lock_count() + table.contender_count())
 }
@@ -29,7 +28,7 @@ mod tests {
     use crate::diagnose::testing::{DiagnosisFixture, curator};
 
     #[test]
-    fn few_are_looked_at_without_rest_and_many_more_seldom_up_to_a_bound() {
+    fn the_pause_is_zero_for_few_locks_and_grows_up_to_a_bound() {
         let seconds =
             [0, 24_999, 25_000, 100_000, 275_000, usize::MAX].map(|nodes| rest_between_looks_at(nodes).as_secs());
         assert_eq!(seconds, [0, 0, 1, 4, 10, 10]);

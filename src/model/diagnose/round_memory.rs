@@ -1,4 +1,4 @@
-//! What is remembered from one look to the next, as long as each look sees it again.
+//! Memory from one look to the next, kept for as long as each look confirms it.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::LockId;
 
-/// What a check remembers under a key, as long as it sees it again at each look.
+/// Values that a check remembers by key. A value is dropped if a look does not confirm it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "K: Eq + std::hash::Hash + Deserialize<'de>, V: Deserialize<'de>"))]
 pub(super) struct RoundMemory<K, V> {
@@ -21,21 +21,21 @@ impl<K, V> Default for RoundMemory<K, V> {
 }
 
 impl<K: std::hash::Hash + Eq, V> RoundMemory<K, V> {
-    /// A look begins: what was not seen at the last one is forgotten.
+    /// Begins a look. Forgets the values that the last look did not confirm.
     pub fn begin(&mut self) {
         let round = self.round;
         self.kept.retain(|_, (seen, _)| *seen == round);
         self.round += 1;
     }
 
-    /// What is remembered under a key, made when there is nothing. It is kept for the next look.
+    /// Returns and confirms the value of a key, creating it if needed.
     pub fn see(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let (seen, value) = self.kept.entry(key).or_insert_with(|| (0, make()));
         *seen = self.round;
         value
     }
 
-    /// What is remembered under a key. It is kept for the next look.
+    /// Returns and confirms the value of a key.
     pub fn recall(&mut self, key: &K) -> Option<&mut V> {
         let round = self.round;
         self.kept.get_mut(key).map(|(seen, value)| {
@@ -45,5 +45,5 @@ impl<K: std::hash::Hash + Eq, V> RoundMemory<K, V> {
     }
 }
 
-/// What tells a lock's node from all that ever bore its name: the lock, and the transaction that created the node.
+/// Identifies a node of a lock: the lock, and the transaction that created the node.
 pub(super) type NodeKey = (LockId, i64);

@@ -1,4 +1,5 @@
-//! Every sentence that a finding may say, so that none changes unseen: each check gives examples of each way to say it.
+//! Holds all sentences of findings in snapshots, so that each change is seen. Each check provides
+//! examples for all its sentences.
 
 use super::testing::{DiagnosisFixture, one_session_twice, queue};
 use super::{Code, TableAt, checks};
@@ -34,7 +35,7 @@ fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
-/// The second in the queue does not watch the first.
+/// The second contender does not watch the first.
 fn unwatched() -> DiagnosisFixture {
     let mut world = queue(&[1, 2]);
     world.client(2).sound = false;

@@ -1,4 +1,4 @@
-//! Which session holds which locks and waits for which, and how it waits.
+//! The locks that each session holds and waits for, and how it waits.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use crate::queue::{ClientIdentity, ContenderState, LockId, LockTable};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
-/// A session that holds a lock or waits for one.
+/// A session with the locks that it holds and waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLocks {
     /// The session.
     pub session: SessionId,
-    /// When its oldest node came, by this machine's clock.
+    /// When the session's oldest node was created, by this machine's clock.
     pub since: Timestamp,
-    /// The locks that it holds, in the order of their paths.
+    /// The locks that the session holds, ordered by path.
     pub holds: Vec<LockId>,
-    /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
-    /// the tree (single node).
+    /// The locks that the session waits for, ordered by path, each with the session's node. `None`
+    /// for a single-node lock, whose waiters are not in the tree.
     pub awaits: Vec<(LockId, Option<ZnodePath>)>,
-    /// What its nodes call their clients, but for addresses, in order, at most `MAX_NAMES`: several
-    /// clients may share a session.
+    /// The names of clients in the session's nodes, sorted, without addresses, at most `MAX_NAMES`.
+    /// Several clients may share a session.
     pub names: Vec<Arc<str>>,
 }
 
 /// How a session waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitStyle {
-    /// It watches the node before its own.
+    /// The session watches its predecessor's node.
     Chain,
-    /// It watches what every other waiter watches.
+    /// The session watches what all waiters watch.
     Herd,
-    /// It watches nothing.
+    /// The session watches nothing.
     Nothing,
-    /// The servers did not tell.
+    /// The servers did not report it.
     Unknown,
 }
 
 impl WaitStyle {
-    /// The name on the screen and in exports.
+    /// Returns the name on the screen and in exports.
     pub fn id(self) -> &'static str {
         match self {
             Self::Chain => "chain",
@@ -52,14 +52,14 @@ impl WaitStyle {
     }
 }
 
-/// Nodes of one session that are looked at for its style.
+/// Maximum number of a session's nodes that are checked for its style.
 const MAX_NODES_FOR_STYLE: usize = 4;
 
-/// Names of one session that are kept.
+/// Maximum number of names per session.
 const MAX_NAMES: usize = 4;
 
 impl SessionLocks {
-    /// The client, with all the names that its nodes have.
+    /// Returns the session's client, with all the names in its nodes.
     pub fn identity(&self, table: &LockTable) -> ClientIdentity {
         let known = table.identity(self.session);
         if self.names.is_empty() {
@@ -76,7 +76,7 @@ impl SessionLocks {
         }
     }
 
-    /// How it waits; `None` when it does not.
+    /// Returns how the session waits; `None` when it does not wait.
     pub fn style(&self, table_at: TableAt<'_>) -> Option<WaitStyle> {
         let mut found = None;
         for (lock, node) in self.awaits.iter().take(MAX_NODES_FOR_STYLE) {
@@ -97,7 +97,7 @@ impl SessionLocks {
     }
 }
 
-/// Every session that holds a lock or waits for one. Work follows the number of contenders.
+/// Returns every session that holds or waits for a lock. Linear in the number of contenders.
 pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks> {
     let mut found: FxHashMap<SessionId, SessionLocks> = FxHashMap::default();
     let table = table_at.table();

@@ -1,6 +1,7 @@
-//! A lock that stands still: one headline for it, whatever is known of the cause. A console that
-//! was just started knows from the nodes that nothing was handed on; one that has looked for a
-//! while knows besides that the holder's client only sends heartbeats.
+//! A lock without a hand-over, with one headline whatever its cause.
+//!
+//! A console that was just started knows from the stats that there was no hand-over. After a while
+//! it also knows that the holder's client only sends heartbeats.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -10,29 +11,30 @@ use crate::queue::{Contender, ContenderRow, HoldBounds, LockQueue};
 use crate::text::human::{count, duration};
 use lockscope_base::recipe::{LockKind, Role};
 
-/// The last operation of a client that only sends heartbeats, as the servers abbreviate it.
+/// The servers' abbreviation for a heartbeat, as a client's last operation.
 const HEARTBEAT: &str = "PING";
 
-/// Holders that are named, at most.
+/// Maximum number of holders that a sentence names.
 const MAX_NAMED: usize = 4;
 
-/// A lock that somebody holds, for as long as that may have gone on.
+/// A held lock, with the time of its longest hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Standstill<'a> {
     table_at: TableAt<'a>,
     lock: &'a LockQueue,
     /// The contender that has held longest.
     pub(super) longest: ContenderRow<'a>,
-    /// How long that is.
+    /// How long that contender has held.
     pub held: HoldBounds,
-    /// How many wait.
+    /// How many contenders wait.
     pub waiting: usize,
-    /// Whether that client sends heartbeats and nothing else.
+    /// Whether that contender's client sends only heartbeats.
     pub(super) is_idle: bool,
 }
 
 impl<'a> TableAt<'a> {
-    /// The contender that has held a lock longest, and for how long; `None` while the lock is free.
+    /// Returns the contender that has held a lock longest, with that time; `None` while the lock is
+    /// free.
     pub fn standstill(self, lock: &'a LockQueue) -> Option<Standstill<'a>> {
         let longest = longest_holders(lock).max_by_key(|row| (bounds(self, row).at_least, Reverse(row.position)))?;
         let connection = longest.contender.session().and_then(|session| self.view().connection_of(session));
@@ -47,7 +49,8 @@ impl<'a> TableAt<'a> {
         })
     }
 
-    /// How many wait for a lock. The waiters of a single node are the sessions that watch it.
+    /// Returns how many contenders wait for a lock. For a single node, these are the sessions that
+    /// watch it.
     pub fn waiting(&self, lock: &LockQueue) -> usize {
         match lock.kind() {
             LockKind::SingleNode => self.waiters(lock).map_or(0, |watchers| watchers.sessions.len()),
@@ -56,28 +59,28 @@ impl<'a> TableAt<'a> {
     }
 }
 
-/// How long a contender has held; unbounded for a node that was deleted and is shown again.
+/// Returns how long a contender has held. Unbounded for a node that was deleted and is shown again.
 fn bounds(table_at: TableAt<'_>, row: &ContenderRow<'_>) -> HoldBounds {
     let nothing = HoldBounds { at_least: Duration::ZERO, at_most: Duration::MAX };
     table_at.table().hold_bounds(row.contender, table_at.now()).unwrap_or(nothing)
 }
 
-/// `13m42s`, or `at least 13m42s` where the beginning is not known.
+/// Formats `13m42s`, or `at least 13m42s` where the beginning is unknown.
 fn length_of(held: HoldBounds) -> String {
     let least = if held.is_exact() { "" } else { "at least " };
     format!("{least}{}", duration(held.at_least))
 }
 
-/// The holders to compare. Readers took the lock together, or nearly so: the first stands for all.
-/// Leases differ.
+/// Returns the holders to compare. Readers acquired at about the same time, so the first stands for
+/// all. Leases differ.
 pub(super) fn longest_holders(lock: &LockQueue) -> impl Iterator<Item = ContenderRow<'_>> {
     let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
     lock.rows(0..holders)
 }
 
 impl Standstill<'_> {
-    /// `stuck 13m42s, 2 wait; its client is connected and idle`. No colon stands in it: what
-    /// follows one is about the cause.
+    /// Returns `stuck 13m42s, 2 wait; its client is connected and idle`. The text contains no
+    /// colon: in a summary, a colon separates it from the cause.
     pub(super) fn headline(&self) -> String {
         let leases = self.leases().map(|leases| format!(", {leases}")).unwrap_or_default();
         let wait = if self.waiting == 1 { "waits" } else { "wait" };
@@ -85,7 +88,7 @@ impl Standstill<'_> {
         format!("stuck {}{leases}, {} {wait}{client}", length_of(self.held), count(self.waiting))
     }
 
-    /// How many leases of a semaphore are held, and whether these are all that there are.
+    /// Describes how many leases of a semaphore are held, and whether these are all.
     fn leases(&self) -> Option<String> {
         let held = self.lock.holding();
         if self.lock.kind() != LockKind::Semaphore {
@@ -102,14 +105,16 @@ impl Standstill<'_> {
         }
     }
 
-    /// Whether it is proven that no lease is free. Where the number of leases is not stored, the
-    /// first in line has made its own lease already, and goes on only when one of the others goes.
+    /// Returns whether provably no lease is free.
+    ///
+    /// If the number of leases is not stored, the first in line has already created its own lease.
+    /// It proceeds only when another lease is returned.
     fn all_are_held(&self) -> bool {
         let first = self.lock.row(self.lock.holding());
         self.lock.maximum().is_some() || first.is_some_and(|first| first.contender.role == Role::Lease)
     }
 
-    /// What is known of the client that has held longest, unless nothing proves it.
+    /// Describes the client that has held longest; `None` if no proof is possible.
     fn client(&self) -> Option<String> {
         if !self.table_at.view().provenance().can_prove() {
             return None;
@@ -130,7 +135,7 @@ impl Standstill<'_> {
         Some(format!("{whose} {what}"))
     }
 
-    /// The holders, each lease with its time.
+    /// Names the holders, each lease with its time.
     pub(super) fn holders(&self) -> String {
         let who = |contender: &Contender| self.table_at.who(contender);
         let others = self.lock.holding() - 1;

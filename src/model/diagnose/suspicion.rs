@@ -1,4 +1,4 @@
-//! What a check sees at one moment, and the memory that makes a finding of what lasts.
+//! Suspicions of checks, and the memory that turns lasting ones into findings.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,53 +14,54 @@ use super::{Code, Finding, Severity};
 use crate::queue::{ClientIdentity, LockId, LockQueue};
 use lockscope_base::znode::Timestamp;
 
-/// What a check sees at one moment. It becomes a finding when it was seen often and long enough.
+/// What a check sees at one moment. It becomes a finding once it was seen for long enough.
 #[derive(Clone, Debug)]
 pub(super) struct Suspicion {
     pub finding: Finding,
-    /// What must stay the same for it to be the same state, besides lock, code and node.
+    /// Identifies the state, in addition to the lock, the code and the node.
     pub state: i64,
-    /// When the evidence was gathered: what was gathered at one time is one view, however often it is looked at.
+    /// When the evidence was gathered. Evidence from one time counts as one view, even in several
+    /// looks.
     pub gathered: Timestamp,
-    /// How far apart the first and the last view of it must be.
+    /// The minimum time between the first and the last view.
     pub lasts: Duration,
-    /// Whether one look proves it: by its nature, or because the check itself remembers earlier ones.
+    /// Whether one look is enough, either by its nature or because the check remembers earlier
+    /// looks.
     pub proved: bool,
-    /// When its client was last heard of, where only the word of a client that is awake counts.
+    /// When the client was last heard, if only evidence about an awake client counts.
     pub heard: Option<Timestamp>,
-    /// Whether it only lets a finding stand that stands already: the evidence is too weak to raise
-    /// one.
+    /// Whether the suspicion only keeps a standing finding. It is too weak to raise one.
     pub keeps: bool,
 }
 
 impl Suspicion {
-    /// What was gathered at that time, and must be seen in two views so far apart.
+    /// Creates a suspicion with evidence of time `gathered`, to be seen in two views `lasts` apart.
     pub fn new(finding: Finding, gathered: Timestamp, lasts: Duration) -> Self {
         Self { finding, state: 0, gathered, lasts, proved: false, heard: None, keeps: false }
     }
 
-    /// What one look proves.
+    /// Creates a suspicion that one look proves.
     pub fn proved(finding: Finding, now: Timestamp) -> Self {
         Self { proved: true, ..Self::new(finding, now, Duration::ZERO) }
     }
 
-    /// What is seen has lasted for so long already, as the nodes' own times prove: if that is long enough, one look proves it.
+    /// Marks the suspicion as proved if it has lasted long enough already by the nodes' own times.
     pub fn proved_by(self, lasted: Duration) -> Self {
         Self { proved: self.proved || lasted >= self.lasts, ..self }
     }
 
-    /// It is about the same state only as long as this number is the same.
+    /// Sets the state. A different number is a different state.
     pub fn of_state(self, state: i64) -> Self {
         Self { state, ..self }
     }
 
-    /// It counts only when the client was heard of after the first view of it.
+    /// Counts the suspicion only if the client was heard after the first view.
     pub fn of_client_heard(self, heard: Option<Timestamp>) -> Self {
         Self { heard, ..self }
     }
 
-    /// The same when what the servers told came in plain text beside a session over TLS: what builds on it is no more than a
-    /// warning and says so. What the znodes show by themselves stays as it is.
+    /// Weakens a suspicion that rests on plain-text answers beside a session over TLS: it is at
+    /// most a warning, and its summary says so. Suspicions that rest on znodes stay as they are.
     pub fn doubted(mut self) -> Self {
         if self.finding.code.traits().evidence == Evidence::Servers {
             self.finding.severity = self.finding.severity.min(Severity::Warning);
@@ -69,7 +70,7 @@ impl Suspicion {
         self
     }
 
-    /// The same suspicion, which lets a finding stand that stands already, and raises none.
+    /// Makes the suspicion keep a standing finding, and raise none.
     pub fn keeping(self) -> Self {
         Self { keeps: true, ..self }
     }
@@ -79,14 +80,14 @@ impl Suspicion {
     }
 }
 
-/// What tells a suspicion from all others: the lock, the code, the node, and the [state](Suspicion::state).
+/// Identifies a suspicion: the lock, the code, the node and the [state](Suspicion::state).
 type SuspicionKey = (LockId, Code, Option<Arc<str>>, i64);
 
 fn key(finding: &Finding, state: i64) -> SuspicionKey {
     (finding.lock.id, finding.code, finding.node.clone(), state)
 }
 
-/// How a finding about a lock is begun.
+/// Begins a finding about a lock.
 pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
     let (summary, remedy) = (String::new(), Cow::Borrowed(""));
     Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy }
@@ -97,50 +98,50 @@ impl Finding {
         Self { summary, remedy: remedy.into(), ..self }
     }
 
-    /// It is about a node of this client.
+    /// Sets the client of the finding's node.
     pub(super) fn of_client(self, client: ClientIdentity) -> Self {
         Self { client: Some(Arc::new(client)), ..self }
     }
 }
 
-/// Since when something is suspected, and what is shown of it.
+/// Since when something is suspected, and the finding that is shown for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SuspicionAge {
     first: Timestamp,
     last: Timestamp,
     round: u32,
     raised: Option<Severity>,
-    /// As it was last shown; `None` when it does not stand, or stands and is not shown.
+    /// The finding as last shown; `None` when it does not stand or is hidden.
     shown: Option<Arc<Finding>>,
 }
 
-/// What is under suspicion, since when.
+/// All current suspicions with their ages.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SuspicionHistory {
     seen: FxHashMap<SuspicionKey, SuspicionAge>,
     round: u32,
 }
 
-/// What came of a suspicion that stands.
+/// A suspicion that stands as a finding.
 #[derive(Clone, Debug)]
 pub(super) struct StandingFinding {
     pub finding: Finding,
-    /// Whether it is new, or worse than before.
+    /// Whether the finding is new, or more severe than before.
     pub is_raised: bool,
     state: i64,
 }
 
 impl SuspicionHistory {
-    /// A look begins.
+    /// Begins a look.
     pub fn begin(&mut self) {
         self.round = self.round.wrapping_add(1);
     }
 
-    /// Takes what is seen at this moment; gives the finding that it is, when it stands. That is to be [shown](Self::show) or
-    /// [hidden](Self::hide).
+    /// Takes a suspicion, and returns it as a finding if it stands. The caller must
+    /// [show](Self::show) or [hide](Self::hide) that finding.
     ///
-    /// Servers are asked one after the other, and a view may be put together from answers of which some are older than others:
-    /// what was gathered counts as a second view only when all of it is newer than the first look.
+    /// Servers are asked one after the other, so a view may combine answers of different ages.
+    /// Evidence counts as a second view only if all of it is newer than the first look.
     pub fn judge(&mut self, suspicion: Suspicion, now: Timestamp) -> Option<StandingFinding> {
         let round = self.round;
         if suspicion.keeps && self.seen.get(&suspicion.key()).is_none_or(|seen| seen.raised.is_none()) {
@@ -161,8 +162,8 @@ impl SuspicionHistory {
         Some(StandingFinding { finding: suspicion.finding, is_raised, state: suspicion.state })
     }
 
-    /// Shows what stands in place of how it was shown before, which is dropped: with very many findings it matters that they are not
-    /// there twice.
+    /// Shows a standing finding. Drops its earlier version, since very many findings must not be in
+    /// memory twice.
     pub fn show(&mut self, standing: StandingFinding) -> Arc<Finding> {
         let key = key(&standing.finding, standing.state);
         let finding = Arc::new(standing.finding);
@@ -172,17 +173,18 @@ impl SuspicionHistory {
         finding
     }
 
-    /// Does not show what stands. Gives what was shown of it before.
+    /// Hides a standing finding. Returns its last shown version.
     pub fn hide(&mut self, standing: &StandingFinding) -> Option<Arc<Finding>> {
         self.seen.get_mut(&key(&standing.finding, standing.state))?.shown.take()
     }
 
-    /// All that is shown, in any order.
+    /// Returns all shown findings, in no particular order.
     pub fn shown(&self) -> impl Iterator<Item = &Arc<Finding>> {
         self.seen.values().filter_map(|seen| seen.shown.as_ref())
     }
 
-    /// A look ends: what was not seen is forgotten. Gives what was shown of that, in any order.
+    /// Ends a look and forgets what it did not see. Returns the findings that were shown for it, in
+    /// no particular order.
     pub fn end(&mut self) -> Vec<Arc<Finding>> {
         let round = self.round;
         let mut gone = Vec::new();
@@ -194,7 +196,7 @@ impl SuspicionHistory {
         gone
     }
 
-    /// Forgets everything. Gives what was shown, in any order.
+    /// Forgets everything. Returns the shown findings, in no particular order.
     pub fn forget_all(&mut self) -> Vec<Arc<Finding>> {
         std::mem::take(&mut self.seen).into_values().filter_map(|seen| seen.shown).collect()
     }

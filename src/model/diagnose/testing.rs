@@ -1,4 +1,5 @@
-//! A small ensemble for the tests of the findings: nodes as an observer reports them, and what one server says of itself.
+//! A small ensemble for the tests of the findings: nodes as an observer reports them, and one
+//! server's answers about itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::server_view::{
 use lockscope_base::recipe::Classifier;
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// The observer's session, and that of the survey.
+/// The sessions of the observer and of the survey.
 pub const OBSERVER: i64 = 900;
 const SURVEYOR: i64 = 901;
 
@@ -21,7 +22,7 @@ pub fn path(text: &str) -> ZnodePath {
     ZnodePath::new(text).expect("a path")
 }
 
-/// What the one server knows of a client.
+/// What the server knows about a client.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub session: i64,
@@ -30,13 +31,13 @@ pub struct Client {
     pub address: String,
     pub established: Timestamp,
     pub cxid: i64,
-    /// What it asked last, as the server abbreviates it.
+    /// The client's last operation, in the server's abbreviation.
     pub operation: &'static str,
     pub heard: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
-    /// Whether it watches what its nodes wait for.
+    /// Whether the client watches what its nodes wait for.
     pub sound: bool,
-    /// What it watches besides.
+    /// Further watches of the client.
     pub watches: Vec<ZnodePath>,
 }
 
@@ -46,12 +47,12 @@ pub struct DiagnosisFixture {
     pub diagnosis: Diagnosis,
     pub now: Timestamp,
     pub clients: Vec<Client>,
-    /// Watches on children, besides the observer's.
+    /// The number of watches on children, without the observer's.
     pub child_watches: u64,
     /// Whether the server answers.
     pub answers: bool,
     pub lists_watches: bool,
-    /// What its answers are worth.
+    /// The provenance of the server's answers.
     pub provenance: Provenance,
     zxid: i64,
     counter: i32,
@@ -59,7 +60,7 @@ pub struct DiagnosisFixture {
     children: BTreeMap<ZnodePath, Children>,
 }
 
-/// What a parent's stat tells of its children.
+/// What a parent's stat tells about its children.
 #[derive(Clone, Copy, Debug, Default)]
 struct Children {
     made: i32,
@@ -101,7 +102,7 @@ impl DiagnosisFixture {
         world
     }
 
-    /// A client that is connected for long.
+    /// Returns a client, creating one that has been connected for an hour.
     pub fn client(&mut self, session: i64) -> &mut Client {
         let at = self.clients.iter().position(|client| client.session == session).unwrap_or_else(|| {
             self.clients.push(Client {
@@ -126,7 +127,7 @@ impl DiagnosisFixture {
         self.table.apply(change, self.now);
     }
 
-    /// A node is seen; its number, if the prefix needs one, is the next.
+    /// Creates a node with the next number, and connects its client.
     pub fn create(&mut self, prefix: &str, session: i64) -> ZnodePath {
         if session != 0 {
             self.client(session);
@@ -136,7 +137,7 @@ impl DiagnosisFixture {
         self.create_at(&format!("{prefix}{number:010}"), session)
     }
 
-    /// The same; the client calls itself by a name in its node's data.
+    /// As `create`, and the client writes its name into the node.
     pub fn create_named(&mut self, prefix: &str, session: i64, name: &str) -> ZnodePath {
         self.client(session);
         let number = self.counter;
@@ -166,7 +167,7 @@ impl DiagnosisFixture {
         at
     }
 
-    /// A client writes into its node.
+    /// Writes data into a node.
     pub fn write(&mut self, at: &ZnodePath, data: &[u8]) {
         self.zxid += 1;
         let zxid = Zxid(self.zxid);
@@ -189,7 +190,7 @@ impl DiagnosisFixture {
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
     }
 
-    /// A node is deleted, and after a reconnect it is there again as it was.
+    /// Deletes a node and restores it unchanged after a reconnect.
     pub fn return_deleted(&mut self, at: &ZnodePath) {
         let session = SessionId(OBSERVER);
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
@@ -201,11 +202,11 @@ impl DiagnosisFixture {
         }
     }
 
-    /// Another console begins: all that is there is found at once.
+    /// Starts another console, which finds all existing nodes at once.
     pub fn begin_anew(&mut self) {
         let parents = self.children.iter().map(|(parent, children)| Change::Listed {
             path: parent.clone(),
-            // It was made before them.
+            // The parent was created before its children.
             stat: ZnodeStat {
                 czxid: Zxid(1),
                 ctime: Timestamp(0),
@@ -225,7 +226,7 @@ impl DiagnosisFixture {
         self.diagnosis = Diagnosis::new(*self.diagnosis.thresholds());
     }
 
-    /// The server is asked, now.
+    /// Asks the server, at the current time.
     pub fn survey(&mut self) {
         let at = self.now;
         let connected = self.clients.iter().filter(|client| client.connected);
@@ -269,7 +270,7 @@ impl DiagnosisFixture {
                 watched: self.lists_watches.then(|| Listing::new(watched, true, at)),
                 watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches: count }),
                 counted_at: Some(at),
-                // Before 3.9 the observer's recursive watch counts too.
+                // Before 3.9, the observer's recursive watch counts too.
                 watch_count: Some(count + self.child_watches + 1),
                 ..member
             };
@@ -288,7 +289,8 @@ impl DiagnosisFixture {
         awaited.collect()
     }
 
-    /// Lets so many seconds pass, with a survey and a look in each; gives the codes that were raised, and those cleared.
+    /// Lets `seconds` pass, with a survey and a look in each. Returns the raised and the cleared
+    /// codes.
     pub fn pass(&mut self, seconds: u32) -> (Vec<Code>, Vec<Code>) {
         let (mut raised, mut cleared) = (Vec::new(), Vec::new());
         for _ in 0..seconds {
@@ -310,7 +312,7 @@ impl DiagnosisFixture {
         self.table.find(&path(at), None).expect("a lock at that path")
     }
 
-    /// The finding with that code, if it stands.
+    /// Returns the finding with this code, if it stands.
     pub fn found(&self, code: Code) -> Option<&Finding> {
         self.diagnosis.findings().find(|finding| finding.code == code)
     }
@@ -319,7 +321,7 @@ impl DiagnosisFixture {
         self.found(code).map(|finding| finding.severity)
     }
 
-    /// What stands with at least that severity.
+    /// Returns the codes of the standing findings with at least this severity.
     pub fn codes(&self, least: Severity) -> Vec<Code> {
         self.diagnosis.findings().filter(|finding| finding.severity >= least).map(|finding| finding.code).collect()
     }
@@ -341,20 +343,20 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
     }
 }
 
-/// `U` of the recipes: a UUID that differs by `number`.
+/// Returns a UUID for node names, distinct for each `number`.
 pub fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// The beginning of a name of Curator's mutex, for a lock at that path.
+/// Returns the prefix of a Curator mutex node for a lock at this path.
 pub fn curator(parent: &str, number: u32) -> String {
     format!("{parent}/_c_{}-lock-", uuid(number))
 }
 
-/// A code, and what raises it.
+/// A code, and a fixture that raises it.
 pub type Example = (Code, DiagnosisFixture);
 
-/// Clients that work: they ask something each second.
+/// Lets `seconds` pass with working clients, which send a request each second.
 pub fn work(world: &mut DiagnosisFixture, seconds: u32) {
     for _ in 0..seconds {
         world.clients.iter_mut().for_each(|client| (client.cxid, client.operation) = (client.cxid + 1, "GETD"));
@@ -362,7 +364,7 @@ pub fn work(world: &mut DiagnosisFixture, seconds: u32) {
     }
 }
 
-/// A lock at `/l`, for which these sessions queue in this order.
+/// Creates a lock at `/l`, where these sessions queue in this order.
 pub fn queue(sessions: &[i64]) -> DiagnosisFixture {
     let mut world = DiagnosisFixture::new();
     for (number, session) in (1..).zip(sessions) {
@@ -371,7 +373,7 @@ pub fn queue(sessions: &[i64]) -> DiagnosisFixture {
     world
 }
 
-/// One session queues twice, by nodes with these ids.
+/// Lets one session queue twice, with nodes of these ids.
 pub fn one_session_twice(first: u32, second: u32, seconds: u32) -> DiagnosisFixture {
     let mut world = DiagnosisFixture::new();
     world.create(&curator("/l", first), 1);

@@ -1,4 +1,4 @@
-//! From when on something is called a finding, and how long that takes to see.
+//! The thresholds of findings, and how long they take to find.
 
 use std::time::Duration;
 
@@ -7,29 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::Code;
 use super::code::FoundAfter;
 
-/// How often a table is examined, at least, by who wants findings.
+/// Maximum interval between looks at a table, for callers that want findings.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// From when on something is called a finding. Each of these only makes findings later or rarer, never bolder.
+/// The thresholds of findings. Each only makes findings later or rarer, never bolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
-    /// How long a lock may be held while others wait, before it is called stuck. By default 60 s: longer than an application
-    /// waits for a lock of short work. Who holds locks for longer by design raises it. What is [proven](crate::queue::HoldBounds) of the
-    /// time before the first look counts.
+    /// How long a lock may be held while others wait, before it counts as stuck.
+    ///
+    /// 60 s by default, longer than applications wait for a lock of short work. Raise this if
+    /// longer holds are normal. [Proven](crate::queue::HoldBounds) time before the first look
+    /// counts.
     pub stuck_after: Duration,
-    /// How long a state must last that also occurs for a moment in sound hand-overs: a waiter that watches nothing,
-    /// sessions that wait for each other. By default 3 s, which is at least three rounds of asking the servers.
+    /// How long a state must last that also occurs for a moment in sound hand-overs, such as a
+    /// waiter that watches nothing, or sessions that wait for each other.
+    ///
+    /// 3 s by default, which is at least three rounds of asking the servers.
     pub settled_after: Duration,
-    /// How long a node must outlive its session before it is called a ghost, and how long a deleted node must be there again before
-    /// its member is said to disagree. By default 10 s: the session's end is one transaction with the deletion of its nodes, and
-    /// no server that answers is that far behind.
+    /// How long a node must outlive its session before it counts as a ghost, and how long a deleted
+    /// node must be shown again before its member disagrees.
+    ///
+    /// 10 s by default: one transaction ends the session and deletes its nodes, and no server that
+    /// answers is that far behind.
     pub ghost_after: Duration,
-    /// How long a lock parent must have been seen empty. By default 10 minutes: ZooKeeper removes empty container nodes
-    /// once a minute, so that what stays is none.
+    /// How long a lock parent must have been empty.
+    ///
+    /// 10 minutes by default: ZooKeeper deletes empty container nodes once a minute, so a parent
+    /// that stays is no container.
     pub empty_after: Duration,
-    /// How many numbers must be left of the 2,147,483,648 that a parent gives. By default ten million.
+    /// The minimum number of unused sequence numbers of a parent, out of 2,147,483,648. 10,000,000
+    /// by default.
     pub numbers_left: i64,
-    /// How many watches on vanished nodes of one queue are more than a curiosity. By default a thousand.
+    /// The number of leaked watches in one queue from which the finding is a warning. 1,000 by
+    /// default.
     pub leaked_watches: usize,
 }
 
@@ -47,8 +57,11 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// For how long a table must be looked at before every finding of this code has come of it, when nothing was seen before and the
-    /// nodes prove nothing of the time before. Zero for what the first look tells.
+    /// Returns how long a table must be watched to find every finding with this code. Zero if the
+    /// first look suffices.
+    ///
+    /// This assumes that there was no look before and that the nodes prove nothing about earlier
+    /// times.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
         match code.traits().found_after {
             FoundAfter::FirstLook => Duration::ZERO,

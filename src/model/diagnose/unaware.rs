@@ -1,25 +1,27 @@
-//! What the client of a live node does not know of it, by the evidence: what a deletion of the node may say follows from that.
+//! What the client of a live node does not know about it, by the evidence. Texts about a deletion
+//! of the node follow from this.
 
 use super::facts::{TableAt, attempt};
 use super::{Code, Finding, WatchTarget};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_base::recipe::LockKind;
 
-/// What a contender's client does not know.
+/// The fact that a contender's client does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unaware {
-    /// That it has this node: the reply to its create was lost, and it made another one.
+    /// The node itself: the reply to its create was lost, and the client created another one.
     OfNode,
-    /// The same, as far as is suspected: it queues again, and watches nothing for this node.
+    /// Probably the node itself: the client queues again, and watches nothing for this node.
     OfNodeSuspected,
-    /// That it holds: it watched nothing when its turn came, and has asked nothing since.
+    /// Its hold: the client watched nothing when its turn came, and has sent no request since.
     OfTurn,
-    /// When its turn comes: it watches nothing.
+    /// The coming of its turn: the client watches nothing.
     OfTurnToCome,
 }
 
 impl Unaware {
-    /// What a finding about a contender says that its client does not know; `None` where it says no such thing.
+    /// Returns what the client does not know by a finding about its node; `None` if the finding
+    /// does not tell.
     pub fn by_finding(finding: &Finding, state: ContenderState) -> Option<Self> {
         match finding.code {
             Code::Orphan => Some(Self::OfNode),
@@ -30,15 +32,18 @@ impl Unaware {
         }
     }
 
-    /// Whether the client cannot see what is written into the node: who does not know that it holds does not watch its own node.
+    /// Returns whether the client cannot see data that is written into the node. A client that does
+    /// not know that it holds does not watch its own node.
     pub fn ignores_requests(self) -> bool {
         matches!(self, Self::OfNode | Self::OfTurn)
     }
 }
 
 impl<'a> TableAt<'a> {
-    /// What a contender's client does not know, by what is seen at this moment. Less sure than a finding that stands, except for an
-    /// orphan, which its name proves. Linear in the queue.
+    /// Returns what a contender's client does not know, by the current evidence. Linear in the
+    /// queue.
+    ///
+    /// Less certain than a standing finding, except for an orphan, which its name proves.
     pub fn unaware(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Option<Unaware> {
         // The order of a queue that shows deleted nodes is not the ensemble's.
         let session = row.contender.session().filter(|_| lock.returned() == 0)?;
@@ -53,7 +58,7 @@ impl<'a> TableAt<'a> {
     }
 }
 
-/// Whether one of these later nodes of the same session comes from the same attempt.
+/// Returns whether one of these later nodes of the same session comes from the same attempt.
 fn is_orphan<'c>(lock: &LockQueue, contender: &Contender, mut later: impl Iterator<Item = &'c Contender>) -> bool {
     let Some(own) = attempt(lock, &contender.node) else { return false };
     later.any(|other| attempt(lock, &other.node) == Some(own))
@@ -70,14 +75,16 @@ mod tests {
     }
 
     fn by_finding(fixture: &DiagnosisFixture, code: Code) -> Option<Unaware> {
-        let (finding, lock) = (fixture.found(code).expect("it stands"), fixture.lock("/l"));
+        let (finding, lock) = (fixture.found(code).expect("the finding stands"), fixture.lock("/l"));
         let mut rows = lock.rows(0..lock.len());
-        let row = rows.find(|row| Some(&row.contender.node) == finding.node.as_ref()).expect("its node");
+        let row = rows
+            .find(|row| Some(&row.contender.node) == finding.node.as_ref())
+            .expect("the finding's node is in the queue");
         Unaware::by_finding(finding, row.state)
     }
 
     #[test]
-    fn the_earlier_node_of_one_attempt_is_not_known_to_its_client() {
+    fn a_client_does_not_know_the_earlier_node_of_its_attempt() {
         let fixture = one_session_twice(1, 1, 3);
         assert_eq!(unaware(&fixture), [Some(Unaware::OfNode), None]);
         assert_eq!(by_finding(&fixture, Code::Orphan), Some(Unaware::OfNode));
@@ -89,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_waiter_that_nothing_is_watched_for_is_suspect() {
+    fn an_earlier_waiter_without_a_watch_is_suspect() {
         let mut fixture = queue(&[1]);
         let earlier = fixture.create(&curator("/l", 2), 2);
         fixture.create(&curator("/l", 3), 2);
@@ -101,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lost_its_wake_up_does_not_know_of_its_turn() {
+    fn a_client_that_lost_its_wake_up_does_not_know_of_its_turn() {
         let mut fixture = queue(&[1, 2, 3]);
         let [head, waiter] = [0, 1].map(|at| {
             let lock = fixture.lock("/l");

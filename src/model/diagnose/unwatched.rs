@@ -1,4 +1,4 @@
-//! Waiters that nothing will wake: how that is seen.
+//! Detects waiters that no watch event will wake.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::server_view::Connection;
 use lockscope_base::recipe::{LockKind, Recipe, Role};
 use lockscope_base::znode::Timestamp;
 
-/// A node that was made just before the watches were listed may not be waited with yet.
+/// Minimum age of a node when the watches are listed. The client may not have set its watch before.
 const NEW: Duration = Duration::from_secs(1);
 
-/// What is remembered of those who wait without a watch on what they wait for.
+/// Memory about the waiters that do not watch what they wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UnwatchedMemory {
     waiters: RoundMemory<NodeKey, Quiet>,
@@ -36,12 +36,14 @@ struct Quiet {
     since: Timestamp,
 }
 
-/// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
+/// Returns the waiters of a queue that no watch event will wake.
+///
+/// A sound waiter also looks like this between its creation and its watch, and between a deletion
 /// and its next watch.
 pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
     let lock = context.lock;
     let listed = context.table_at.view().lists_watches();
-    // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
+    // Hive polls, and the contenders of an unknown recipe may not wait at all.
     let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
     if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {
         return Vec::new();
@@ -61,7 +63,7 @@ fn one(
     if alone && context.watching.contains(&session) {
         return None;
     }
-    // kazoo's `Lock` does not wait for readers, though its names stand in one queue with theirs.
+    // kazoo's `Lock` does not wait for readers, though both share one queue.
     if !alone && lock.recipe() == Recipe::KazooReadWrite {
         return None;
     }
@@ -85,7 +87,8 @@ fn one(
             since: context.now(),
         }),
     );
-    // Who watches children is told by no list, but may be told by their number: that is counted less often.
+    // No list shows who watches children, but their number may exclude it. It is requested less
+    // often.
     let gathered = match table_at.child_watches_beside(session) {
         _ if indifferent => gathered,
         Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),
@@ -102,8 +105,10 @@ fn one(
     })
 }
 
-/// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
-/// anew after each event. So it is told apart even where others watch children.
+/// Returns whether an awake client sent no request after a contender came or left.
+///
+/// A client that watches children has to list them again after each event. So this client does not
+/// watch them, even if others do.
 fn is_indifferent(context: &LockContext<'_>, connection: &Connection, asked: Timestamp, quiet: &mut Quiet) -> bool {
     let same =
         quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
@@ -118,7 +123,8 @@ fn is_indifferent(context: &LockContext<'_>, connection: &Connection, asked: Tim
     })
 }
 
-/// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
+/// Returns the single node that a waiter waits for. A waiter for a semaphore's leases waits for
+/// many nodes, and watches children.
 fn awaited<'a>(context: &LockContext<'a>, row: &ContenderRow<'_>) -> Option<ContenderRow<'a>> {
     let lock = context.lock;
     let names = lock.waits_for(row.position, 2);

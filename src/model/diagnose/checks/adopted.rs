@@ -1,4 +1,4 @@
-//! A node of a session that ends, while a newer session of the same host goes on.
+//! A node whose session is about to end, while the same host goes on with a newer session.
 
 use std::time::Duration;
 
@@ -14,18 +14,20 @@ use lockscope_base::znode::{SessionId, Timestamp};
 
 const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
 
-/// Where a holder's client was connected from, and when that was last seen.
+/// The host of a holder's client, and when its connection was last listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LastSeen {
     host: String,
     at: Timestamp,
 }
 
-/// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
-/// looks the same until it contends anew: this is never more than a hint.
+/// A process that starts a new session may find the node of its old one and take it for its own.
+///
+/// A process that was restarted looks the same until it contends again, so this is never more than
+/// a hint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AdoptedNode {
-    /// From where a session that holds something was connected, and when it was last seen to be. Once for all that it holds.
+    /// The last known host of each session that holds a lock. One entry covers all its locks.
     last_seen: RoundMemory<SessionId, LastSeen>,
 }
 
@@ -71,7 +73,7 @@ fn suspicion(context: &LockContext<'_>, holder: &Contender, newer: &Connection, 
     Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
 }
 
-/// A connection from the same host that was made after the holder was last seen.
+/// Returns a connection from the same host that was made after the holder was last seen.
 fn newer<'a>(view: &'a ServerView, known: &LastSeen) -> Option<&'a Connection> {
     let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
     let mut all = listed.flat_map(Listing::items);
@@ -81,7 +83,7 @@ fn newer<'a>(view: &'a ServerView, known: &LastSeen) -> Option<&'a Connection> {
     })
 }
 
-/// An address without its port.
+/// Returns an address without its port.
 fn host(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
@@ -101,7 +103,7 @@ pub(super) mod tests {
         world
     }
 
-    /// 1 holds from a host, is cut off, and that host or another comes back with session 7.
+    /// Session 1 holds and loses its connection. Then session 7 connects from `address`.
     fn come_back(address: &str) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
@@ -109,7 +111,7 @@ pub(super) mod tests {
         after_a_cut(world, address)
     }
 
-    /// 1 is cut off, and session 7 comes from this address.
+    /// Session 1 loses its connection. Then session 7 connects from `address`.
     fn after_a_cut(mut world: DiagnosisFixture, address: &str) -> DiagnosisFixture {
         world.pass(3);
         world.client(1).connected = false;
@@ -120,7 +122,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_host_that_goes_on_with_another_session_is_told() {
+    fn a_host_that_goes_on_with_another_session_is_reported() {
         let mut world = come_back("10.0.0.1:5555");
         world.pass(3);
         assert_eq!(world.codes(Severity::Info), [Code::ExpiringHolder, Code::AdoptedNode]);
@@ -129,7 +131,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn from_where_a_session_was_connected_is_known_for_all_that_it_holds() {
+    fn the_host_of_a_session_is_remembered_for_all_its_locks() {
         let mut world = DiagnosisFixture::new();
         for lock in ["/l", "/m"] {
             world.create(&curator(lock, 1), 1);
@@ -142,7 +144,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_host_and_a_session_that_contends_by_a_node_of_its_own_are_not() {
+    fn another_host_and_a_session_with_a_node_of_its_own_are_not_reported() {
         let mut world = come_back("10.0.0.9:5555");
         world.pass(3);
         assert_eq!(world.found(Code::AdoptedNode), None);

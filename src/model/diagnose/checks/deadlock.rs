@@ -16,11 +16,13 @@ use lockscope_base::znode::escaped;
 
 const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
 
-/// How many of a cycle's sessions are named.
+/// Maximum number of a cycle's sessions that the summary names.
 const MOST_NAMED: usize = 5;
 
-/// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
-/// dissolves, one of which nothing moves does not.
+/// Reports a finding for each lock of each cycle.
+///
+/// A healthy process may hold and wait in different threads. A cycle of such waits dissolves; a
+/// deadlock does not.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Deadlock;
 
@@ -29,11 +31,11 @@ impl Check for Deadlock {
         let TableContext { table_at, thresholds, cycles, .. } = context;
         for cycle in cycles {
             let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
-            // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
+            // A waiter behind a deleted node waits for it only in the view of one member.
             if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
                 continue;
             }
-            // Who is elected in one place and stands by in another waits for nothing.
+            // A leader of one election may be a candidate in another and waits for nothing.
             let elections = locks.iter().any(|lock| election::is_likely(lock));
             let severity = if elections { Severity::Info } else { Severity::Critical };
             let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
@@ -50,7 +52,8 @@ impl Check for Deadlock {
     }
 }
 
-/// For how long this one has waited while that one held, at the least. Nobody knows since when a single node is watched.
+/// Returns the minimum time for which this contender has waited while the other one held. Zero for
+/// a single node, since it is unknown when a session began to watch it.
 fn lasts(table_at: TableAt<'_>, lock: &LockQueue, wait: &Wait) -> Duration {
     let waiter = table_at.table().position(&lock.queue_path().child(&wait.node));
     let waiter = waiter.filter(|(id, _)| *id == lock.id()).and_then(|(_, position)| lock.row(position));
@@ -60,7 +63,7 @@ fn lasts(table_at: TableAt<'_>, lock: &LockQueue, wait: &Wait) -> Duration {
     waits.min(held_at_least(table_at, holder.contender))
 }
 
-/// The same as long as the same nodes are part of it.
+/// Returns a hash that stays the same as long as the same nodes form the cycle.
 fn state(cycle: &Cycle) -> i64 {
     let mut hasher = FxHasher::default();
     for wait in cycle {
@@ -69,8 +72,8 @@ fn state(cycle: &Cycle) -> i64 {
     hasher.finish().cast_signed()
 }
 
-/// Each waits for the lock that the next one holds. A client with another name where it waits is
-/// named there, too.
+/// Describes the cycle: each session waits for the lock that the next one holds. A client that has
+/// another name where it waits is named there as well.
 fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let before = cycle.iter().zip(locks).cycle().skip(locks.len().saturating_sub(1));
     let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
@@ -99,7 +102,7 @@ pub(super) mod tests {
         [2, 7].map(|sessions| (Code::Deadlock, ring(sessions))).into()
     }
 
-    /// Each of so many sessions holds a lock and waits for that of the next.
+    /// Creates `sessions` sessions, each of which holds a lock and waits for the lock of the next.
     fn ring(sessions: u32) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let lock = |number: u32| format!("/l{}", number % sessions);
@@ -113,7 +116,7 @@ pub(super) mod tests {
         world
     }
 
-    /// Two sessions, two locks, each held by one and awaited by the other.
+    /// Creates two sessions and two locks. Each session holds one lock and waits for the other.
     fn crossed(a: &str, b: &str) -> (DiagnosisFixture, ZnodePath) {
         let mut world = DiagnosisFixture::new();
         world.create(&curator(a, 1), 1);
@@ -124,18 +127,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn two_sessions_that_wait_for_each_other_are_told_at_both_locks_until_one_gives_up() {
+    fn two_sessions_that_wait_for_each_other_are_reported_at_both_locks_until_one_gives_up() {
         let (mut world, victim) = crossed("/a", "/b");
         assert_eq!(world.pass(5).0, [Code::Deadlock, Code::Deadlock]);
         assert_eq!(world.codes(Severity::Critical), [Code::Deadlock, Code::Deadlock]);
-        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        let finding = world.diagnosis.worst(world.id("/a")).expect("the finding stands");
         assert_eq!(finding.summary, "10.0.0.1:4000 holds /a, waits for /b; 10.0.0.2:4000 holds /b, waits for /a");
         world.delete(&victim);
         assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
     }
 
     #[test]
-    fn a_session_that_serves_several_clients_is_named_in_each_place_as_its_node_there() {
+    fn a_session_that_serves_several_clients_is_named_by_its_node_in_each_lock() {
         let mut world = DiagnosisFixture::new();
         let holds = world.create(&curator("/a", 1), 1);
         world.create(&curator("/b", 2), 2);
@@ -144,14 +147,14 @@ pub(super) mod tests {
         world.write(&holds, b"w-0");
         world.write(&waits, b"app-0");
         world.pass(5);
-        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        let finding = world.diagnosis.worst(world.id("/a")).expect("the finding stands");
         let said = "w-0 (10.0.0.1:4000) holds /a, waits for /b as app-0; 10.0.0.2:4000 holds /b, waits for /a";
         assert_eq!(finding.summary, said);
         assert_eq!(finding.client.as_ref().and_then(|client| client.name.as_deref()), Some("w-0"), "as its node");
     }
 
     #[test]
-    fn a_deadlock_that_was_there_before_is_told_at_the_first_look() {
+    fn an_older_deadlock_is_reported_at_the_first_look() {
         let (mut world, _) = crossed("/a", "/b");
         world.now = world.now.plus(Duration::from_secs(60));
         world.begin_anew();
@@ -160,7 +163,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn circles_that_dissolve_and_form_anew_are_no_deadlock() {
+    fn cycles_that_dissolve_and_form_again_are_no_deadlock() {
         let mut world = DiagnosisFixture::new();
         for _ in 0..20 {
             let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];

@@ -1,4 +1,4 @@
-//! A node that was deleted and is there again: the member that is read shows what the others have not.
+//! A deleted node that exists again: our member shows a node that the ensemble has deleted.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use lockscope_base::znode::escaped;
 const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
-/// A member that is only behind catches up, or its leader lets it go: so it must last.
+/// A finding only if it lasts: a member that merely lags catches up, or its leader drops it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MemberDisagrees;
 
@@ -46,7 +46,7 @@ fn of_whom(table_at: TableAt<'_>, contender: &Contender) -> String {
     format!("{} of {}", short_node(&contender.node), table_at.who(contender))
 }
 
-/// The member that is read.
+/// Names the member that the table is read from.
 fn member(table_at: TableAt<'_>) -> String {
     let session = match table_at.table().connection() {
         ConnectionState::Connected { session, .. } => Some(*session),
@@ -59,8 +59,10 @@ fn member(table_at: TableAt<'_>) -> String {
     }
 }
 
-/// Whether a finding still stands where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
-/// may have done nothing wrong.
+/// Returns whether a finding stands in a lock with returned nodes.
+///
+/// The order of such a queue is not the ensemble's, and the owner of a returned node may have done
+/// nothing wrong.
 pub(super) fn stands(table_at: TableAt<'_>, finding: &Finding) -> bool {
     let Some(lock) = table_at.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
     match finding.code.traits().among_returned {
@@ -86,7 +88,7 @@ pub(super) mod tests {
             .into()
     }
 
-    /// The node at this place in the queue was deleted, and is there again.
+    /// Deletes the node at this position in the queue and lets it return.
     fn member_disagrees(position: usize, answers: bool) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
@@ -97,7 +99,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_deleted_node_that_a_member_brings_back_is_its_fault_until_it_goes_again() {
+    fn a_deleted_node_that_a_member_shows_again_is_reported_until_it_disappears() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -105,7 +107,7 @@ pub(super) mod tests {
         world.return_deleted(&head);
         assert_eq!(world.pass(10), (vec![], vec![]), "a member may be behind for a moment");
         assert_eq!(world.pass(2).0, [Code::MemberDisagrees]);
-        let finding = world.found(Code::MemberDisagrees).expect("it stands");
+        let finding = world.found(Code::MemberDisagrees).expect("the finding stands");
         assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(head.name())));
         assert!(finding.summary.contains("the member zk1:2181"), "{}", finding.summary);
         world.delete(&head);
@@ -120,13 +122,13 @@ pub(super) mod tests {
         world.answers = false;
         world.return_deleted(&waiter);
         world.pass(12);
-        let finding = world.found(Code::MemberDisagrees).expect("it stands");
+        let finding = world.found(Code::MemberDisagrees).expect("the finding stands");
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.summary.contains("the member that this console is connected to"), "{}", finding.summary);
     }
 
     #[test]
-    fn nothing_that_asks_for_a_deletion_is_said_of_a_node_that_returned() {
+    fn no_finding_asks_for_the_deletion_of_a_returned_node() {
         let mut world = DiagnosisFixture::new();
         let first = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 1), 1);

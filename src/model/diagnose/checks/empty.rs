@@ -1,4 +1,4 @@
-//! A lock parent that nobody uses.
+//! A lock parent without contenders.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,11 @@ use lockscope_base::znode::Timestamp;
 
 const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
 
-/// Parents that were empty already when they were first seen are not known to be any lock's.
+/// Only parents that had contenders are reported. A parent that was empty from the start may be no
+/// lock's.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct EmptyParent {
-    /// When a lock parent was first seen empty.
+    /// When each lock parent was first seen empty.
     empty_since: RoundMemory<LockId, Timestamp>,
 }
 
@@ -65,7 +66,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_parent_that_stays_empty_is_told_until_it_is_used_or_gone() {
+    fn a_parent_that_stays_empty_is_reported_until_it_is_used_or_deleted() {
         let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 1);
         world.delete(&node);

@@ -1,4 +1,4 @@
-//! A holder whose client is gone: the lock is free when its session expires.
+//! A holder whose client is gone. The lock becomes free when the session expires.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::text::human;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
-/// A client on its way from one server to another looks the same until all servers were asked again.
+/// A client that moves between servers looks the same until all servers were asked again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ExpiringHolder;
 
@@ -58,7 +58,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_holder_without_a_connection_is_told_with_its_countdown_until_it_comes_back() {
+    fn a_holder_without_a_connection_is_reported_with_a_countdown_until_it_comes_back() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -67,7 +67,7 @@ pub(super) mod tests {
         let client = world.client(1);
         (client.connected, client.expires_at) = (false, Some(expires));
         assert_eq!(world.pass(2).0, [Code::ExpiringHolder]);
-        let finding = world.found(Code::ExpiringHolder).expect("it stands");
+        let finding = world.found(Code::ExpiringHolder).expect("the finding stands");
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.summary.ends_with("expires in 18s"), "{}", finding.summary);
         world.client(1).connected = true;
@@ -75,7 +75,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_client_that_is_seen_on_no_server_for_one_round_is_on_its_way() {
+    fn a_client_that_is_on_no_server_for_one_round_is_not_reported() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -88,7 +88,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn with_nobody_waiting_it_is_only_worth_knowing() {
+    fn without_waiters_the_finding_is_only_information() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.client(1).connected = false;

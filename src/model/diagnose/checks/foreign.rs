@@ -14,7 +14,8 @@ use lockscope_base::znode::escaped;
 const REMEDY: &str =
     "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
 
-/// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
+/// Reports queues of different recipes in one parent. Children that can be no contenders are not
+/// read, so they are not found here.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForeignChild;
 
@@ -23,7 +24,7 @@ impl Check for ForeignChild {
         let table_at = context.table_at;
         let locks = table_at.table().locks().filter(|lock| lock.kind() != LockKind::SingleNode && !lock.is_empty());
         let mut here: Vec<&LockQueue> = Vec::new();
-        // Ordered by their paths.
+        // The locks are ordered by path.
         for lock in locks {
             if here.first().is_some_and(|first| first.path() != lock.path()) {
                 found.extend(suspicion(table_at, &here));
@@ -35,7 +36,7 @@ impl Check for ForeignChild {
     }
 }
 
-/// One finding, about the longest queue.
+/// Returns one finding, about the longest queue.
 fn suspicion(table_at: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
     if here.len() < 2 {
         return None;
@@ -57,7 +58,7 @@ fn family(lock: &LockQueue) -> Recipe {
     lock.recipe().family()
 }
 
-/// Curator's locks take each child of the parent for a contender.
+/// Returns whether the recipe takes every child of the parent for a contender, as Curator's do.
 fn counts_every_child(lock: &LockQueue) -> bool {
     matches!(
         lock.recipe(),
@@ -82,20 +83,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_recipes_node_among_curators_is_told_until_it_is_moved() {
+    fn another_recipes_node_among_curators_is_reported_until_it_is_moved() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         let other = world.create("/l/member-", 3);
         world.pass(3);
-        let finding = world.found(Code::ForeignChild).expect("it stands");
+        let finding = world.found(Code::ForeignChild).expect("the finding stands");
         assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(other.name())));
         world.delete(&other);
         assert_eq!(world.pass(1).1, [Code::ForeignChild]);
     }
 
     #[test]
-    fn several_named_queues_belong_together_and_other_parents_are_others() {
+    fn several_named_queues_and_other_parents_are_not_reported() {
         let mut world = DiagnosisFixture::new();
         world.create("/l/a_lock_", 1);
         world.create("/l/b_lock_", 2);

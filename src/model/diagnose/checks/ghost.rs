@@ -10,8 +10,8 @@ use crate::queue::ContenderRow;
 
 const REMEDY: &str = "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
 
-/// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
-/// servers.
+/// One transaction ends a session and deletes its nodes. A node that outlives its session for long
+/// shows a fault of the servers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ghost;
 
@@ -54,7 +54,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_node_that_outlives_its_session_is_a_ghost_and_blocks_those_behind_it() {
+    fn a_node_that_outlives_its_session_is_a_ghost_and_blocks_its_waiters() {
         let mut world = DiagnosisFixture::new();
         let ghost = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -83,7 +83,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_session_that_only_some_servers_could_know_is_no_ghost() {
+    fn a_session_that_a_silent_server_may_know_is_no_ghost() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         let client = world.client(1);
@@ -94,7 +94,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_node_that_goes_soon_after_its_session_was_none() {
+    fn a_node_deleted_soon_after_its_session_is_no_ghost() {
         let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 1);
         world.pass(5);

@@ -1,4 +1,4 @@
-//! The holder before this one lost the lock to the end of its session: it may not know.
+//! The previous holder lost the lock because its session expired, and may not know.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{Contender, SessionExpired};
 use lockscope_base::recipe::{LockKind, RequestMode};
 
-/// How long a client is said to be unaware, at most. No server knows whether a process without a
-/// session still runs: after this time it counts as gone.
+/// Maximum time for which a client is reported as unaware. No server knows whether a process
+/// without a session still runs, so after this time it counts as gone.
 const MAX_UNAWARE: Duration = Duration::from_secs(600);
 
-/// Nothing in the tree is wrong: a paused process believes for a while that it still holds. That
-/// goes on when its successor has released the lock, until the process notices: then it [has a new
-/// session](crate::queue::LockQueue::last_expiry), and queues anew.
+/// The tree is in order, but a paused process may believe for a while that it still holds.
+///
+/// This lasts beyond its successor's release, until the process notices. Then it [has a new
+/// session](crate::queue::LockQueue::last_expiry) and queues again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct HeadChangedByExpiry;
 
@@ -28,20 +29,20 @@ impl Check for HeadChangedByExpiry {
         }
         let successor = successor(context, expiry);
         let suspicion = Suspicion::proved(describe(context, expiry, successor), context.now()).of_state(expiry.at.0);
-        // While the lock is free, the former holder is in nobody's way.
+        // While the lock is free, the former holder conflicts with no other holder.
         found.push(if successor.is_some() { suspicion } else { suspicion.keeping() });
     }
 }
 
-/// The holder after the client whose session expired; `None` while it is not read: its session and
-/// its fencing token are unknown until then.
+/// Returns the holder after the client whose session expired. `None` until that holder is read,
+/// since its session and its fencing token are unknown before.
 fn successor<'a>(context: &LockContext<'a>, expiry: &SessionExpired) -> Option<&'a Contender> {
     let holder = context.lock.row(0).filter(|_| context.lock.holding() > 0)?;
     let contender = holder.contender;
     let acquired = contender.acquired_at();
     let is_later = match context.lock.kind() {
         LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode => true,
-        // Readers that come later may hold beside one that was paused.
+        // Later readers may hold together with a reader that was paused.
         LockKind::ReadWrite if holder.mode == RequestMode::Read => acquired == Some(expiry.at),
         LockKind::ReadWrite | LockKind::Semaphore => acquired.is_some_and(|acquired| acquired >= expiry.at),
     };
@@ -70,13 +71,13 @@ pub(super) mod tests {
 
     pub fn examples() -> Vec<Example> {
         let mut free = head_expired();
-        let next = free.lock("/l").path_of(free.lock("/l").first_holder().expect("a successor"));
+        let next = free.lock("/l").path_of(free.lock("/l").first_holder().expect("the lock has a holder"));
         free.delete(&next);
         free.pass(1);
         vec![(Code::HeadChangedByExpiry, head_expired()), (Code::HeadChangedByExpiry, free)]
     }
 
-    /// The client of session 1 is gone, its session runs out, and its node goes.
+    /// Disconnects session 1's client, lets its session expire, and deletes its node.
     fn let_expire(world: &mut DiagnosisFixture, head: &ZnodePath) {
         let expires = world.now.plus(Duration::from_secs(5));
         let client = world.client(1);
@@ -99,7 +100,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_head_that_ran_out_is_remembered_when_its_successor_has_released() {
+    fn an_expired_head_is_remembered_after_its_successor_released() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let next = world.create(&curator("/l", 2), 2);
@@ -116,7 +117,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn after_ten_minutes_its_process_is_taken_for_gone() {
+    fn after_ten_minutes_the_process_counts_as_gone() {
         let mut world = head_expired();
         world.clients.iter_mut().for_each(|client| client.cxid += 1);
         world.pass(590);
@@ -135,7 +136,7 @@ pub(super) mod tests {
         assert!(stands(&world), "the next one holds beside it");
     }
 
-    /// As [`head_expired`], where the clients write names.
+    /// As [`head_expired`], but the clients write their names into their nodes.
     fn named_head_expired(others: &[(i64, &str)]) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let head = world.create_named(&curator("/l", 1), 1, "worker-1");
@@ -148,7 +149,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_client_that_queues_anew_under_its_name_knows() {
+    fn a_client_that_queues_again_under_its_name_knows() {
         let mut world = named_head_expired(&[(2, "worker-2")]);
         world.create_named(&curator("/l", 3), 3, "worker-3");
         world.pass(2);
@@ -158,7 +159,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_name_that_several_clients_bear_tells_nothing() {
+    fn a_name_that_several_clients_share_proves_nothing() {
         let mut world = named_head_expired(&[(2, "worker-1")]);
         world.create_named(&curator("/l", 3), 3, "worker-1");
         world.pass(2);
@@ -166,7 +167,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_reader_that_ran_out_is_in_no_later_readers_way() {
+    fn an_expired_reader_does_not_conflict_with_later_readers() {
         let mut world = DiagnosisFixture::new();
         let request = |kind: &str, number: u32| format!("/l/_c_{}-{kind}", uuid(number));
         let head = world.create(&request("__READ__", 1), 1);
@@ -181,7 +182,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nothing_is_said_while_the_successor_is_not_read() {
+    fn nothing_is_reported_until_the_successor_is_read() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let next = path(&format!("{}0000000009", curator("/l", 2)));
@@ -191,7 +192,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_release_is_none() {
+    fn a_release_is_no_expiry() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);

@@ -1,4 +1,4 @@
-//! A holder that sends heartbeats and nothing else.
+//! A holder whose client sends only heartbeats.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::queue::ContenderRow;
 use crate::text::human;
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// How many holders of a lock are looked at: readers hold together by the thousand.
+/// Maximum number of a lock's holders that are checked, since readers may hold by the thousand.
 const MAX_HOLDERS: usize = 16;
 
 const REMEDY: &str = "look at that process, and restart it only if it hangs; deleting the node of a process that still works lets two in";
@@ -18,18 +18,20 @@ const REMEDY: &str = "look at that process, and restart it only if it hangs; del
 /// The last request that a client sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LastRequest {
-    /// The client's own number of it.
+    /// The client's own number of the request.
     cxid: i64,
-    /// When its connection was made: the numbers begin anew with each.
+    /// When the connection was made. Numbers start again with each connection.
     established: Option<Timestamp>,
-    /// When it was first seen to be the last.
+    /// When this was first seen to be the last request.
     since: Timestamp,
 }
 
-/// Work outside ZooKeeper looks the same as a process that hangs: somebody has to look at it.
+/// A process that works outside ZooKeeper looks the same as one that hangs, so a person has to
+/// check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct IdleHolder {
-    /// The last request of a session that holds what others wait for. Once for all that it holds.
+    /// The last request of each session that holds a lock with waiters. One entry covers all its
+    /// locks.
     last_requests: RoundMemory<SessionId, LastRequest>,
 }
 
@@ -49,7 +51,8 @@ impl Check for IdleHolder {
     }
 }
 
-/// Heartbeats don't move the number of a client's last request.
+/// Returns the suspicion against a holder. Heartbeats do not change the number of a client's last
+/// request.
 fn suspicion(
     context: &LockContext<'_>,
     row: &ContenderRow<'_>,
@@ -64,7 +67,7 @@ fn suspicion(
     if (last.cxid, last.established) != (cxid, connection.established) {
         *last = fresh;
     }
-    // What it did before it held tells nothing.
+    // Idle time before the acquisition does not count.
     let since = row.contender.acquired_at().map_or(last.since, |acquired| acquired.max(last.since));
     let silent = gathered.since(since);
     let min_silence = context.thresholds.stuck_after;
@@ -81,7 +84,7 @@ fn suspicion(
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
-/// The same that is said where it is only known that the lock is stuck.
+/// Returns the same headline as for a lock that is only known to be stuck.
 fn headline(context: &LockContext<'_>, idle: &ContenderRow<'_>) -> Option<String> {
     let mut standstill = context.table_at.standstill(context.lock)?;
     standstill.is_idle |= standstill.longest.position == idle.position;
@@ -111,7 +114,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_holder_whose_client_only_sends_heartbeats_is_told_until_it_asks_something() {
+    fn a_holder_that_sends_only_heartbeats_is_reported_until_its_next_request() {
         let mut world = held("/l");
         assert_eq!(world.pass(60).0, []);
         world.pass(5);
@@ -122,7 +125,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_a_client_did_before_it_held_is_not_told_of_that_lock() {
+    fn idle_time_before_the_acquisition_does_not_count() {
         let mut world = held("/a");
         let head = world.create(&curator("/b", 3), 3);
         world.create(&curator("/b", 1), 1);
@@ -139,14 +142,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_leader_may_be_quiet_for_as_long_as_it_likes() {
+    fn an_idle_leader_is_not_reported() {
         let mut world = held("/app/leader-election");
         world.pass(100);
         assert_eq!(world.codes(Severity::Warning), []);
     }
 
     #[test]
-    fn a_holder_with_nobody_waiting_may_be_quiet() {
+    fn an_idle_holder_without_waiters_is_not_reported() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.pass(100);

@@ -1,4 +1,4 @@
-//! Watches on nodes that are gone and never come back: `exists` leaves them.
+//! Watches that `exists` left on deleted nodes whose names never come back.
 
 use rustc_hash::FxHashMap;
 
@@ -14,20 +14,22 @@ use crate::text::human::plural;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
-/// Paths remembered at most of one lock.
+/// Maximum number of watched paths in memory per lock.
 const MOST_PATHS: usize = 10_000;
 
 const REMEDY: &str =
     "upgrade or restart that client: it waits with exists, which leaves a watch behind when the node is gone";
 
-/// Numbers are not given twice, so that such a watch never fires; the node of a single-node lock may come back.
+/// A sequence number is never assigned twice, so a watch on a deleted sequential node never fires.
+/// The node of a single-node lock may come back and is not checked.
 ///
-/// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
-/// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
-/// for nothing in this queue, and only for a number that was given before.
+/// A server that lags lists watches on nodes that are deleted elsewhere or not yet visible to
+/// others, in an election for seconds. Such a watch is its session's own wait. So a watch counts as
+/// a leak only if its session now waits for something else, or for nothing in this queue, and only
+/// if its number was assigned before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LeakedWatch {
-    /// The watches on paths that were not there, and since when.
+    /// The watches on missing paths, and since when each was seen.
     absent: RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>,
 }
 
@@ -89,10 +91,10 @@ impl Check for LeakedWatch {
     }
 }
 
-/// Which sessions wait in a queue for nothing that they do not watch.
+/// Tells which sessions watch all nodes that they wait for in a queue.
 struct MovedOn<'a, 'b> {
     context: &'a LockContext<'b>,
-    /// For each session that contends here, whether it watches what it waits for.
+    /// Whether each session in the queue watches what all its nodes wait for.
     contends: FxHashMap<SessionId, bool>,
 }
 
@@ -101,13 +103,14 @@ impl<'a, 'b> MovedOn<'a, 'b> {
         Self { context, contends: FxHashMap::default() }
     }
 
-    /// Whether what this session watches besides cannot be its own wait. Linear in the queue the first time that it is asked.
+    /// Returns whether further watches of this session cannot be its own wait. The first call is
+    /// linear in the queue.
     fn has(&mut self, session: SessionId) -> bool {
         if self.contends.is_empty() {
             let LockContext { table_at, lock, .. } = self.context;
             for row in lock.rows(0..lock.len()) {
                 let Some(owner) = row.contender.session() else { continue };
-                // A holder may not have been told yet that it holds.
+                // A holder may not have heard yet that it holds.
                 let waits = row.state == ContenderState::Waits
                     && matches!(table_at.facts(lock, &row).watching, WatchTarget::Predecessor | WatchTarget::TwoBefore);
                 let all = self.contends.entry(owner).or_insert(true);
@@ -137,7 +140,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_watch_on_a_number_that_is_gone_is_told_until_it_is_gone_too() {
+    fn a_watch_on_a_deleted_number_is_reported_until_the_watch_is_gone() {
         let mut world = DiagnosisFixture::new();
         world.create_at("/l/x-17-0000000010", 1);
         world.client(2).watches = vec![path("/l/x-16-0000000000"), path("/l")];
@@ -150,7 +153,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_watch_that_just_fired_is_none() {
+    fn a_watch_that_just_fired_is_no_leak() {
         let mut world = DiagnosisFixture::new();
         for _ in 0..20 {
             let node = world.create("/l/x-17-", 1);
@@ -164,7 +167,8 @@ pub(super) mod tests {
         assert_eq!(world.codes(Severity::Info), []);
     }
 
-    /// The member of those who wait has not heard yet that the head is gone, and that another came.
+    /// The waiters' member has not heard yet that the head was deleted and that another node was
+    /// created.
     #[test]
     fn a_chain_whose_member_is_behind_leaks_nothing() {
         let mut world = DiagnosisFixture::new();
@@ -177,7 +181,7 @@ pub(super) mod tests {
         (client.sound, client.watches) = (false, vec![second.clone(), coming]);
         world.pass(2);
         world.delete(&head);
-        // 2 holds without having been told, and then 3.
+        // Contender 2 holds without having heard, and later contender 3.
         world.pass(20);
         world.client(2).watches.clear();
         world.delete(&second);
@@ -186,7 +190,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_next_and_still_watches_the_last_has_leaked_a_watch() {
+    fn a_waiter_that_still_watches_a_former_predecessor_has_leaked_a_watch() {
         let mut world = DiagnosisFixture::new();
         let first = world.create("/l/x-17-", 1);
         world.create("/l/x-18-", 2);
@@ -198,7 +202,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_single_node_to_come_back_leaks_nothing() {
+    fn a_waiter_for_a_single_node_to_come_back_leaks_nothing() {
         let mut world = DiagnosisFixture::new();
         world.client(1);
         let node = world.create_at("/app/lock", 1);

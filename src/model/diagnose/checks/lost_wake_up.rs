@@ -1,4 +1,4 @@
-//! A waiter that watches nothing: when its turn comes it will not know.
+//! A waiter that watches nothing and will not notice when its turn comes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use lockscope_base::znode::Timestamp;
 
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
-/// That a waiter watched nothing: from when on, until when, and its client's last request.
+/// The time in which a waiter was seen to watch nothing, and its client's last request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct SeenUnwatched {
     from: Timestamp,
@@ -22,10 +22,10 @@ pub(super) struct SeenUnwatched {
     cxid: Option<i64>,
 }
 
-/// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
+/// Checks only the last of a session's nodes in one queue. `orphan_suspected` covers the others.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LostWakeUp {
-    /// Waiters that were seen to watch nothing.
+    /// The waiters that were seen to watch nothing.
     unwatched: RoundMemory<NodeKey, SeenUnwatched>,
 }
 
@@ -70,7 +70,8 @@ fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
 
-/// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
+/// Returns the suspicion that the holder does not know that it holds: it was seen to watch nothing
+/// while it waited, and has sent no request since.
 fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, SeenUnwatched>) -> Option<Suspicion> {
     let row = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
     let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
@@ -122,18 +123,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_waiter_that_watches_nothing_is_told_until_it_watches() {
+    fn a_waiter_that_watches_nothing_is_reported_until_it_watches() {
         let (mut world, head, waiter) = queue();
         assert_eq!(world.pass(3).0, []);
         assert_eq!(world.pass(2).0, [Code::LostWakeUp]);
-        let finding = world.found(Code::LostWakeUp).expect("it stands");
+        let finding = world.found(Code::LostWakeUp).expect("the finding stands");
         assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(waiter.name())));
         world.client(2).watches = vec![head];
         assert_eq!(world.pass(1).1, [Code::LostWakeUp]);
     }
 
     #[test]
-    fn a_herd_and_a_server_that_does_not_list_watches_are_not_accused() {
+    fn a_herd_and_a_server_without_watch_lists_raise_nothing() {
         let (mut world, ..) = queue();
         world.child_watches = 1;
         world.pass(20);
@@ -144,7 +145,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn among_others_who_watch_children_it_is_told_by_its_indifference() {
+    fn beside_watchers_of_children_a_waiter_is_recognized_by_its_silence() {
         let (mut world, ..) = queue();
         world.child_watches = 7;
         world.pass(5);
@@ -157,7 +158,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_herd_that_lists_the_children_after_each_event_is_not_accused() {
+    fn a_herd_that_lists_the_children_after_each_event_is_not_reported() {
         let (mut world, ..) = queue();
         world.client(3).sound = false;
         world.child_watches = 2;
@@ -184,7 +185,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn whoever_watches_another_node_of_the_queue_has_listed_it_some_other_way() {
+    fn a_waiter_that_watches_another_node_of_the_queue_is_not_reported() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let second = world.create(&curator("/l", 2), 2);
@@ -201,7 +202,7 @@ pub(super) mod tests {
         let mut nodes: Vec<_> =
             (1..=30).map(|number| world.create(&curator("/l", number), i64::from(number))).collect();
         for next in 2..=30 {
-            // Whoever stands next is not seen to watch, and holds a second later.
+            // The next contender does not seem to watch, and holds a second later.
             world.client(next).sound = false;
             world.pass(1);
             assert_eq!(world.found(Code::LostWakeUp), None, "{next} is next");
@@ -218,7 +219,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_client_that_is_frozen_is_not_accused_before_it_is_heard_again() {
+    fn a_frozen_client_is_not_reported_before_it_is_heard_again() {
         let (mut world, ..) = queue();
         world.client(2).heard = Some(world.now);
         world.pass(20);
@@ -229,7 +230,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_lost_its_wake_up_does_not_know_that_it_holds() {
+    fn a_client_that_lost_its_wake_up_does_not_know_that_it_holds() {
         let (mut world, head, _) = queue();
         world.create(&curator("/l", 3), 3);
         world.client(3).watches = vec![

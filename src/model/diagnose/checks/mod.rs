@@ -1,4 +1,4 @@
-//! The checks: one file a kind of finding, and the list of all.
+//! The checks, one file per kind of finding, and the list of all checks.
 
 mod adopted;
 mod deadlock;
@@ -29,7 +29,7 @@ use crate::queue::LockQueue;
 
 macro_rules! checks {
     ($($module:ident: $check:ident,)*) => {
-        /// All checks, with what they remember. Each looks in this order.
+        /// All checks with their memories, in the order in which they run.
         #[derive(Clone, Debug, Default, Serialize, Deserialize)]
         pub(super) struct Checks {
             unwatched_waiters: UnwatchedMemory,
@@ -42,7 +42,7 @@ macro_rules! checks {
             }
         }
 
-        /// What raises each code, for the test of its sentences.
+        /// Returns examples that raise each code, for the test of the sentences.
         #[cfg(test)]
         pub(super) fn examples() -> Vec<super::testing::Example> {
             [$($module::tests::examples()),*].concat()
@@ -72,7 +72,7 @@ checks! {
 }
 
 impl Checks {
-    /// A look begins: what the last one did not see is forgotten.
+    /// Begins a look. Forgets what the last look did not see.
     pub fn begin(&mut self) {
         self.unwatched_waiters.begin();
         for check in self.each() {
@@ -80,7 +80,7 @@ impl Checks {
         }
     }
 
-    /// What is seen of all locks together.
+    /// Runs the checks that look at all locks together.
     pub fn look_at_all(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds, found: &mut Vec<Suspicion>) {
         let (cycles, self_blocked) = waits::cycles(table_at.table());
         let context = TableContext { table_at, thresholds, cycles, self_blocked };
@@ -90,7 +90,7 @@ impl Checks {
         found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
     }
 
-    /// What is seen of one lock.
+    /// Runs the checks that look at one lock.
     pub fn look_at_lock(
         &mut self,
         table_at: TableAt<'_>,

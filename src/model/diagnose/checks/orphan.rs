@@ -1,4 +1,5 @@
-//! Two nodes of one attempt: the reply to the first create was lost, and its maker waits behind it.
+//! Two nodes of one attempt: the reply to the first create was lost, and its client waits behind
+//! its own node.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::queue::{ContenderRow, LockQueue};
 const REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
 
-/// Names carry an id that is made for one attempt; an attempt needs one node.
+/// Names contain an id that is unique to one attempt, and an attempt needs only one node.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Orphan;
 
@@ -44,8 +45,10 @@ impl Check for Orphan {
     }
 }
 
-/// Each row with the next one of the same attempt, in the order of the first of the two. Linear but for sorting what was found: one
-/// session may stand in a queue tens of thousands of times.
+/// Returns each row with the next one of the same attempt, in the order of the first rows.
+///
+/// Linear apart from sorting the result: one session may have tens of thousands of nodes in a
+/// queue.
 fn of_one_attempt<'a, 'r>(
     lock: &LockQueue,
     rows: &'r [ContenderRow<'a>],
@@ -76,14 +79,14 @@ pub(super) mod tests {
         let first = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 1), 1);
         assert_eq!(world.pass(2).0, [Code::Orphan]);
-        let finding = world.found(Code::Orphan).expect("it stands");
+        let finding = world.found(Code::Orphan).expect("the finding stands");
         assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(first.name())));
         world.delete(&first);
         assert_eq!(world.pass(1).1, [Code::Orphan]);
     }
 
     #[test]
-    fn of_nodes_with_one_id_all_but_the_last_are_orphans_whoever_stands_between() {
+    fn all_but_the_last_node_with_one_id_are_orphans() {
         let mut world = DiagnosisFixture::new();
         let nodes = [1, 2, 1, 2, 1].map(|id| world.create(&curator("/l", id), 1));
         world.pass(2);
@@ -95,20 +98,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_orphan_is_found_in_a_queue_where_one_session_stands_twenty_thousand_times() {
+    fn an_orphan_is_found_among_twenty_thousand_nodes_of_one_session() {
         let mut world = DiagnosisFixture::new();
         world.answers = false;
         for id in 0..20_000 {
             world.create(&curator("/l", id), 1);
         }
         world.create(&curator("/l", 0), 1);
-        // Comparing each with each takes minutes.
+        // A comparison of all pairs would take minutes.
         world.pass(2);
         assert!(world.found(Code::Orphan).is_some());
     }
 
     #[test]
-    fn threads_of_one_session_and_names_with_the_sessions_id_are_no_proof() {
+    fn threads_of_one_session_and_names_with_a_session_id_prove_no_orphan() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);

@@ -1,4 +1,5 @@
-//! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
+//! An earlier node of a session that queues again and does not watch for it: the node may be
+//! forgotten.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,8 @@ use crate::queue::ContenderRow;
 const REMEDY: &str =
     "ask the owner; if it no longer waits with the earlier node, delete that node, guarded by its czxid";
 
-/// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
-/// earlier node that holds needs no watch: `self_blocked` tells of that.
+/// Many threads of one session may queue for one lock, each with its own watch, so only a node
+/// without one is suspect. An earlier node that holds needs no watch: `self_blocked` covers it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct OrphanSuspected;
 
@@ -21,7 +22,7 @@ impl Check for OrphanSuspected {
         let mut suspects = 0;
         for seen in &context.unwatched {
             let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
-            // The last is no orphan: it may have lost its wake-up.
+            // The last node is no orphan, but may have lost its wake-up.
             let Some(last) = last.filter(|last| *last != seen.position && suspects < MAX_SUSPICIONS) else { continue };
             if let (Some(row), Some(last)) = (context.lock.row(seen.position), context.lock.row(last)) {
                 suspects += 1;
@@ -67,7 +68,7 @@ pub(super) mod tests {
         world
     }
 
-    /// 1 holds; 2 queues, forgets, and queues again, now with a watch.
+    /// Session 1 holds. Session 2 queues, forgets its node, and queues again with a watch.
     fn forgotten() -> (DiagnosisFixture, lockscope_base::znode::ZnodePath) {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
@@ -79,7 +80,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_earlier_node_that_nobody_watches_for_is_suspect() {
+    fn an_earlier_node_without_a_watch_is_suspect() {
         let (mut world, orphan) = forgotten();
         let (raised, _) = world.pass(7);
         assert_eq!(raised.iter().filter(|code| **code == Code::OrphanSuspected).count(), 1, "{raised:?}");
@@ -100,7 +101,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn where_somebody_watches_children_nothing_is_claimed() {
+    fn beside_watchers_of_children_nothing_is_reported() {
         let (mut world, _) = forgotten();
         world.child_watches = 1;
         world.pass(20);

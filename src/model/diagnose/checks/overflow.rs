@@ -1,4 +1,4 @@
-//! The numbers of a queue run out.
+//! The sequence numbers of a queue are about to overflow, or have overflowed.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,14 @@ use crate::queue::LockQueue;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Sequence;
 
-/// How many numbers a parent gives.
+/// The number of sequence numbers of one parent.
 const NUMBERS: i64 = 1 << 31;
 
 const REMEDY: &str =
     "let the queue drain, then delete the lock parent and let it be created again: its numbers start at 0";
 
-/// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
+/// After the last number, servers up to 3.5 go on with negative ones, so the newest node becomes
+/// the head. From 3.6 on, creates fail.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SequenceOverflow;
 
@@ -48,7 +49,10 @@ impl Check for SequenceOverflow {
     }
 }
 
-/// A listing shows how many children were created and deleted together, in 32 bits: of half of that, the highest bit is lost.
+/// Returns how many sequence numbers are left.
+///
+/// A listing contains the sum of the created and deleted children in 32 bits. Half of that sum
+/// lacks the highest bit.
 fn numbers_left(lock: &LockQueue) -> i64 {
     let next = lock.next_sequence().unwrap_or_default();
     let next = if next < 0 { next + NUMBERS } else { next };
@@ -81,19 +85,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_queue_near_its_last_number_is_told() {
+    fn a_queue_near_its_last_number_is_reported() {
         assert_eq!(with_number("2147480000").severity(Code::SequenceOverflow), Some(Severity::Warning));
         assert_eq!(with_number("2147483647").severity(Code::SequenceOverflow), Some(Severity::Critical));
         assert_eq!(with_number("1732180000").severity(Code::SequenceOverflow), None);
     }
 
     #[test]
-    fn numbers_that_ran_over_are_critical() {
+    fn overflowed_numbers_are_critical() {
         assert_eq!(with_number("-2147483648").severity(Code::SequenceOverflow), Some(Severity::Critical));
     }
 
     #[test]
-    fn it_is_cleared_when_the_parent_is_made_anew() {
+    fn a_recreated_parent_clears_the_finding() {
         let mut world = with_number("2147480000");
         world.delete(&crate::diagnose::testing::path("/l"));
         assert_eq!(world.pass(1).1, [Code::SequenceOverflow]);

@@ -1,4 +1,4 @@
-//! Contenders that no session's end deletes.
+//! Persistent contenders, which no session's end deletes.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use lockscope_base::recipe::Recipe;
 const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
-/// One finding for each lock, about the first of them. Hive's locks are meant so.
+/// Reports one finding per lock, about its first persistent contender. Hive's locks are persistent
+/// by design.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PersistentContender;
 
@@ -35,7 +36,7 @@ impl Check for PersistentContender {
 fn describe(context: &LockContext<'_>, first: &ContenderRow<'_>, count: usize) -> Finding {
     let lock = context.lock;
     let mixed = count < lock.len();
-    // Names that anybody could give are a lock's only when sessions contend there too.
+    // Common names belong to a lock only if sessions contend there too.
     let sure = mixed
         || !matches!(
             lock.recipe(),
@@ -76,19 +77,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_persistent_node_at_the_head_of_a_queue_is_told_until_it_is_deleted() {
+    fn a_persistent_node_at_the_head_of_a_queue_is_reported_until_it_is_deleted() {
         let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 0);
         world.create(&curator("/l", 2), 2);
         assert_eq!(world.pass(2).0, [Code::PersistentContender]);
-        let finding = world.found(Code::PersistentContender).expect("it stands");
+        let finding = world.found(Code::PersistentContender).expect("the finding stands");
         assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(node.name())));
         world.delete(&node);
         assert_eq!(world.pass(1).1, [Code::PersistentContender]);
     }
 
     #[test]
-    fn a_persistent_holder_is_raised_again_as_critical_when_somebody_waits_for_it() {
+    fn a_persistent_holder_is_raised_again_as_critical_when_there_is_a_waiter() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 0);
         assert_eq!(world.pass(2).0, [Code::PersistentContender]);
@@ -102,9 +103,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_persistent_waiter_blocks_the_lock_when_it_comes_to_hold() {
+    fn a_persistent_waiter_blocks_the_lock_once_it_holds() {
         let mut world = queue(&[1, 0, 2]);
-        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("the lock has a holder"));
         world.pass(2);
         assert_eq!(world.severity(Code::PersistentContender), Some(Severity::Warning), "the holder will release");
         world.delete(&head);
@@ -127,7 +128,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn numbered_nodes_of_common_names_among_themselves_may_be_no_lock() {
+    fn numbered_nodes_with_common_names_alone_may_be_no_lock() {
         let mut world = DiagnosisFixture::new();
         world.create("/items/lock-", 0);
         world.create("/items/lock-", 0);
@@ -137,7 +138,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn one_that_is_not_read_yet_is_not_called_ownerless() {
+    fn an_unread_contender_is_not_called_ownerless() {
         let mut world = queue(&[1, 2]);
         let path = path(&format!("{}0000000009", curator("/l", 9)));
         world.apply(Change::Appeared { path });
@@ -146,7 +147,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hives_persistent_locks_are_meant_so() {
+    fn hives_locks_are_persistent_by_design() {
         let mut world = DiagnosisFixture::new();
         world.create("/hive/db/LOCK-EXCLUSIVE-", 0);
         world.pass(3);

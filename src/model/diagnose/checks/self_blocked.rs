@@ -1,4 +1,4 @@
-//! A session waits for a lock that it holds itself.
+//! A session that waits for a lock that it holds itself.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::text::human;
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
-/// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
+/// Threads of one process share a session and take turns, so this is a fault only if it lasts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SelfBlocked;
 
@@ -57,7 +57,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_waits_for_its_own_lock_is_told_and_warned_of_when_nothing_moves() {
+    fn a_session_that_waits_for_its_own_lock_is_reported_and_becomes_a_warning() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
@@ -71,7 +71,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_there_before_the_first_look_is_not_known_to_stand_still() {
+    fn a_hold_of_unknown_length_before_the_first_look_does_not_count() {
         let mut world = DiagnosisFixture::new();
         let earlier = world.create(&curator("/l", 9), 2);
         world.create(&curator("/l", 1), 1);
@@ -84,7 +84,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_proven_to_have_stood_still_before_the_first_look_is_warned_of_at_once() {
+    fn a_proven_hold_before_the_first_look_is_a_warning_at_once() {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);

@@ -1,4 +1,4 @@
-//! A holder whose client is connected and not heard: it missed its heartbeats.
+//! A holder whose client is connected but missed its heartbeats.
 
 use std::time::Duration;
 
@@ -13,8 +13,9 @@ use crate::text::human;
 
 const REMEDY: &str = "look at that process and its network: it may be paused or cut off; if it stays silent, the servers delete the node when the session expires";
 
-/// From half of the session timeout on, while the connection stands: once that is gone, the holder is
-/// [expiring](super::expiring). A pause that is over by the next view is none.
+/// Reported from half of the session timeout on, while the connection exists. Without a connection
+/// the holder is [expiring](super::expiring). A pause that ends before the next view is not
+/// reported.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SilentHolder;
 
@@ -53,7 +54,7 @@ pub(super) mod tests {
         vec![(Code::SilentHolder, silent(17))]
     }
 
-    /// The holder's client, with a timeout of 30 s, was last heard so long ago.
+    /// The holder's client, with a timeout of 30 s, was last heard `seconds` ago.
     fn silent(seconds: u32) -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(2);
@@ -63,17 +64,17 @@ pub(super) mod tests {
     }
 
     fn owner(world: &DiagnosisFixture) -> OwnerState {
-        let holder = world.lock("/l").first_holder().expect("a holder");
+        let holder = world.lock("/l").first_holder().expect("the lock has a holder");
         crate::diagnose::TableAt::new(&world.table, world.now).owner_of(holder).0
     }
 
     #[test]
-    fn a_holder_that_missed_its_heartbeats_is_told_until_it_is_heard() {
+    fn a_holder_that_missed_its_heartbeats_is_reported_until_it_is_heard() {
         let mut world = silent(14);
         assert_eq!((owner(&world), world.found(Code::SilentHolder)), (OwnerState::Live, None));
         assert_eq!(world.pass(3).0, [Code::SilentHolder]);
         assert_eq!(owner(&world), OwnerState::Silent);
-        let finding = world.found(Code::SilentHolder).expect("it stands");
+        let finding = world.found(Code::SilentHolder).expect("the finding stands");
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.summary.contains("no heartbeat for 17s"), "{}", finding.summary);
         assert!(finding.summary.ends_with("expires in 13s"), "{}", finding.summary);
@@ -93,7 +94,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_client_without_a_connection_is_not_silent_but_gone() {
+    fn a_client_without_a_connection_is_expiring_and_not_silent() {
         let mut world = silent(17);
         world.client(1).connected = false;
         world.pass(2);

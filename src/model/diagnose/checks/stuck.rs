@@ -1,4 +1,4 @@
-//! A lock, or a lease of a semaphore, that is not handed on for long though others wait.
+//! A lock or a semaphore's lease without a hand-over for long, though others wait.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use lockscope_base::recipe::LockKind;
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
-/// One finding for each lock, about who has held longest: what is proven of the time before the first look counts.
+/// Reports one finding per lock, about the contender that has held longest. Proven time before the
+/// first look counts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stuck;
 
@@ -27,8 +28,8 @@ impl Check for Stuck {
         let standstill = context.table_at.standstill(context.lock);
         if let Some(standstill) = standstill.filter(|standstill| standstill.held.at_least >= stuck_after) {
             let contender = standstill.longest.contender;
-            // Who was seen to acquire is looked at once more: by then it may be known why it is stuck. Who holds an election does so by
-            // design: what it did before it was watched is nothing to tell.
+            // A hold that was seen to begin needs a second look, by which the cause may be known. A
+            // leader holds by design, so its time before the first look does not count.
             let (found_holding, elected) = (contender.acquired_at().is_none(), election::is_likely(context.lock));
             let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
             let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
@@ -38,14 +39,16 @@ impl Check for Stuck {
     }
 }
 
-/// Whether somebody has waited for so long that the lock is stuck if it has not been handed on meanwhile.
+/// Returns whether a waiter has waited long enough for the lock to be stuck, provided that there
+/// was no hand-over meanwhile.
 fn waits_for_long(context: &LockContext<'_>) -> bool {
     context.waiting() > 0
         && !election::is_registry(context.lock)
         && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
 }
 
-/// Whether a lock may be stuck, and was not looked at for long enough to say: the evidence allows either.
+/// Returns whether the evidence allows both that a lock is stuck and that it is not. The table was
+/// then not watched for long enough.
 pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
     let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
     let stuck_after = context.thresholds.stuck_after;
@@ -94,9 +97,9 @@ pub(super) mod tests {
         world
     }
 
-    /// Another console begins after a quarter of an hour, and looks once.
+    /// Another console starts after a quarter of an hour and looks once.
     fn at_the_first_look(mut world: DiagnosisFixture) -> DiagnosisFixture {
-        let last = world.lock("/l").rows(0..9).last().expect("a waiter").contender;
+        let last = world.lock("/l").rows(0..9).last().expect("the lock has a waiter").contender;
         let at = world.lock("/l").path_of(last);
         world.delete(&at);
         world.create(&curator("/l", 9), 9);
@@ -106,8 +109,8 @@ pub(super) mod tests {
         world
     }
 
-    /// Some hold leases and one waits; kazoo stores how many there may be. Where that is not
-    /// stored, the one that waits has made its own lease already, as Curator's clients do.
+    /// Creates `held` leases and one waiter. kazoo stores the maximum number of leases. Without a
+    /// stored maximum, the waiter has already created its own lease, as Curator's clients do.
     fn stuck_leases(held: u32, maximum: Option<&str>) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let waits = i64::from(held) + 1;
@@ -139,7 +142,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_not_handed_on_while_others_wait_is_stuck_until_it_is() {
+    fn a_lock_with_waiters_is_stuck_until_its_next_hand_over() {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
@@ -153,9 +156,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lock_that_has_stood_for_long_is_stuck_at_the_first_look() {
+    fn a_proven_standstill_is_stuck_at_the_first_look() {
         let world = at_the_first_look(stuck(1));
-        let finding = world.found(Code::Stuck).expect("it stands");
+        let finding = world.found(Code::Stuck).expect("the finding stands");
         assert!(
             finding.summary.starts_with("stuck at least 15m00s, 1 waits: session 0x1 holds"),
             "{}",
@@ -164,9 +167,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_handed_on_at_some_time_is_not_called_stuck_before_it_was_watched_for_so_long() {
+    fn a_lock_with_an_undated_hand_over_is_stuck_only_after_it_was_watched_long_enough() {
         let mut world = queue(&[1, 2, 3]);
-        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("the lock has a holder"));
         world.now = world.now.plus(Duration::from_secs(890));
         world.delete(&head);
         world.now = world.now.plus(Duration::from_secs(10));
@@ -206,7 +209,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lease_that_never_moves_is_told_when_somebody_waits_for_one() {
+    fn an_old_lease_is_reported_once_there_is_a_waiter() {
         let mut world = DiagnosisFixture::new();
         world.create_at("/s/leases", 0);
         for number in 1..=2 {
@@ -220,7 +223,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn those_who_watch_a_single_node_wait_for_it() {
+    fn sessions_that_watch_a_single_node_wait_for_it() {
         let mut world = DiagnosisFixture::new();
         world.client(1);
         world.create_at("/app/lock", 1);

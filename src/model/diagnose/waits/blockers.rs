@@ -1,4 +1,4 @@
-//! Who holds up the most.
+//! Counts how many sessions each session blocks.
 
 use std::cmp::Reverse;
 
@@ -8,16 +8,18 @@ use super::graph::Graph;
 use super::{Blocker, Cycle, Wait};
 use lockscope_base::znode::SessionId;
 
-/// Claims looked at most for all counts together.
+/// Maximum number of claims that all counts together visit.
 const MOST_LOOKED_AT: usize = 2_000_000;
 
-/// Everybody who holds others up, and is held up by nobody, or in a cycle. Where some hold each other up without a proven
-/// cycle, the first of them by session stands for them, so that nobody who waits is left out.
+/// Returns the sessions that block others and are themselves blocked by nobody, or only in a cycle.
+///
+/// Where sessions block each other without a proven cycle, the first by session id stands for them,
+/// so that no waiter is left out.
 pub(super) fn count(graph: &Graph<'_>, cycles: &[Cycle], own: &[Wait]) -> Vec<Blocker> {
     let mut circling: FxHashSet<SessionId> = cycles.iter().flatten().map(|wait| wait.waiter).collect();
     circling.extend(own.iter().map(|wait| wait.waiter));
     let mut left = MOST_LOOKED_AT;
-    // By session, so that the same table gives the same counts where they end early.
+    // Sorted by session, so that the same table has the same counts where they end early.
     let holders: Vec<SessionId> = graph.holders().map(|held| graph.held_at(held.start).session).collect();
     let is_root = |session: &SessionId| circling.contains(session) || graph.awaited_by(*session).is_empty();
     let roots: Vec<SessionId> = holders.iter().copied().filter(is_root).collect();
@@ -35,7 +37,7 @@ pub(super) fn count(graph: &Graph<'_>, cycles: &[Cycle], own: &[Wait]) -> Vec<Bl
     blockers
 }
 
-/// Adds those whom it holds up to the reached.
+/// Counts the sessions that `session` blocks, and adds them to `reached`.
 fn blocker(graph: &Graph<'_>, session: SessionId, reached: &mut FxHashSet<SessionId>, left: &mut usize) -> Blocker {
     let held = |session| graph.held_by(session).iter().map(|claim| claim.lock);
     let mut open: Vec<u32> = held(session).collect();

@@ -1,4 +1,4 @@
-//! Cycles in the graph of waits.
+//! Finds cycles in the graph of waits.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -8,38 +8,41 @@ use rustc_hash::FxHashMap;
 use super::graph::{Claim, Graph};
 use super::{Cycle, Wait};
 
-/// Circles told at most: the first in the order of their locks' paths.
+/// Maximum number of reported cycles: the first in the order of their locks' paths.
 const MOST_CYCLES: usize = 100;
 
-/// Ways from lock to lock looked at most. A table with more has sessions that take part in thousands of locks at once; cycles
-/// beyond are not looked for.
+/// Maximum number of steps from lock to lock that are visited. In a table with more, sessions take
+/// part in thousands of locks at once, and further cycles are not searched.
 const MOST_STEPS: u32 = 1_000_000;
 
-/// Who holds one lock waits for another.
+/// A step in the graph: a session that holds one lock waits for another.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     held: Claim,
     awaited: Claim,
 }
 
-/// A holder of a lock that waits, too. Small, since most contenders of many may be that.
+/// A holder that also waits. The type is small, since most contenders may be like this.
 #[derive(Clone, Copy, Debug)]
 struct WaitingHolder {
-    /// The place of its claim among those who hold.
+    /// The index of its claim among the holders.
     held: u32,
-    /// Where it waits, as far as that is looked at: the first place among those who wait, by session, and the one behind the last.
+    /// The range of its claims among the waiters by session, as far as they are visited: the first
+    /// index, and the one behind the last.
     awaits: (u32, u32),
 }
 
-/// All ways from lock to lock. They are made when they are needed: there may be many times as many as contenders.
+/// All steps from lock to lock. They are produced on demand: there may be many times more than
+/// contenders.
 #[derive(Debug)]
 struct Steps<'g, 'a> {
     graph: &'g Graph<'a>,
-    /// In the order of the locks, then of their queues.
+    /// Ordered by lock, then by position in the queue.
     holders: Vec<WaitingHolder>,
 }
 
-/// One cycle for each group of locks whose holders wait for each other, and the sessions that wait for themselves.
+/// Returns one cycle for each group of locks whose holders wait for each other, and the sessions
+/// that wait for themselves.
 pub(super) fn find(graph: &Graph<'_>) -> (Vec<Cycle>, Vec<Wait>) {
     let steps = Steps::of(graph);
     let own = steps.locks().filter_map(|lock| steps.to_itself(lock)).map(|step| wait(graph, step, step.held)).collect();
@@ -58,7 +61,7 @@ impl<'g, 'a> Steps<'g, 'a> {
                 holders.extend(binding.map(|held| WaitingHolder { held, awaits: (awaits.start, awaits.end) }));
             }
         }
-        // It has grown by doubling, and stays while groups are looked for.
+        // The list grew by doubling, and stays in memory during the search for groups.
         holders.shrink_to_fit();
         holders.sort_unstable_by_key(|holder| {
             let held = graph.held_at(holder.held);
@@ -72,30 +75,30 @@ impl<'g, 'a> Steps<'g, 'a> {
         Self { graph, holders }
     }
 
-    /// The claim by which it holds, and those by which it waits.
+    /// Returns the claim of the hold, and the claims of the waits.
     fn claims(&self, holder: WaitingHolder) -> (Claim, &'g [Claim]) {
         let (first, end) = holder.awaits;
         (self.graph.held_at(holder.held), self.graph.awaited_at(first..end))
     }
 
-    /// The lock that it holds.
+    /// Returns the index of the held lock.
     fn lock_of(&self, holder: WaitingHolder) -> u32 {
         self.graph.held_at(holder.held).lock
     }
 
-    /// The locks of which a holder waits.
+    /// Returns the locks with holders that wait.
     fn locks(&self) -> impl Iterator<Item = u32> {
         let of_one_lock = self.holders.chunk_by(|a, b| self.lock_of(*a) == self.lock_of(*b));
         of_one_lock.map(|holders| self.lock_of(holders[0]))
     }
 
-    /// The holders of a lock that wait.
+    /// Returns the waiting holders of a lock.
     fn holders_of(&self, lock: u32) -> &[WaitingHolder] {
         let from = &self.holders[self.holders.partition_point(|holder| self.lock_of(*holder) < lock)..];
         &from[..from.partition_point(|holder| self.lock_of(*holder) == lock)]
     }
 
-    /// Ways that lead on from a lock, of which each [counts](Self::counts) or does not.
+    /// Returns the steps from a lock. Not all of them [count](Self::counts).
     fn from(&self, lock: u32) -> impl Iterator<Item = Step> {
         self.holders_of(lock).iter().flat_map(|holder| {
             let (held, awaits) = self.claims(*holder);
@@ -103,12 +106,12 @@ impl<'g, 'a> Steps<'g, 'a> {
         })
     }
 
-    /// Whether who is waited for there cannot go on without it.
+    /// Returns whether the waiter cannot proceed without the awaited lock.
     fn counts(&self, step: Step) -> bool {
         self.graph.binds(step.awaited.lock) && self.graph.held_before(step.held, step.awaited)
     }
 
-    /// The first way from a lock to itself.
+    /// Returns the first step from a lock to itself.
     fn to_itself(&self, lock: u32) -> Option<Step> {
         let mut own = self.holders_of(lock).iter().flat_map(|holder| {
             let (held, awaits) = self.claims(*holder);
@@ -120,7 +123,7 @@ impl<'g, 'a> Steps<'g, 'a> {
     }
 }
 
-/// What a step tells, when the lock to which it leads is held by this claim.
+/// Returns the wait of a step whose awaited lock is held by the claim `held`.
 fn wait(graph: &Graph<'_>, step: Step, held: Claim) -> Wait {
     Wait {
         waiter: step.awaited.session,
@@ -131,7 +134,8 @@ fn wait(graph: &Graph<'_>, step: Step, held: Claim) -> Wait {
     }
 }
 
-/// The strongly connected groups of more than one lock, by Tarjan's algorithm without recursion.
+/// Returns the strongly connected groups of more than one lock, by Tarjan's algorithm without
+/// recursion.
 fn groups(steps: &Steps<'_, '_>) -> Vec<Vec<u32>> {
     const NEW: u32 = u32::MAX;
     let count = steps.graph.len();
@@ -188,7 +192,7 @@ fn groups(steps: &Steps<'_, '_>) -> Vec<Vec<u32>> {
     groups
 }
 
-/// The shortest cycle through the first lock of a group.
+/// Returns the shortest cycle through the first lock of a group.
 fn shortest(steps: &Steps<'_, '_>, group: &[u32]) -> Option<Cycle> {
     let first = *group.first()?;
     let mut came: FxHashMap<u32, Step> = FxHashMap::default();
@@ -221,7 +225,7 @@ fn shortest(steps: &Steps<'_, '_>, group: &[u32]) -> Option<Cycle> {
         }
     }
     around.reverse();
-    // Each step's end is held by who makes the next step.
+    // The lock at the end of each step is held by the session of the next step.
     let holders = around.iter().cycle().skip(1).map(|next| next.held);
     Some(around.iter().zip(holders).map(|(step, held)| wait(steps.graph, *step, held)).collect())
 }

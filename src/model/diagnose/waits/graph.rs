@@ -1,4 +1,4 @@
-//! The graph of waits: who waits for which lock, and who holds it.
+//! The graph of waits: the waiters and the holders of each lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,40 +8,40 @@ use crate::queue::{Contender, ContenderState, LockId, LockQueue, LockTable};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// A session's claim on a lock: it holds it, or waits for it. Small, since there is one for each contender; what else is known of it
-/// stands in the table.
+/// A session's claim on a lock: it holds the lock or waits for it. The type is small, since there
+/// is one per contender; the table has the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
     pub session: SessionId,
-    /// Its lock's place in [`Graph::locks`].
+    /// The index of the lock in [`Graph::locks`].
     pub lock: u32,
-    /// Its position in the queue; [`NO_NODE`] for who waits for a single node.
+    /// The position in the lock's queue; [`NO_NODE`] for a waiter for a single node.
     pub position: u32,
 }
 
-/// The position of who waits without a node of its own.
+/// The position of a waiter without a node.
 const NO_NODE: u32 = u32::MAX;
 
-/// A lock that somebody holds and somebody waits for.
+/// A lock with at least one holder and one waiter.
 #[derive(Clone, Copy, Debug)]
 struct Contended<'a> {
     queue: &'a LockQueue,
-    /// The place of its first waiter in [`Graph::waiters`].
+    /// The index of the first waiter in [`Graph::waiters`].
     first_waiter: u32,
-    /// Whether who waits for it cannot go on without it, and needs each of its holders to go.
+    /// Whether a waiter needs this lock, and needs each of its holders to release it.
     binds: bool,
 }
 
-/// Who holds and who awaits what.
+/// The holders and the waiters of all contended locks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graph<'a> {
-    /// In the order of their paths.
+    /// Ordered by path.
     locks: Vec<Contended<'a>>,
-    /// By session, then in the order of the locks.
+    /// Ordered by session, then by lock.
     holders: Vec<Claim>,
-    /// In the order of the locks, then of their queues.
+    /// Ordered by lock, then by position in the queue.
     waiters: Vec<Claim>,
-    /// The same by session.
+    /// The same claims as in `waiters`, ordered by session.
     waiters_by_session: Vec<Claim>,
 }
 
@@ -58,8 +58,8 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// An empty one. It has room for what is in the queues: there may be very many, and what grows by doubling takes up to three times
-    /// as much. Watchers of single nodes find room as they come.
+    /// Creates an empty graph with room for all queued contenders. Growth by doubling could take
+    /// three times the memory. Watchers of single nodes are not included.
     fn with_room_for(table: &LockTable) -> Self {
         let (mut locks, mut holders, mut waiters) = (0, 0, 0);
         for queue in table.locks().filter(|queue| queue.waiting() > 0 && may_block(queue)) {
@@ -75,7 +75,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds a lock, if somebody holds it and somebody waits for it.
+    /// Adds a lock if it has at least one holder and one waiter.
     fn add(&mut self, table_at: TableAt<'_>, queue: &'a LockQueue) {
         if !may_block(queue) {
             return;
@@ -105,7 +105,7 @@ impl<'a> Graph<'a> {
         self.locks.push(Contended { queue, first_waiter: index(first_waiter), binds });
     }
 
-    /// How many locks somebody holds and somebody waits for.
+    /// Returns the number of locks with a holder and a waiter.
     pub fn len(&self) -> usize {
         self.locks.len()
     }
@@ -114,12 +114,12 @@ impl<'a> Graph<'a> {
         self.locks[lock as usize].queue.id()
     }
 
-    /// Whether who waits for a lock cannot go on without it, and needs each of its holders to go.
+    /// Returns whether a waiter needs this lock, and needs each of its holders to release it.
     pub fn binds(&self, lock: u32) -> bool {
         self.locks[lock as usize].binds
     }
 
-    /// Where each session holds: the places of one session's claims at a time.
+    /// Returns the range of claims of each session among the holders.
     pub fn holders(&self) -> impl Iterator<Item = Range<u32>> {
         let mut end = 0;
         self.holders.chunk_by(|a, b| a.session == b.session).map(move |claims| {
@@ -129,47 +129,48 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The claim of a holder, by its place.
+    /// Returns a holder's claim by its index.
     pub fn held_at(&self, place: u32) -> Claim {
         self.holders[place as usize]
     }
 
-    /// The claims of those who wait, by their places.
+    /// Returns waiters' claims by their indexes in the order of sessions.
     pub fn awaited_at(&self, places: Range<u32>) -> &[Claim] {
         &self.waiters_by_session[places.start as usize..places.end as usize]
     }
 
-    /// Where a session holds.
+    /// Returns the claims by which a session holds.
     pub fn held_by(&self, session: SessionId) -> &[Claim] {
         &self.holders[places_of(&self.holders, session)]
     }
 
-    /// Where a session waits.
+    /// Returns the claims by which a session waits.
     pub fn awaited_by(&self, session: SessionId) -> &[Claim] {
         &self.waiters_by_session[places_of(&self.waiters_by_session, session)]
     }
 
-    /// The places of the claims by which a session waits.
+    /// Returns the range of a session's claims among the waiters by session.
     pub fn places_awaited_by(&self, session: SessionId) -> Range<u32> {
         let places = places_of(&self.waiters_by_session, session);
         index(places.start)..index(places.end)
     }
 
-    /// Who waits for a lock.
+    /// Returns the claims of a lock's waiters.
     pub fn waiters_of(&self, lock: u32) -> &[Claim] {
         let first = self.locks[lock as usize].first_waiter as usize;
         let end = self.locks.get(lock as usize + 1).map_or(self.waiters.len(), |next| next.first_waiter as usize);
         &self.waiters[first..end]
     }
 
-    /// Whether a lock was held before that wait for another began, as when one thread takes one after the other.
+    /// Returns whether the lock of `held` was acquired before `wait` began, as when one thread
+    /// takes one lock after the other.
     pub fn held_before(&self, held: Claim, wait: Claim) -> bool {
         let (Some(holder), Some(waiter)) = (self.contender(held), self.contender(wait)) else { return true };
         let came = holder.acquired_at().zip(waiter.enqueued_at());
         holder.czxid < waiter.czxid && came.is_none_or(|(held, waits)| held <= waits)
     }
 
-    /// The node of a claim; the lock's own, where waiters have none.
+    /// Returns the node of a claim, or the lock's own node if waiters have none.
     pub fn node(&self, claim: Claim) -> Arc<str> {
         let lock_node = || self.locks[claim.lock as usize].queue.path().name().into();
         self.contender(claim).map_or_else(lock_node, |contender| Arc::clone(&contender.node))
@@ -181,17 +182,18 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Whether somebody holds it and keeps others from going on: those who stand by in an election or in a registry do not wait for that.
+/// Returns whether the lock has holders that may block others. Candidates in an election and
+/// members of a registry are not blocked.
 fn may_block(queue: &LockQueue) -> bool {
     queue.holding() > 0 && !election::by_recipe(queue) && !election::is_registry(queue)
 }
 
-/// Nobody has more locks or contenders: they take hundreds of bytes each.
+/// Converts an index. It fits: each lock and each contender takes hundreds of bytes of memory.
 fn index(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(NO_NODE)
 }
 
-/// The places of a session's claims among those that are sorted by session.
+/// Returns the range of a session's claims in a list that is sorted by session.
 fn places_of(claims: &[Claim], session: SessionId) -> Range<usize> {
     let first = claims.partition_point(|claim| claim.session < session);
     first..first + claims[first..].partition_point(|claim| claim.session == session)

@@ -1,6 +1,7 @@
 //! Which session waits for which, across locks.
 //!
-//! `graph` reads claims from a table, `cycles` finds who waits in a cycle, `blockers` counts whom a session holds up.
+//! `graph` reads claims from a table, `cycles` finds sessions that wait in a cycle, and `blockers`
+//! counts how many sessions each session blocks.
 
 mod blockers;
 mod cycles;
@@ -14,42 +15,46 @@ use self::graph::Graph;
 use crate::queue::{LockId, LockTable};
 use lockscope_base::znode::SessionId;
 
-/// A session waits for another.
+/// A session that waits for another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wait {
-    /// Who waits.
+    /// The waiting session.
     pub waiter: SessionId,
-    /// Its node; the lock's own, where waiters have none (single node).
+    /// The waiter's node; the lock's own node where waiters have none (single node).
     pub node: Arc<str>,
-    /// For which lock.
+    /// The lock that the session waits for.
     pub lock: LockId,
-    /// Who holds it; where several do, the one that matters here.
+    /// The session that holds the lock. With several holders, the one that matters here.
     pub blocker: SessionId,
-    /// That one's node.
+    /// The holder's node.
     pub held: Arc<str>,
 }
 
-/// A session that holds others up and waits for nobody, or only for those that it holds up.
+/// A session that blocks others and waits for nobody, or only for sessions that it blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// Who.
+    /// The blocking session.
     pub session: SessionId,
-    /// How many sessions it holds up, those that wait for those that wait for it included.
+    /// How many sessions it blocks, directly and indirectly.
     pub holds_up: usize,
-    /// Whether there are more, which nobody counted: the count is bounded.
+    /// Whether the true number may be higher, since the count is bounded.
     pub at_least: bool,
-    /// The locks that it holds and others wait for, in the order of their paths.
+    /// The locks that the session holds and others wait for, ordered by path.
     pub locks: Vec<LockId>,
 }
 
-/// Sessions that wait for each other: each of these waits for the session of the next, the last for that of the first.
+/// Sessions that wait for each other: each waits for the session of the next entry, the last for
+/// that of the first.
 pub type Cycle = Vec<Wait>;
 
 /// The wait-for graph of sessions.
 ///
-/// Who waits in a queue waits for all who hold it. Of those who wait for one of several leases nobody can say for which: they
-/// make no cycle. Who stands by in an election, or is a member of a group, waits for nothing. A session may have many
-/// threads; that it waits for what it took *before* it began to wait is what one thread would do, and only that makes a cycle.
+/// A waiter in a queue waits for all holders. A waiter for one of several leases could get any of
+/// them, so it is part of no cycle. Candidates in an election and members of a group wait for
+/// nothing.
+///
+/// A session may have many threads. One thread would wait only for locks that it requested *after*
+/// those it holds, so only such waits form a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     blockers: Vec<Blocker>,
@@ -58,8 +63,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// The graph of a table, and of the watchers of its single-node locks where the servers told them. Nearly linear in the
-    /// contenders but for the counts, which are bounded.
+    /// Builds the graph of a table, with the watchers of its single-node locks where the servers
+    /// list them. Nearly linear in the contenders, apart from the bounded counts.
     pub fn of(table: &LockTable) -> Self {
         let graph = Graph::of(table);
         let (cycles, self_blocked) = cycles::find(&graph);
@@ -67,23 +72,25 @@ impl Waits {
         Self { blockers, cycles, self_blocked }
     }
 
-    /// Those who hold others up and whom nobody else holds up, who holds up most first.
+    /// Returns the sessions that block others and are blocked by nobody else, those that block most
+    /// first.
     pub fn blockers(&self) -> &[Blocker] {
         &self.blockers
     }
 
-    /// Circles of sessions, across locks: one of those in which the same sessions take part.
+    /// Returns the cycles of sessions across locks. Returns one cycle for each group of locks whose
+    /// holders wait for each other.
     pub fn cycles(&self) -> &[Cycle] {
         &self.cycles
     }
 
-    /// Sessions that wait for a lock that they hold themselves.
+    /// Returns the sessions that wait for a lock that they hold themselves.
     pub fn self_blocked(&self) -> &[Wait] {
         &self.self_blocked
     }
 }
 
-/// As [`Waits`], without the counts of those who hold others up: the cycles, and the sessions that wait for themselves.
+/// Returns the cycles and the self-blocked sessions, as in [`Waits`], without counting blockers.
 pub(super) fn cycles(table: &LockTable) -> (Vec<Cycle>, Vec<Wait>) {
     cycles::find(&Graph::of(table))
 }

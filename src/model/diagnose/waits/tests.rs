@@ -1,4 +1,4 @@
-//! Who waits for whom, across locks.
+//! Tests of the graph of waits across locks.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn sessions(ids: &[i64]) -> Vec<SessionId> {
 }
 
 #[test]
-fn a_blocker_is_counted_with_all_who_wait_behind_those_it_holds_up() {
+fn a_blocker_counts_direct_and_indirect_waiters() {
     let mut world = DiagnosisFixture::new();
     for (lock, session) in [("/a", 1), ("/a", 2), ("/a", 3), ("/b", 2), ("/b", 4), ("/c", 9), ("/c", 8)] {
         world.create(&curator(lock, 1), session);
@@ -26,7 +26,7 @@ fn a_blocker_is_counted_with_all_who_wait_behind_those_it_holds_up() {
 }
 
 #[test]
-fn a_circle_of_many_sessions_is_told_in_its_order() {
+fn a_cycle_of_many_sessions_is_returned_in_order() {
     let mut world = DiagnosisFixture::new();
     for session in 0..50 {
         world.create(&curator(&format!("/l{session:02}"), 1), session + 1);
@@ -45,13 +45,13 @@ fn a_circle_of_many_sessions_is_told_in_its_order() {
 }
 
 #[test]
-fn who_queued_before_it_held_the_other_has_two_threads() {
+fn a_wait_that_began_before_the_hold_belongs_to_another_thread() {
     let mut world = DiagnosisFixture::new();
     world.create(&curator("/a", 1), 1);
     world.create(&curator("/b", 1), 1);
     world.create(&curator("/b", 2), 2);
     let before = world.create(&curator("/c", 1), 3);
-    // 2 waits for /b, then comes to hold /c, for which 1 waits.
+    // Session 2 waits for /b, then acquires /c, for which session 1 waits.
     world.create(&curator("/c", 2), 2);
     world.create(&curator("/c", 3), 1);
     world.delete(&before);
@@ -62,7 +62,7 @@ fn who_queued_before_it_held_the_other_has_two_threads() {
 }
 
 #[test]
-fn those_who_stand_by_in_elections_and_for_one_of_several_leases_make_no_circle() {
+fn candidates_and_waiters_for_one_of_several_leases_form_no_cycle() {
     let mut world = DiagnosisFixture::new();
     for (lock, session) in [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)] {
         world.create(&format!("{lock}/_c_00000000-0000-4000-8000-00000000000{session}-latch-"), session);
@@ -72,7 +72,7 @@ fn those_who_stand_by_in_elections_and_for_one_of_several_leases_make_no_circle(
 }
 
 #[test]
-fn a_single_nodes_waiters_are_those_who_watch_it() {
+fn the_waiters_of_a_single_node_are_its_watchers() {
     let mut world = DiagnosisFixture::new();
     for session in [1, 2, 3] {
         world.client(session).watches = vec![path("/x/lock")];
@@ -88,7 +88,7 @@ fn a_single_nodes_waiters_are_those_who_watch_it() {
 }
 
 #[test]
-fn readers_hold_a_writer_up_together() {
+fn several_readers_block_a_writer_together() {
     let mut world = DiagnosisFixture::new();
     let name = |kind| format!("/rw/_c_00000000-0000-4000-8000-000000000001-{kind}");
     world.create(&name("__READ__"), 1);
@@ -102,9 +102,10 @@ fn readers_hold_a_writer_up_together() {
     assert_eq!(blockers, [(1, 2)]);
 }
 
-/// Locks that some sessions queue for, in the order of the pairs: the first of a lock holds it, the others wait.
+/// Locks that some sessions queue for, in the order of the pairs: the first of a lock holds it, the
+/// others wait.
 struct Plain {
-    /// For each lock, its sessions with the places of their pairs.
+    /// For each lock, its sessions with the indexes of their pairs.
     queues: Vec<Vec<(i64, usize)>>,
 }
 
@@ -117,13 +118,13 @@ impl Plain {
         Self { queues }
     }
 
-    /// Whether who holds one lock waits for another that it came to later.
+    /// Returns whether a holder of one lock waits for another that it requested later.
     fn leads(&self, from: usize, to: usize) -> bool {
         let Some((holder, held)) = self.queues[from].first() else { return false };
         self.queues[to].iter().skip(1).any(|(session, came)| session == holder && came > held)
     }
 
-    /// Which locks can be reached from one by at least one step.
+    /// Returns the locks that can be reached from one by at least one step.
     fn reached(&self, from: usize) -> BTreeSet<usize> {
         let all = 0..self.queues.len();
         let mut reached: BTreeSet<usize> = all.clone().filter(|to| self.leads(from, *to)).collect();
@@ -137,7 +138,7 @@ impl Plain {
         }
     }
 
-    /// The groups of more than one lock whose holders wait for each other.
+    /// Returns the groups of more than one lock whose holders wait for each other.
     fn groups(&self) -> BTreeSet<BTreeSet<usize>> {
         let of = |lock: usize| -> BTreeSet<usize> {
             let reached = self.reached(lock);
@@ -146,7 +147,7 @@ impl Plain {
         (0..self.queues.len()).map(of).filter(|group| group.len() > 1).collect()
     }
 
-    /// Whom a session holds up.
+    /// Returns the sessions that a session blocks.
     fn held_up_by(&self, session: i64) -> BTreeSet<i64> {
         let (mut held_up, mut open) = (BTreeSet::new(), vec![session]);
         while let Some(holder) = open.pop() {
