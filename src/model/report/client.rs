@@ -1,4 +1,4 @@
-//! Who the client behind a contender or a session is, as JSON.
+//! The client behind a contender or a session, as JSON.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use serde::Serialize;
 use super::rfc3339;
 use crate::queue::{ClientIdentity, LastConnection};
 
-/// Who a client is or was.
+/// The identity of a client, now or before it disconnected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClientFacts {
-    /// Its address, while a server lists its connection, or does not answer that listed it last.
+    /// The client's address, while a server lists its connection, or while the server that listed
+    /// it last does not answer.
     client: Option<Arc<str>>,
-    /// What its node calls it.
+    /// The client's name in its node.
     client_name: Option<Arc<str>>,
-    /// Its last address, when no server lists its connection any more.
+    /// The client's last address, once no server lists its connection any more.
     was_client: Option<Arc<str>>,
     /// When a server last listed that connection.
     client_last_seen_at: Option<String>,
@@ -32,12 +33,12 @@ impl From<&ClientIdentity> for ClientFacts {
     }
 }
 
-/// What the servers say or last said of a client's connection.
+/// A client's connection, as the servers list it or listed it last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct ConnectionFacts<'a> {
     session_timeout_ms: Option<u64>,
     client_connected_at: Option<String>,
-    /// In the server's letters.
+    /// The last operation in the server's abbreviation.
     client_last_request: Option<&'a str>,
 }
 
@@ -60,7 +61,7 @@ mod tests {
     use lockscope_base::znode::Timestamp;
 
     #[test]
-    fn what_was_its_address_is_not_called_its_address() {
+    fn a_former_address_has_its_own_field() {
         let identity = |last_listed| ClientIdentity {
             name: Some("worker-3".into()),
             address: Some("10.0.4.17:51586".into()),

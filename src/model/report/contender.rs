@@ -13,11 +13,11 @@ use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// Names listed at most of those whom one contender stands behind. Only the head of a semaphore's queue waits for more
-/// than one node: for every lease that is out.
+/// Maximum number of nodes in `waits_for`. Only writers behind readers, and the head of a
+/// semaphore's queue, wait for more than one.
 const MAX_WAITS_FOR: usize = 1000;
 
-/// One contender.
+/// A contender.
 #[derive(Serialize)]
 pub(super) struct ContenderFacts<'a> {
     node: &'a str,
@@ -27,7 +27,8 @@ pub(super) struct ContenderFacts<'a> {
     state: &'static str,
     /// `null` when no session's end deletes the node.
     session: Option<String>,
-    /// `null`, as are the session, the stat and the length of the data, when the node was not read yet.
+    /// `null` when the node was not read yet. The session, the stat and the length of the data are
+    /// then `null` too.
     ephemeral: Option<bool>,
     created_at: Option<String>,
     age_ms: u64,
@@ -35,9 +36,9 @@ pub(super) struct ContenderFacts<'a> {
     version: Option<i32>,
     data: Cow<'a, str>,
     data_encoding: &'static str,
-    /// All of the node's data, in bytes.
+    /// The length of the node's whole data, in bytes.
     data_length: Option<i32>,
-    /// Whether `data` is only the beginning of it.
+    /// Whether `data` is only the beginning of the node's data.
     data_truncated: bool,
     waits_for: Vec<&'a str>,
     watches: &'static str,
@@ -47,15 +48,15 @@ pub(super) struct ContenderFacts<'a> {
     connection: ConnectionFacts<'a>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
-    /// How long it has not been heard, while it is silent.
+    /// How long the client has not been heard, while it is silent.
     silent_ms: Option<u64>,
-    /// How long it has held at the least and at the most; the same twice where that is known.
+    /// The bounds of how long the contender has held. Equal where the time is known.
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
 }
 
 impl<'a> ContenderFacts<'a> {
-    /// Who holds is only known while the table is live.
+    /// Creates the facts of a contender. Holders are only known while the table is live.
     pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
         let Facts { owner: liveness, expires_in, silence, watching, .. } = table_at.facts(lock, row);
@@ -98,8 +99,8 @@ pub(super) fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Data as text, and how it was made text. Data that was cut in the middle of a character is still text: the piece
-/// of that character is left out.
+/// Returns data as text, and the encoding of the text. Data that was truncated within a character
+/// is still text, without that character.
 fn encode(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, &'static str) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.into(), "utf8"),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_was_cut_inside_a_character_stays_text() {
+    fn text_that_was_truncated_within_a_character_stays_text() {
         assert_eq!(encode(b"ab\xf0\x9f", true), ("ab".into(), "utf8"));
         assert_eq!(encode(b"ab\xf0\x9f", false).1, "base64", "the whole of it ends in a broken character");
         assert_eq!(encode(b"a\xffb\xf0\x9f", true).1, "base64", "broken before the cut");

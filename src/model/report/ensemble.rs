@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::server_view::{AskedBy, MemberView, ServerMode, ServerView};
 use lockscope_base::znode::SessionId;
 
-/// The port of a server whose address names none.
+/// The port of an address without one.
 const DEFAULT_PORT: u16 = 2181;
 
 /// The ensemble that was asked.
@@ -13,33 +13,34 @@ const DEFAULT_PORT: u16 = 2181;
 pub struct Ensemble {
     /// The connect string.
     connect: String,
-    /// The node that stands as `/` in every path here; `/` itself when there is no chroot.
+    /// The node that all paths here are relative to; `/` without a chroot.
     chroot: String,
-    /// The session that asked, as unsigned hex.
+    /// Our session, as unsigned hex.
     session: Option<String>,
     servers: Vec<Server>,
 }
 
-/// One server: of the connect string, or of the ensemble's own config.
+/// A server of the connect string or of the ensemble's own config.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Server {
-    /// `host:port`.
+    /// The address, `host:port`.
     address: String,
-    /// Leader, follower, ..., as it says itself.
+    /// The server's role in its own word, such as `leader` or `follower`.
     mode: Option<&'static str>,
-    /// As it says itself.
+    /// The server's version, in its own words.
     version: Option<String>,
-    /// How its own view was read; `none`: it was not.
+    /// The interface by which the server was asked about itself: `words`, `http` or `none`.
     view: &'static str,
-    /// Whether that came in plain text while the session is over TLS, so that it proves nothing.
+    /// Whether the answers arrived in plain text while the session uses TLS, so that they prove
+    /// nothing.
     plain_beside_tls: bool,
-    /// What it did not answer, and what to change there.
+    /// What the server did not answer, and what to change there.
     error: Option<String>,
 }
 
 impl Ensemble {
-    /// Takes a connect string apart. It need not be a good one: whether it is, whoever connects says. What stands
-    /// before an `@` in an address is dropped, in case somebody wrote a password there.
+    /// Splits a connect string, valid or not; connecting validates it. In an address, everything
+    /// before an `@` is dropped, since it may be a password.
     pub fn new(connect: &str, session: Option<SessionId>) -> Self {
         let (servers, chroot) = split(connect);
         Self {
@@ -50,7 +51,7 @@ impl Ensemble {
         }
     }
 
-    /// The same with what the servers answered about themselves, where they were asked.
+    /// Adds the servers' answers about themselves, if they were asked.
     #[must_use]
     pub fn with_view(mut self, view: &ServerView) -> Self {
         if !view.members.is_empty() {
@@ -59,7 +60,7 @@ impl Ensemble {
         self
     }
 
-    /// The connect string, as it may be shown.
+    /// Returns the connect string without credentials.
     pub fn connect(&self) -> &str {
         &self.connect
     }
@@ -93,9 +94,9 @@ impl Server {
     }
 }
 
-/// The addresses, and the chroot or `/`.
+/// Returns the addresses, and the chroot or `/`.
 fn split(connect: &str) -> (impl Iterator<Item = &str>, &str) {
-    // Only the last address carries the chroot, and a scheme has slashes of its own.
+    // Only the last address can have a chroot. The slashes of a scheme do not begin one.
     let last = connect.rfind(',').map_or(0, |at| at + 1);
     let host = last + connect[last..].find("://").map_or(0, |at| at + 3);
     let end = connect[host..].find('/').map_or(connect.len(), |at| host + at);

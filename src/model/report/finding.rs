@@ -13,7 +13,7 @@ use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, TableAt, not_
 use crate::queue::LockTable;
 use lockscope_base::znode::Timestamp;
 
-/// A finding among those of its lock.
+/// A finding in the list of its lock.
 #[derive(Serialize)]
 pub(super) struct FindingFacts<'a> {
     code: Code,
@@ -41,11 +41,11 @@ impl<'a> FindingFacts<'a> {
     }
 }
 
-/// A finding with the lock that it is about.
+/// A finding with its lock.
 #[derive(Serialize)]
 struct Located<'a> {
     lock: &'a str,
-    /// Which queue, where the lock's parent holds several.
+    /// The queue's name, where the parent has several queues.
     name: Option<&'a str>,
     #[serde(flatten)]
     facts: FindingFacts<'a>,
@@ -58,7 +58,7 @@ impl<'a> Located<'a> {
     }
 }
 
-/// That a finding was raised or cleared, as a line of `lockscope watch`.
+/// A raised or cleared finding as a line of `lockscope watch`.
 #[derive(Serialize)]
 pub struct FindingLine<'a> {
     at: Option<String>,
@@ -68,40 +68,41 @@ pub struct FindingLine<'a> {
 }
 
 impl<'a> FindingLine<'a> {
-    /// The line.
+    /// Creates the line.
     pub fn new(finding: &'a Finding, raised: bool, at: Timestamp) -> Self {
         Self { at: rfc3339(at), event: Self::event(raised), finding: Located::new(finding) }
     }
 
-    /// Its event.
+    /// Returns the name of the event.
     pub fn event(raised: bool) -> &'static str {
         if raised { "finding-raised" } else { "finding-cleared" }
     }
 }
 
-/// What `lockscope check` prints.
+/// The output of `lockscope check`.
 #[derive(Serialize)]
 pub struct Check<'a> {
     schema: u32,
     checked_at: Option<String>,
     ensemble: &'a Ensemble,
-    /// How many locks were looked at.
+    /// The number of locks.
     locks: usize,
     fail_on: Severity,
-    /// Whether nothing is as bad as `fail_on`, and everything could be read.
+    /// Whether no finding is as severe as `fail_on`, and everything could be read.
     passed: bool,
     findings: Vec<Located<'a>>,
     unreadable: Unreadable<'a>,
-    /// Codes that the time given was too short for.
+    /// The codes that need a longer look.
     not_seen: Vec<Code>,
-    /// For how long each of these must be looked for.
+    /// How long the look must be for each of these codes, in milliseconds.
     not_seen_needs_ms: BTreeMap<&'static str, u64>,
     #[serde(skip)]
     needs: Vec<NotSeen>,
 }
 
 impl<'a> Check<'a> {
-    /// The findings, in this order, of a table that was looked at for so long.
+    /// Creates the output for a table that was watched for `looked`. Keeps the order of the
+    /// findings.
     pub fn new(
         ensemble: &'a Ensemble,
         table: &'a LockTable,
@@ -127,12 +128,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether nothing is as bad as asked for, and everything could be read.
+    /// Returns whether no finding is as severe as `fail_on`, and everything could be read.
     pub fn passed(&self) -> bool {
         self.passed
     }
 
-    /// What the time given was too short for: that it is not among the findings means nothing.
+    /// Returns the kinds of findings that need a longer look, so that their absence proves nothing.
     pub fn not_seen(&self) -> &[NotSeen] {
         &self.needs
     }

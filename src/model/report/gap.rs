@@ -1,4 +1,4 @@
-//! A time in which nothing was recorded, as a line of `lockscope watch`.
+//! A gap in a recording, as a line of `lockscope watch`.
 
 use serde::Serialize;
 
@@ -14,7 +14,8 @@ pub struct GapLine {
 }
 
 impl GapLine {
-    /// From the last moment of which everything is known to the one when recording went on.
+    /// Creates the line for a gap from the last recorded moment to the moment when recording went
+    /// on.
     pub fn new(from: Timestamp, until: Timestamp) -> Self {
         Self { at: rfc3339(from), event: "gap", until: rfc3339(until) }
     }

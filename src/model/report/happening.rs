@@ -1,4 +1,4 @@
-//! A happening as a line of JSON.
+//! An event as a line of JSON.
 
 use serde::Serialize;
 
@@ -6,29 +6,29 @@ use super::client::ClientFacts;
 use super::rfc3339;
 use crate::queue::{Happening, LockEvent, WatchEvents};
 
-/// One happening as a line of `lockscope watch`.
+/// An event as a line of `lockscope watch`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HappeningLine<'a> {
     at: Option<String>,
     event: LockEvent,
-    /// The lock's path; `null` when it concerns the connection, as are then `queue` and `watch_events`.
+    /// The lock's path. `null` for an event of the connection, as are `queue` and `watch_events`.
     lock: Option<&'a str>,
-    /// Which queue, where the lock's parent holds several.
+    /// The queue's name, where the parent has several queues.
     name: Option<&'a str>,
     node: Option<&'a str>,
-    /// The same in all lines of one contender, also where its node changes.
+    /// The contender's identity. The same in all lines of a contender, even when its node changes.
     contender: Option<String>,
     session: Option<String>,
     #[serde(flatten)]
     client: ClientFacts,
     waited_ms: Option<u64>,
     held_ms: Option<u64>,
-    /// Of `released` and `left`: whether nobody can tell that its session had not expired. `null` for other events.
+    /// Whether the session may have expired, for `released` and `left`; `null` for other events.
     may_have_expired: Option<bool>,
-    /// How a contender ended, for `released`, `left` and `expired`; `gone` means released, left, or
-    /// deleted by another.
+    /// How a contender ended, for `released`, `left` and `expired`. `gone` means that it released,
+    /// left, or that another client deleted its node.
     end: Option<&'static str>,
-    /// Contenders in the queue afterwards.
+    /// The number of contenders in the queue after the event.
     queue: Option<usize>,
     watch_events: Option<WatchEvents>,
     /// Why the connection was cut, for `disconnected`.
@@ -36,7 +36,7 @@ pub struct HappeningLine<'a> {
 }
 
 impl<'a> HappeningLine<'a> {
-    /// The line for a happening; `reason` says why, where that is known.
+    /// Creates the line of an event. `reason` is the cause, where it is known.
     pub fn new(happening: &'a Happening, reason: Option<&'a str>) -> Self {
         let lock = happening.lock.as_ref();
         Self {
@@ -69,7 +69,7 @@ mod tests {
     use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     #[test]
-    fn an_acquisition_has_every_field_of_the_contract() {
+    fn an_acquisition_has_all_fields_of_the_contract() {
         let path = ZnodePath::new("/locks/billing").unwrap();
         let happening = Happening {
             at: Timestamp(1_714_574_467_250),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_deleted_a_node_is_not_said_where_nothing_proves_it() {
+    fn the_end_is_unknown_without_proof() {
         let gone = |event, may_have_expired| {
             let happening = Happening { may_have_expired, ..Happening::of_connection(event, Timestamp(0)) };
             serde_json::to_value(HappeningLine::new(&happening, None)).unwrap()

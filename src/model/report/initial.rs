@@ -1,4 +1,4 @@
-//! What was there already when watching began, as lines of JSON and for people.
+//! The locks and contenders at the start of watching, as lines of JSON and for people.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::queue::{ContenderRow, ContenderState, Happening, HoldBounds, LockEven
 use crate::text::human::duration;
 use lockscope_base::znode::Timestamp;
 
-/// A lock that was there when watching began, or one of its contenders.
+/// A lock that existed when watching began, or one of its contenders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initial {
     happening: Happening,
     /// When the contender's node was created, by the server's clock; `None` for a lock.
     created_at: Option<Timestamp>,
-    /// How long a holder has held; `None` for others, and where nothing is known.
+    /// How long a holder has held; `None` for all others, and where this is unknown.
     held: Option<HoldBounds>,
 }
 
-/// One of them as a line of `lockscope watch`.
+/// A lock or a contender at the start, as a line of `lockscope watch`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InitialLine<'a> {
     #[serde(flatten)]
@@ -31,8 +31,8 @@ pub struct InitialLine<'a> {
 }
 
 impl Initial {
-    /// A lock that was found at that time, and each of its contenders in queue order: who holds has `acquired` it, and the others have
-    /// `enqueued`. Work follows the length of the queue.
+    /// Returns a lock that was found at `at`, followed by its contenders in queue order. Holders
+    /// have `acquired` it, all others have `enqueued`. Linear in the queue.
     pub fn of_lock(lock: &LockQueue, at: Timestamp, table: &LockTable) -> Vec<Self> {
         let found = Happening::lock_found(lock, at);
         let rows = lock.rows(0..lock.len());
@@ -56,7 +56,7 @@ impl Initial {
         Self { happening, created_at: Some(contender.created_at), held }
     }
 
-    /// A line with its end, for people. Times are local ones unless `utc` is set.
+    /// Returns the line for people, with its line break. Times are local unless `utc` is set.
     pub fn for_people(&self, utc: bool) -> String {
         let held = self.held.map(|held| {
             let upper = (!held.is_exact()).then(|| format!(" to {}", duration(held.at_most)));
@@ -86,7 +86,7 @@ mod tests {
     use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 
     #[test]
-    fn who_is_there_at_the_start_is_named_as_later_on() {
+    fn a_client_at_the_start_is_named_as_later_on() {
         let at = Timestamp(1_714_574_467_250);
         let mut table = LockTable::new([]);
         table.apply(Change::Syncing, at);

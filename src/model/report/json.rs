@@ -1,4 +1,4 @@
-//! How JSON is written: on stdout, into exports and into the audit log.
+//! Writes JSON for stdout, exports and the audit log.
 
 use std::io::{self, Write};
 
@@ -8,22 +8,22 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use lockscope_base::znode::must_be_escaped;
 
-/// Writes a value as one line of JSON, without the end of the line.
+/// Writes a value as one line of JSON, without a line break.
 ///
-/// Everything that a terminal or an editor could obey or hide stands as `\uXXXX` ([`must_be_escaped`]), so that a line may be
-/// looked at as it is; a reader of JSON gets the same text either way.
+/// Every character that a terminal or an editor could obey or hide is written as `\uXXXX`
+/// ([`must_be_escaped`]), so the line is safe to view. A JSON parser reads the same text.
 pub fn to_writer(out: &mut impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Escaping(CompactFormatter)))
 }
 
-/// As [`to_writer`], as text.
+/// Returns a value as one line of JSON, escaped as by [`to_writer`].
 pub fn to_string(value: &impl Serialize) -> serde_json::Result<String> {
     let mut text = Vec::new();
     to_writer(&mut text, value)?;
     as_text(text)
 }
 
-/// The same on several lines, for people.
+/// Returns a value as several lines of JSON for people, escaped as by [`to_writer`].
 pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
     let mut text = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut text, Escaping(PrettyFormatter::new())))?;
@@ -34,16 +34,16 @@ fn as_text(text: Vec<u8>) -> serde_json::Result<String> {
     String::from_utf8(text).map_err(serde::ser::Error::custom)
 }
 
-/// Another formatter whose strings are escaped further.
+/// Wraps another formatter, and escapes more characters in strings.
 #[derive(Clone, Debug)]
 struct Escaping<F>(F);
 
 impl<F: Formatter> Formatter for Escaping<F> {
-    /// The fragment holds nothing that JSON itself wants escaped.
+    /// Escapes the fragment. JSON's own escapes are not part of it.
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         if rest.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-            // Nothing of that is escaped, and nearly all text is like that.
+            // No character needs an escape, as in nearly all text.
             return writer.write_all(rest.as_bytes());
         }
         while let Some((at, found)) = rest.char_indices().find(|(_, found)| must_be_escaped(*found)) {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_could_obey_or_hide_is_escaped_and_letters_stay() {
+    fn control_and_hidden_characters_are_escaped_and_letters_stay() {
         for (text, written) in [
             ("a\u{9b}31m\u{7f}", r#""a\u009b31m\u007f""#),
             ("\u{80}\u{85}\u{9f}", r#""\u0080\u0085\u009f""#),

@@ -11,7 +11,7 @@ use crate::queue::{LockQueue, WatchEvents};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 
-/// One lock and its contenders in queue order. Nothing is computed before it is serialized.
+/// A lock with its contenders in queue order. All facts are computed during serialization.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
@@ -21,12 +21,13 @@ pub struct LockFacts<'a> {
 }
 
 impl<'a> LockFacts<'a> {
-    /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
+    /// Creates the facts of a lock. Ages are up to `now`, by the servers' clock. While the table is
+    /// not live, all states are unknown.
     pub fn new(lock: &'a LockQueue, table_at: TableAt<'a>, now: Timestamp) -> Self {
         Self { lock, table_at, diagnosis: None, now }
     }
 
-    /// The same with what is wrong.
+    /// Adds the findings of the lock.
     #[must_use]
     pub fn with_diagnosis(self, diagnosis: Option<&'a Diagnosis>) -> Self {
         Self { diagnosis, ..self }
@@ -39,12 +40,12 @@ struct Fields<'a> {
     name: Option<&'a str>,
     recipe: &'static str,
     kind: LockKind,
-    /// Whether nobody knows the rules of the queue, so that who holds is assumed.
+    /// Whether the rules of the queue are unknown, so that its first contender is assumed to hold.
     assumed: bool,
     next_sequence: Option<i64>,
-    /// The earliest time since which it is proven that nobody was given it and nobody gave it back; by the servers' clock.
+    /// The earliest provable time, by the servers' clock, since which the lock had no hand-over.
     no_handover_since: Option<String>,
-    /// Counts while events come faster than they can be taken in, and the contenders are those of before.
+    /// Counts during an overload, while the contenders are those from before it.
     sampled: Option<SampleFacts>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,

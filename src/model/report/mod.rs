@@ -1,12 +1,15 @@
-//! The facts as JSON, which other programs may build on, field by field; and as [`lines`] for people.
+//! The facts as JSON for other programs, and as [`lines`] for people.
 //!
-//! One contract serves `lockscope snapshot`, `lockscope watch` and the screen's export. Fields are added, never renamed;
-//! [`SCHEMA`] is raised when one changes its meaning. What is not known is `null`, `"unknown"` or empty, never
-//! invented.
+//! The fields are a contract for `lockscope snapshot`, `lockscope watch` and the screen's export.
+//! Fields are added and never renamed. [`SCHEMA`] is raised when the meaning of a field changes.
+//! Unknown facts are `null`, `"unknown"` or empty, never invented.
 //!
-//! Pure: facts are borrowed from a [`LockTable`](crate::queue::LockTable) and written while they are serialized, one
-//! contender at a time, so that a large ensemble is not held in memory twice. Times are RFC 3339 in UTC with
-//! milliseconds, durations milliseconds, sessions unsigned hex, zxids decimal numbers.
+//! The module is pure. Facts are borrowed from a [`LockTable`](crate::queue::LockTable) and written
+//! during serialization, one contender at a time, so that memory never holds a large ensemble
+//! twice.
+//!
+//! Times are RFC 3339 in UTC with milliseconds, durations are in milliseconds, session ids are
+//! unsigned hex, and zxids are decimal numbers.
 
 mod client;
 mod contender;

@@ -1,9 +1,8 @@
-//! What `lockscope check --nagios` prints: one line as Nagios and its relatives take it from a
-//! plugin.
+//! The output of `lockscope check --nagios`: one line for Nagios and compatible monitoring.
 //!
-//! `LOCKSCOPE STATUS - text | performance data`, as the guidelines of the Monitoring Plugins have
-//! it. A `|` begins the performance data, so none may stand in the text: one that comes from a path
-//! or a node is shown as an escape, like a control character.
+//! The line is `LOCKSCOPE STATUS - text | performance data`, as the guidelines of the Monitoring
+//! Plugins require. A `|` begins the performance data, so the text cannot contain one. A `|` or a
+//! control character in a path or a node is escaped.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,24 +15,24 @@ use crate::text::{Charset, Keep, cut};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, escaped};
 
-/// Columns of a sentence in the line: NRPE passes on no more than 1024 bytes of a line.
+/// Maximum width of a sentence, in columns. NRPE transmits at most 1024 bytes of a line.
 const SENTENCE_COLUMNS: usize = 320;
 
-/// How a service is, as monitoring counts it.
+/// The status of a service in monitoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStatus {
     /// No finding counts.
     Ok,
-    /// Somebody should look.
+    /// A person should look.
     Warning,
-    /// A lock will not be granted again before somebody does something.
+    /// A lock will not be granted again unless somebody acts.
     Critical,
-    /// Nobody can tell.
+    /// The status cannot be determined.
     Unknown,
 }
 
 impl ServiceStatus {
-    /// The exit code of a plugin.
+    /// Returns the exit code of a plugin.
     pub fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -53,23 +52,23 @@ impl ServiceStatus {
     }
 }
 
-/// The line of a plugin, without its end.
+/// The output line of a plugin, without its line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusLine {
     status: ServiceStatus,
     text: String,
-    /// Empty where nothing was measured.
+    /// Empty when nothing was measured.
     performance: String,
 }
 
 impl StatusLine {
-    /// Why nobody can tell how the locks are.
+    /// Creates the line for a status that cannot be determined. `why` is the reason.
     pub fn unknown(why: &str) -> Self {
         Self { status: ServiceStatus::Unknown, text: why.to_owned(), performance: String::new() }
     }
 
-    /// What was found in a table at a moment. A finding that is less severe than `fail_on` is
-    /// counted and leaves the status as it is.
+    /// Creates the line for the findings of a table. Findings less severe than `fail_on` are
+    /// counted and do not affect the status.
     pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, fail_on: Severity) -> Self {
         let worst = diagnosis.findings().next();
         let is_complete = table.unreadable().is_empty();
@@ -77,13 +76,13 @@ impl StatusLine {
             Some(Severity::Critical) => ServiceStatus::Critical,
             Some(_) => ServiceStatus::Warning,
             None if is_complete => ServiceStatus::Ok,
-            // What stands where nobody may look can be as bad as anything.
+            // The nodes that cannot be read may be in any state.
             None => ServiceStatus::Unknown,
         };
         let counts = FindingCounts::new(diagnosis);
         let headline = headline(table, worst.filter(|finding| finding.severity >= fail_on), &counts, fail_on);
         let (headline, unreadable) = (Some(headline), unreadable(table));
-        // What decides the status stands first.
+        // The facts that determine the status come first.
         let parts = match status {
             ServiceStatus::Unknown => [unreadable, headline, counts.text(), unanswered(table)],
             _ => [headline, counts.text(), unreadable, unanswered(table)],
@@ -92,14 +91,14 @@ impl StatusLine {
         Self { status, text: parts.join("; "), performance: performance(table, &counts, at) }
     }
 
-    /// The same of a moment that is past, which the line names.
+    /// Adds the time of a recording to the text.
     #[must_use]
     pub fn recorded_at(mut self, moment: &str) -> Self {
         self.text = format!("{}; recorded at {moment}", self.text);
         self
     }
 
-    /// How the service is.
+    /// Returns the status.
     pub fn status(&self) -> ServiceStatus {
         self.status
     }
@@ -113,7 +112,7 @@ impl fmt::Display for StatusLine {
     }
 }
 
-/// A text in which nothing ends the line or begins the performance data.
+/// Escapes all characters that end the line or begin the performance data.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
@@ -126,7 +125,7 @@ fn on_one_line(text: &str) -> String {
     line
 }
 
-/// The worst finding, or that there is none.
+/// Describes the worst finding, or the absence of findings.
 fn headline(table: &LockTable, worst: Option<&Finding>, counts: &FindingCounts, fail_on: Severity) -> String {
     let locks = plural(table.lock_count(), "lock", "locks");
     match worst {
@@ -155,7 +154,7 @@ fn unanswered(table: &LockTable) -> Option<String> {
     (servers > 0).then(|| format!("no answer from {}", plural(servers, "server", "servers")))
 }
 
-/// How many findings there are of each severity.
+/// The number of findings of each severity.
 struct FindingCounts {
     critical: usize,
     warning: usize,
@@ -195,8 +194,7 @@ fn performance(table: &LockTable, counts: &FindingCounts, at: Timestamp) -> Stri
     )
 }
 
-/// The longest wait. A candidate that stands by in an election waits for years, and counts as no
-/// waiter.
+/// Returns the longest wait. Elections are left out, since their candidates may wait for years.
 fn longest_wait(table: &LockTable, at: Timestamp) -> Duration {
     let queues = table.locks().filter(|lock| lock.kind() != LockKind::SingleNode && !is_likely_election(lock));
     let since = |contender: &Contender| contender.contends_since(table.clock_ahead_ms());
@@ -239,7 +237,7 @@ mod tests {
     const LEFT_BEHIND: &[(&str, i64)] = &[("/locks/a/_c_00000001-0000-4000-8000-000000000000-lock-0000000001", 0)];
 
     #[test]
-    fn sound_locks_are_ok_with_their_figures() {
+    fn sound_locks_are_ok_with_performance_data() {
         let (status, line) = line(SOUND, &[], Severity::Warning);
         assert_eq!(status, ServiceStatus::Ok);
         let performance = "locks=2 contenders=3 waiting=1 critical=0 warning=0 info=0 longest_wait=90s;;;0";
@@ -261,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_less_severe_than_asked_for_is_counted_and_leaves_it_ok() {
+    fn findings_below_the_threshold_are_counted_and_leave_the_status_ok() {
         let (status, line) = line(LEFT_BEHIND, &[], Severity::Critical);
         assert_eq!(status, ServiceStatus::Ok);
         let text = "LOCKSCOPE OK - nothing at or above critical was found at 1 lock; 1 warning | ";
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_part_cannot_be_read_it_is_not_ok_and_a_finding_stands() {
+    fn an_unreadable_part_is_not_ok_and_findings_stand() {
         let (status, closed) = line(&SOUND[2..], &["/closed"], Severity::Warning);
         assert_eq!(status, ServiceStatus::Unknown);
         let text = "LOCKSCOPE UNKNOWN - /closed cannot be read: no READ; nothing was found at 1 lock | locks=1 ";
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_neither_ends_the_line_nor_begins_the_performance_data() {
+    fn a_path_can_neither_end_the_line_nor_begin_the_performance_data() {
         let evil = "/locks/a | locks=0\u{85}\u{202e}`x`/_c_00000001-0000-4000-8000-000000000000-lock-0000000001";
         let (status, line) = line(&[(evil, 0)], &["/closed|x"], Severity::Warning);
         assert_eq!(status, ServiceStatus::Warning);
@@ -292,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_by_in_an_election_does_not_count_as_waiting_for_long() {
+    fn candidates_of_an_election_do_not_count_as_long_waits() {
         let standing_by = [("/leader/lock-0000000001", 1), ("/leader/lock-0000000002", 2)];
         assert!(line(&standing_by, &[], Severity::Warning).1.contains(" waiting=1 "));
         assert!(line(&standing_by, &[], Severity::Warning).1.ends_with(" longest_wait=0s;;;0"));

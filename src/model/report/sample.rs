@@ -1,14 +1,14 @@
-//! What samples say of a lock, as JSON.
+//! A lock's sampled counts as JSON.
 
 use serde::Serialize;
 
 use super::rfc3339;
 use crate::queue::{ChildRates, LockName, SampledCounts};
 
-/// Counts of the children of a lock's parent, sampled while the queue itself was not known.
+/// Counts of the children of a lock's parent, sampled during an overload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleFacts {
-    /// When the last sample was taken, and when the first.
+    /// The times of the last sample and of the first.
     at: Option<String>,
     since: Option<String>,
     children: u64,
@@ -39,7 +39,7 @@ impl From<SampledCounts> for SampleFacts {
 pub struct SampleLine<'a> {
     event: &'static str,
     lock: &'a str,
-    /// Which queue, where the lock's parent holds several: the counts are of all of them.
+    /// The queue's name, where the parent has several queues. The counts cover all of them.
     name: Option<&'a str>,
     #[serde(flatten)]
     facts: SampleFacts,
@@ -49,7 +49,7 @@ impl<'a> SampleLine<'a> {
     /// The name of the event.
     pub const EVENT: &'static str = "sampled";
 
-    /// The line of a lock.
+    /// Creates the line of a lock.
     pub fn new(lock: &'a LockName, counts: SampledCounts) -> Self {
         Self { event: Self::EVENT, lock: lock.path.as_str(), name: lock.name.as_deref(), facts: counts.into() }
     }
@@ -64,7 +64,7 @@ mod tests {
     use lockscope_base::znode::{Timestamp, ZnodePath};
 
     #[test]
-    fn a_sample_says_what_it_counts_and_since_when() {
+    fn a_sample_contains_its_counts_and_times() {
         let lock = LockName { id: LockId(7), path: ZnodePath::new("/locks/a").unwrap(), name: None };
         let counts = SampledCounts {
             at: Timestamp(1_714_574_467_250),

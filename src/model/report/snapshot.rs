@@ -1,4 +1,4 @@
-//! Everything at one time as one object of JSON.
+//! All locks at one time, as one JSON object.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, LockTable};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// Locks of an ensemble at one time. Each lock and each contender is built only while it is written.
+/// The locks of an ensemble at one time. Each lock and each contender is built during
+/// serialization.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     taken_at: Timestamp,
@@ -24,8 +25,8 @@ pub struct Snapshot<'a> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Everything that the table holds, as of `taken_at`. Of a table that is not live, every contender's state is
-    /// unknown.
+    /// Creates a snapshot of the whole table, as of `taken_at`. While the table is not live, the
+    /// state of every contender is unknown.
     pub fn new(ensemble: &'a Ensemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
         Self {
             taken_at,
@@ -38,14 +39,14 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// The same with what is wrong with the locks.
+    /// Adds the findings.
     #[must_use]
     pub fn with_diagnosis(mut self, diagnosis: &'a Diagnosis) -> Self {
         self.diagnosis = Some(diagnosis);
         self
     }
 
-    /// The same with only these locks, in this order: what a filter has left.
+    /// Limits the snapshot to these locks, in this order. Used for filters.
     #[must_use]
     pub fn with_locks(mut self, locks: Vec<&'a LockQueue>) -> Self {
         self.locks = locks;
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_the_contract_is_there_and_what_is_not_known_is_not_invented() {
+    fn all_fields_of_the_contract_exist_and_unknown_facts_are_not_invented() {
         let snapshot = reported(&table(vec![
             parent("/locks/a", 2),
             node("/locks/a/lock-0000000000", 10, Some(-1), b"10.0.4.17"),
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_stand_in_the_order_of_their_paths_and_a_name_is_given_where_a_parent_has_several() {
+    fn locks_are_ordered_by_path_and_several_queues_of_a_parent_are_named() {
         let snapshot = reported(&table(vec![
             node("/b/mutex", 12, Some(7), b""),
             parent("/a", 2),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_node_names_itself_and_has_no_cost_since_its_waiters_are_not_in_the_tree() {
+    fn a_single_node_has_no_watch_cost_since_its_waiters_are_not_in_the_tree() {
         let snapshot = reported(&table(vec![node("/jobs/nightly", 10, Some(7), b"worker-3")]));
         let lock = &snapshot["locks"][0];
         assert_eq!((&lock["path"], &lock["kind"]), (&"/jobs/nightly".into(), &"single-node".into()));
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contender_that_no_session_owns_is_ownerless() {
+    fn a_contender_without_a_session_is_ownerless() {
         let snapshot = reported(&table(vec![node("/hive/t/LOCK-EXCLUSIVE-0000000000", 10, None, b"q:1:IMPLICIT:x")]));
         let contender = &snapshot["locks"][0]["contenders"][0];
         assert_eq!((&contender["ephemeral"], &contender["liveness"]), (&false.into(), &"ownerless".into()));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn large_data_is_cut_and_says_so() {
+    fn large_data_is_truncated_and_marked() {
         let data = "ö".repeat(MAX_KEPT_DATA);
         let data = format!("x{data}");
         let snapshot = reported(&table(vec![node("/a/lock-0000000000", 10, Some(7), data.as_bytes())]));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_connection_is_lost_nobody_is_said_to_hold() {
+    fn while_the_connection_is_lost_all_states_are_unknown() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
         table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
         let lock = &reported(&table)["locks"][0];
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn while_there_are_too_many_events_a_lock_has_counts_that_say_that_they_are_samples() {
+    fn during_an_overload_a_lock_has_sampled_counts() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b""), parent("/a", 1)]);
         table.apply(Change::Connection(ConnectionState::Overloaded { reason: "too much".to_owned() }), NOW);
         let sample = ZnodeStat { cversion: 250, num_children: 50, ..stat(1, None, 0) };
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_locks_that_a_filter_left_are_reported() {
+    fn only_filtered_locks_are_reported() {
         let table =
             table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
         let ensemble = Ensemble::new("zk1", None);

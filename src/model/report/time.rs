@@ -1,11 +1,13 @@
-//! Times as JSON writes them.
+//! The format of times in JSON.
 
 use chrono::{DateTime, Datelike, SecondsFormat};
 
 use lockscope_base::znode::Timestamp;
 
-/// A time as RFC 3339 in UTC with milliseconds: `2024-05-01T14:41:07.250Z`. `None` outside of the years 0 to 9999, which
-/// that format cannot write: such a time comes from a clock that is not set, or from a broken server.
+/// Formats a time as RFC 3339 in UTC with milliseconds: `2024-05-01T14:41:07.250Z`.
+///
+/// Returns `None` outside of the years 0 to 9999, which the format does not support. Such a time
+/// comes from a clock that is not set, or from a broken server.
 ///
 /// ```
 /// use lockscope_model::report::rfc3339;
@@ -24,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_that_no_calendar_has_is_left_out_instead_of_ending_the_program() {
+    fn a_time_outside_of_the_calendar_is_left_out() {
         for millis in [i64::MIN, i64::MAX, 253_402_300_800_000, -62_167_219_200_001] {
             assert_eq!(rfc3339(Timestamp(millis)), None, "{millis}");
         }

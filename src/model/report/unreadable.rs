@@ -1,4 +1,4 @@
-//! What could not be read, as JSON.
+//! The nodes that could not be read, as JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::ser::{Serialize, Serializer};
 
 use lockscope_base::znode::ZnodePath;
 
-/// Nodes that could not be read, and why.
+/// The nodes that could not be read, with the reasons.
 pub(super) struct Unreadable<'a>(pub &'a BTreeMap<ZnodePath, String>);
 
 #[derive(serde::Serialize)]

@@ -1,4 +1,4 @@
-//! Sessions, and who waits for whom, as JSON.
+//! Sessions and the wait-for graph, as JSON.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::rfc3339;
 use crate::diagnose::{SessionLocks, TableAt, Wait, WaitStyle, Waits};
 use crate::queue::{LockId, LockTable};
 
-/// A session that holds or waits.
+/// A session that holds or waits for a lock.
 #[derive(Serialize)]
 pub struct SessionFacts<'a> {
     session: String,
@@ -19,14 +19,14 @@ pub struct SessionFacts<'a> {
     last_heard_at: Option<String>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
-    /// `null` when it does not wait.
+    /// `null` when the session does not wait.
     style: Option<&'static str>,
     holds: Vec<&'a str>,
     waits_for: Vec<&'a str>,
 }
 
 impl<'a> SessionFacts<'a> {
-    /// The facts of one session, as of that time.
+    /// Creates the facts of a session.
     pub fn new(row: &SessionLocks, table_at: TableAt<'a>) -> Self {
         let found = table_at.view().connection_of(row.session);
         let connection = found.map(|(_, connection)| connection);
@@ -61,7 +61,7 @@ struct BlockerFacts<'a> {
     #[serde(flatten)]
     client: ClientFacts,
     holds_up: usize,
-    /// Whether there are more, which nobody counted.
+    /// Whether the true number may be higher, since the count is bounded.
     at_least: bool,
     locks: Vec<&'a str>,
 }
@@ -78,7 +78,7 @@ struct OneWait<'a> {
 }
 
 impl<'a> WaitFacts<'a> {
-    /// The whole graph.
+    /// Creates the facts of the whole graph.
     pub fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
         let one = |wait: &'a Wait| OneWait {
             session: wait.waiter.to_string(),

@@ -1,4 +1,4 @@
-//! What is wrong with the locks, and what the answer does not cover.
+//! The findings, and what the check does not cover.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,14 @@ use crate::queue::LockTable;
 use crate::text::human::{duration, plural};
 use lockscope_base::znode::escaped;
 
-/// Writes the findings, in this order, and below them what could not be seen; `not_seen` is what there was no time for.
-/// Of a recording nobody `can_look_longer`.
+/// Writes the findings in their order, followed by what the check could not cover.
+///
+/// `not_seen` are the kinds of findings that need a longer look. `can_look_longer` is false for a
+/// recording.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn check<'a>(
     out: &mut impl Write,
     table: &LockTable,
@@ -70,11 +72,11 @@ mod tests {
     }
 
     #[test]
-    fn one_lock_is_one_lock_and_what_had_no_time_is_named() {
+    fn the_number_of_locks_is_grammatical_and_missing_kinds_are_named() {
         let printed = |locks: &[&str], not_seen: &[NotSeen]| {
             let mut out = Vec::new();
-            check(&mut out, &table(locks), [], not_seen, true).expect("memory takes it");
-            String::from_utf8(out).expect("text")
+            check(&mut out, &table(locks), [], not_seen, true).expect("writing into memory succeeds");
+            String::from_utf8(out).expect("the output is UTF-8")
         };
         assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
         let not_seen = NotSeen { code: Code::Ghost, needs: Duration::from_secs(11) };

@@ -1,4 +1,4 @@
-//! What happened, a line for each event.
+//! Events, one line each.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use crate::report::{FindingLine, SampleLine};
 use crate::text::human::{duration, exact_time, plural, rate};
 use lockscope_base::znode::{Timestamp, escaped};
 
-/// That a finding was raised or cleared, as a line with its end. Times are local ones unless `utc` is set.
+/// Returns the line of a raised or cleared finding, with its line break. Times are local unless
+/// `utc` is set.
 pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
     let (at, event) = (exact_time(at, utc), FindingLine::event(raised));
     let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
@@ -19,7 +20,7 @@ pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> Str
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
-/// A lock's sample as a line with its end. Times are local ones unless `utc` is set.
+/// Returns the line of a lock's sample, with its line break. Times are local unless `utc` is set.
 pub fn sample(lock: &LockName, counts: SampledCounts, utc: bool) -> String {
     let (at, event) = (exact_time(counts.at, utc), SampleLine::EVENT);
     let lock = short_lock(&lock.path, lock.name.as_deref());
@@ -31,17 +32,19 @@ pub fn sample(lock: &LockName, counts: SampledCounts, utc: bool) -> String {
     format!("{at} {event:<12}  {lock}  {children}{}\n", rates.unwrap_or_default())
 }
 
-/// That nothing was recorded in a time, as a line with its end. Times are local ones unless `utc` is set.
+/// Returns the line of a gap in a recording, with its line break. Times are local unless `utc` is
+/// set.
 pub fn gap(from: Timestamp, until: Timestamp, utc: bool) -> String {
     let (from, until) = (exact_time(from, utc), exact_time(until, utc));
     format!("{from} {:<12}  nothing was recorded until {until}\n", "gap")
 }
 
-/// A happening as a line with its end; `reason` says why, where that is known. Times are local ones unless `utc` is set.
+/// Returns the line of an event, with its line break. `reason` is the cause, where it is known.
+/// Times are local unless `utc` is set.
 pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
     let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.title());
     let mut add = |text: std::fmt::Arguments<'_>| {
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = line.write_fmt(text);
     };
     if let Some(lock) = &happening.lock {
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_a_line_of_counts() {
-        let lock = acquired().lock.expect("it is of a lock");
+        let lock = acquired().lock.expect("the event has a lock");
         let first = SampledCounts {
             at: acquired().at,
             since: acquired().at,
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
+    fn a_line_for_people_contains_the_known_facts_and_no_control_characters() {
         let disconnected = Happening::of_connection(LockEvent::Disconnected, acquired().at);
         let shown = happening(&acquired(), None, true) + &happening(&disconnected, Some("reset by\u{7} peer"), true);
         insta::assert_snapshot!(shown, @r"

@@ -1,4 +1,4 @@
-//! The locks, a line each, in the columns of the screen.
+//! The locks, one line each, with the columns of the screen.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,21 +10,23 @@ use crate::text::human::{bounded, duration};
 use crate::text::{Align, Charset, columns};
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped};
 
-/// Columns of a holder's name, address and session.
+/// Width of a holder's name, address and session, in columns.
 const HOLDER_COLUMNS: usize = 44;
 
 const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT", "FINDING"];
 
-/// Text stands at the left; numbers and times stand at the right.
+/// Text is aligned to the left; numbers and times are aligned to the right.
 const ALIGN: [Align; HEADINGS.len()] =
     [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
-/// Writes a line for each lock below the roots (of a recording, which has its own, none), with the worst that is wrong with it, and
-/// what could not be read.
+/// Writes a line for each lock with its worst finding, followed by the nodes that could not be
+/// read.
+///
+/// `roots` is empty for a recording, which has its own roots.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn locks(
     out: &mut impl Write,
     table: &LockTable,
@@ -74,10 +76,10 @@ fn row(
     ]
 }
 
-/// The first holder, and how many more there are.
+/// Returns the first holder, and the number of further ones.
 fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
     let Some(first) = lock.first_holder() else { return "-".into() };
-    // Two spaces part the columns, and nothing inside one.
+    // Two spaces separate the columns, so a cell has no two spaces.
     let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode).replace("  ", " ");
     match lock.holding() {
         0 | 1 if lock.is_assumed() => format!("{first} (assumed)").into(),
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lock_is_a_line_and_nothing_of_a_znode_reaches_the_terminal_as_it_is() {
+    fn each_lock_is_a_line_and_all_text_from_znodes_is_escaped() {
         let shown = printed(vec![
             Change::Listed { path: path("/locks/billing"), stat: stat(1, 900_000) },
             node("/locks/billing/lock-0000000000", 0x10, 842_000, "10.0.4.17"),

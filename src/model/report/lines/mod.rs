@@ -1,6 +1,6 @@
-//! The facts as lines of text, for people: what the commands without a screen print on a terminal.
+//! The facts as lines of text for people. The commands without a screen print these on a terminal.
 //!
-//! Names and sentences of the tree are escaped and bounded in length, so that none of them makes a line unreadable.
+//! Names and sentences from the tree are escaped and shortened, so that every line stays readable.
 
 mod check;
 mod event;

@@ -1,23 +1,24 @@
-//! Names and sentences of the tree, short enough for a line of a table.
+//! Shortens names and sentences from the tree for a line.
 
 use crate::text::{Charset, Keep, cut, fit};
 use lockscope_base::znode::ZnodePath;
 
-/// Columns of a path or a name at most: one that is longer must not make every line as long.
+/// Maximum width of a path or a name, in columns. One long name must not widen every line.
 const NAME_COLUMNS: usize = 64;
 
-/// A path or a name from the tree as a terminal may be given it, in at most 64 columns: both its ends stay.
+/// Escapes a path or a name from the tree, and shortens it to 64 columns. Both its ends stay.
 pub(in crate::report) fn short_name(text: &str) -> String {
     fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
 
-/// A lock: its parent, and which of the parent's queues it is, where it has several.
+/// Names a lock by its parent, and by its queue where the parent has several.
 pub(in crate::report) fn short_lock(path: &ZnodePath, name_in_parent: Option<&str>) -> String {
     let path = short_name(path.as_str());
     name_in_parent.map_or_else(|| path.clone(), |name| format!("{path} {}", short_name(name)))
 }
 
-/// A sentence about the tree, in which names are escaped already: each that is too long loses its middle.
+/// Shortens an escaped sentence about the tree. Words and sentences that are too long lose their
+/// middle.
 pub(in crate::report) fn short_sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| cut(word, 2 * NAME_COLUMNS, Keep::Ends, Charset::Unicode));
     cut(&words.collect::<Vec<_>>().join(" "), 16 * NAME_COLUMNS, Keep::Ends, Charset::Unicode)
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_too_long_loses_its_middle_and_nothing_else_of_its_sentence() {
+    fn a_long_name_loses_its_middle_and_the_rest_of_its_sentence_stays() {
         let long = format!("{}0000000042", "x".repeat(5_000));
         let shown = short_name(&long);
         assert_eq!(shown.chars().count(), 64);
