@@ -1,4 +1,4 @@
-//! Writes the figures of a moment as text.
+//! Writes a scrape as text.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use super::plain_text::plain_text;
 use super::{Scrape, families};
 
-/// How many bytes a lock with histograms takes, about.
+/// Approximate size of the series of a lock with histograms, in bytes.
 const BYTES_PER_LOCK: usize = 5_000;
 
 impl Collector for Scrape {
@@ -21,11 +21,11 @@ impl Collector for Scrape {
     }
 }
 
-/// The figures in the text format of `OpenMetrics` 1.0.
+/// Writes a scrape in the `OpenMetrics` 1.0 text format.
 ///
 /// # Errors
 ///
-/// None: a text takes all that is written into it.
+/// Never in practice: writing into a `String` succeeds.
 pub fn to_open_metrics(scrape: Scrape) -> Result<String, fmt::Error> {
     let mut text = String::with_capacity((scrape.named.len() + 2) * BYTES_PER_LOCK);
     let mut registry = Registry::with_labels([("ensemble".into(), scrape.ensemble.clone().into())].into_iter());
@@ -34,11 +34,11 @@ pub fn to_open_metrics(scrape: Scrape) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// The figures in Prometheus' own text format, for whoever does not take `OpenMetrics`.
+/// Writes a scrape in Prometheus' own text format, for clients without `OpenMetrics`.
 ///
 /// # Errors
 ///
-/// None, as of [`to_open_metrics`].
+/// Never in practice, as for [`to_open_metrics`].
 pub fn to_plain_text(scrape: Scrape) -> Result<String, fmt::Error> {
     Ok(plain_text(&to_open_metrics(scrape)?))
 }

@@ -1,4 +1,4 @@
-//! What is counted while a table takes in changes.
+//! Counters over the changes that a table takes in.
 
 use super::named_locks::NamedLocks;
 use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFigures};
@@ -9,24 +9,25 @@ use crate::server_view::{AskedBy, Load, ServerView};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 
-/// Counts what a table reports: whoever has the table calls [`took_in`](Self::took_in) after each change.
+/// Counts the events that a table reports. The owner of the table calls [`took_in`](Self::took_in)
+/// after each change.
 ///
-/// Memory is bounded by the number of locks that have series of their own.
+/// Memory is bounded by the number of locks with series of their own.
 #[derive(Clone, Debug)]
 pub struct EventCounters {
     named: NamedLocks,
-    /// What happened to all locks without a series of their own.
+    /// The counts of all locks without series of their own.
     others: LockCounts,
     gaps: u64,
     changes: u64,
     was_live: bool,
-    /// What asking cost before the servers were asked anew.
+    /// The cost of asking before the last [`start_over`](Self::start_over).
     asked_before: Load,
     asked: Load,
 }
 
 impl EventCounters {
-    /// Nothing was counted yet. At most so many locks have series of their own.
+    /// Creates counters at zero. At most `max_locks` locks have series of their own.
     pub fn new(max_locks: usize) -> Self {
         Self {
             named: NamedLocks::new(max_locks),
@@ -39,11 +40,11 @@ impl EventCounters {
         }
     }
 
-    /// Counts what one change meant; the table is as it is after the change.
+    /// Counts the events of one change. `table` is the table after the change.
     pub fn took_in(&mut self, happenings: &[Happening], table: &LockTable) {
         self.changes += 1;
         let is_live = table.is_live();
-        // What a reading of everything finds happened at an unknown time.
+        // The times of events that a complete reading finds are unknown.
         let is_timed = self.was_live && is_live;
         for happening in happenings {
             self.count(happening, is_timed);
@@ -53,7 +54,8 @@ impl EventCounters {
         self.asked = table.view().asked;
     }
 
-    /// What is counted from now on is another table, as after a new connection with other settings: locks and their series begin anew.
+    /// Prepares for another table, as after a reconnect with other settings. Locks and their series
+    /// start again.
     pub fn start_over(&mut self) {
         self.named.clear();
         self.others = LockCounts::default();
@@ -80,7 +82,7 @@ impl EventCounters {
         }
     }
 
-    /// The figures of this moment, of the table that was counted. Linear in the number of locks.
+    /// Returns the current figures of the counted table. Linear in the number of locks.
     pub fn scrape(
         &mut self,
         ensemble: &str,
@@ -110,7 +112,7 @@ impl EventCounters {
             let state = is_live.then(|| state(lock, table, now));
             if let Some(place) = self.named.get_mut(lock.id()) {
                 let labels = LockLabels::of(lock, place.recipe(lock));
-                // The last examination may have been before the locks were lost from sight.
+                // The findings may be from before the table was out of step.
                 let findings = if is_live { findings(lock, diagnosis) } else { FindingCounts::new() };
                 scrape.named.push(LockFigures { labels, counts: place.counts, state, findings });
             } else if let Some(state) = state {

@@ -1,4 +1,4 @@
-//! The families of series: their names, which stay, and what they say.
+//! The families of series, with their names and help texts. Names do not change.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use super::histogram::seconds;
 use super::scrape::{LockFigures, LockState};
 use super::{Histogram, LockCounts, LockLabels, Scrape};
 
-/// The label `lock` of the series of all locks without one of their own. No path is like it.
+/// The label `lock` of the series for all locks without one of their own. No path equals it.
 const OTHERS: &str = "other";
 
-/// The labels of a series of the ensemble, beside the ensemble itself.
+/// No labels, apart from the ensemble's.
 const NO_LABELS: [(&str, &str); 0] = [];
 
 impl EncodeLabelSet for LockLabels {
@@ -40,7 +40,7 @@ impl EncodeLabelSet for LockLabels {
 
 type Encoded = Result<(), fmt::Error>;
 
-/// What a family is called and says.
+/// The name, unit and help text of a family.
 #[derive(Clone, Copy)]
 struct Family {
     name: &'static str,
@@ -73,7 +73,7 @@ impl Family {
         Ok(())
     }
 
-    /// The one series of the ensemble; none where it is not known.
+    /// Encodes the ensemble's only series, or none if the value is unknown.
     fn gauge(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
         self.gauges(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
     }
@@ -90,7 +90,7 @@ impl Family {
         Ok(())
     }
 
-    /// The one series of the ensemble; none where it is not known.
+    /// Encodes the ensemble's only series, or none if the value is unknown.
     fn counter(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
         self.counters(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
     }
@@ -109,7 +109,7 @@ impl Family {
     }
 }
 
-/// What has one series for the ensemble.
+/// Encodes the families with one series for the ensemble.
 pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     let Scrape { servers, process, .. } = scrape;
     encoder
@@ -144,13 +144,13 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
         .gauge(encoder, process.resident_bytes)
 }
 
-/// The locks, and those without series of their own where there are any.
+/// Returns the locks with series of their own, followed by all others together, if there are any.
 fn rows(scrape: &Scrape) -> impl Iterator<Item = &LockFigures> {
     let others = Some(&scrape.others).filter(|others| others.state.is_some() || others.counts != LockCounts::default());
     scrape.named.iter().chain(others)
 }
 
-/// What a lock has one series of, or one for each kind.
+/// Encodes the families with one series for each lock, or one for each lock and kind.
 pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     let states = |value: fn(LockState) -> Option<u64>| {
         rows(scrape).filter_map(move |lock| Some((LockSeries::of(lock), value(lock.state?)?)))
@@ -188,7 +188,7 @@ pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> 
     .counters(encoder, watch_events)
 }
 
-/// How long the past waits and holds of a lock took.
+/// Encodes the histograms of past waits and holds.
 pub(super) fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     family("lockscope_wait", "How long those had waited who acquired it.")
         .seconds()
@@ -198,7 +198,7 @@ pub(super) fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>
         .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.holds)))
 }
 
-/// The labels of a lock, and of what about it.
+/// The labels of a lock and of a kind, such as a finding's code.
 struct LockSeries<'a, const N: usize> {
     labels: &'a LockLabels,
     kind: [(&'static str, &'static str); N],

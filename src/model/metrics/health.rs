@@ -1,8 +1,8 @@
-//! Whether the locks are known as they are now.
+//! The health check of the exporter.
 
 use crate::queue::{ConnectionState, LockTable};
 
-/// Whether there is a connection to the ensemble and what happens there is taken in; else a sentence that says what is the matter.
+/// Returns `Ok` if the table is live; otherwise a sentence with the reason.
 pub fn health(table: &LockTable) -> Result<(), String> {
     if table.is_live() {
         return Ok(());

@@ -1,10 +1,10 @@
-//! How often something took how long.
+//! A histogram of durations.
 
-/// The upper bounds of the buckets, in seconds; what took longer is counted in a last one.
+/// The upper bounds of the buckets, in seconds. A last bucket has no bound.
 pub const BOUNDS_SECONDS: [f64; 14] =
     [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0];
 
-/// How often something took how long.
+/// A histogram of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u64; BOUNDS_SECONDS.len() + 1],
@@ -12,7 +12,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one that took so many milliseconds.
+    /// Adds a duration of `ms` milliseconds.
     pub fn add(&mut self, ms: u64) {
         let took = seconds(ms);
         let bucket = BOUNDS_SECONDS.partition_point(|bound| *bound < took);
@@ -20,17 +20,18 @@ impl Histogram {
         self.sum_ms = self.sum_ms.saturating_add(ms);
     }
 
-    /// How many were counted.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How long all of them together took.
+    /// Returns the sum of all durations, in seconds.
     pub fn sum_seconds(&self) -> f64 {
         seconds(self.sum_ms)
     }
 
-    /// How many took longer than the bound before and not longer than this one; the last bound is infinite.
+    /// Returns the buckets, each with its upper bound and its own count. The last bound is
+    /// infinite.
     pub(super) fn buckets(&self) -> [(f64, u64); BOUNDS_SECONDS.len() + 1] {
         std::array::from_fn(|at| (BOUNDS_SECONDS.get(at).copied().unwrap_or(f64::INFINITY), self.counts[at]))
     }
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_counted_in_the_first_bucket_that_it_fits_into() {
+    fn a_duration_is_counted_in_the_first_bucket_that_it_fits_into() {
         let mut histogram = Histogram::default();
         for ms in [0, 1, 2, 30_000, 30_001, 7_200_000] {
             histogram.add(ms);

@@ -1,13 +1,15 @@
-//! The facts for Prometheus: what is counted of the locks, and the figures of a moment as text.
+//! The facts for Prometheus: counters of the locks' events, and the current figures as text.
 //!
-//! [`EventCounters`] counts what a table reports, and makes a [`Scrape`] of it and of the table: everything that is true at that
-//! moment, in a size that does not grow with the number of locks. [`to_open_metrics`] and [`to_plain_text`] write it down. The scrape borrows
-//! nothing, so that it can be written on another thread than the one that has the table.
+//! [`EventCounters`] counts the events of a table, and combines the counts with the current state
+//! into a [`Scrape`]. The size of a scrape does not grow with the number of locks. A scrape borrows
+//! nothing, so another thread may write it with [`to_open_metrics`] or [`to_plain_text`].
 //!
-//! Of at most [`DEFAULT_MAX_LOCKS`] locks, or as many as somebody allows, each has series of its own; the rest have one together (`named_locks`
-//! says which). What is not known has no series: while the table is not live, locks have counters only.
+//! At most [`DEFAULT_MAX_LOCKS`] locks, or as many as configured, have series of their own. All
+//! others share one (`named_locks` has the rules). Unknown values have no series: while the table
+//! is not live, locks have only counters.
 //!
-//! Pure. Architecture invariant: whatever happens in the ensemble, the number of series is bounded, and no two series have the same labels.
+//! The module is pure. Architecture invariant: the number of series is bounded, whatever happens in
+//! the ensemble, and no two series have the same labels.
 
 mod collector;
 mod counters;

@@ -1,9 +1,12 @@
-//! Which locks have series of their own, when there are more locks than series are allowed.
+//! Selects the locks with series of their own, when there are more locks than series.
 //!
-//! A lock gets a place when one is free: at once when something happens to it, and else when the figures are read, those first that somebody
-//! waits for or that have a finding. It keeps its place as long as it is there, so that its series goes on. Only when all places are taken, and
-//! somebody waits for a lock that has none, a lock gives its place away of which for ten minutes nothing was to be said: nobody waited,
-//! nothing happened, nothing was found. So a series changes its lock once in ten minutes at most.
+//! A lock gets a free place immediately when an event happens to it. Otherwise it gets one at a
+//! scrape, where locks with waiters or findings come first. A lock keeps its place as long as it
+//! exists, so that its series continues.
+//!
+//! If all places are taken, a lock with waiters or findings can replace an idle one: a lock that
+//! had no waiters, no events and no findings for ten minutes. So a place changes its lock at most
+//! once in ten minutes.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -16,22 +19,23 @@ use crate::queue::{LockId, LockQueue, LockTable};
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// How many locks have series of their own when nothing else is said.
+/// The default number of locks with series of their own.
 pub const DEFAULT_MAX_LOCKS: usize = 1_000;
 
-/// A lock with a longer path has no series of its own, in bytes.
+/// Maximum length of a path with series of its own, in bytes.
 const MAX_PATH_BYTES: usize = 512;
 
-/// A place is kept for this long after something was last to be said of its lock.
+/// How long a lock must be idle before it loses its place.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// A lock that has series of its own.
+/// A lock with series of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub counts: LockCounts,
-    /// When something happened to it, somebody waited or something was found, the last time; 0 when never.
+    /// When the lock last had an event, a waiter or a finding; 0 for never.
     last_busy: Timestamp,
-    /// Of kazoo's locks only a reader tells which they are: the name that was seen then stays.
+    /// Whether readers were ever seen. Only readers reveal which of kazoo's locks this is, and the
+    /// name of a series must not change.
     had_readers: bool,
 }
 
@@ -40,14 +44,14 @@ impl Place {
         Self { counts: LockCounts::default(), last_busy, had_readers: false }
     }
 
-    /// The recipe by which its series is named.
+    /// Returns the recipe in the labels of the lock's series.
     pub fn recipe(&mut self, lock: &LockQueue) -> Recipe {
         self.had_readers |= lock.recipe() == Recipe::KazooReadWrite;
         if self.had_readers { Recipe::KazooReadWrite } else { lock.recipe() }
     }
 }
 
-/// The locks that have series of their own.
+/// The locks with series of their own.
 #[derive(Clone, Debug)]
 pub(super) struct NamedLocks {
     max: usize,
@@ -59,7 +63,7 @@ impl NamedLocks {
         Self { max, places: FxHashMap::default() }
     }
 
-    /// The place of a lock to which something happens, given to it if one is free.
+    /// Returns the place of a lock with an event, taking a free one if needed.
     pub fn on_event(&mut self, id: LockId, path: &ZnodePath, at: Timestamp) -> Option<&mut Place> {
         if !self.places.contains_key(&id) {
             if self.places.len() >= self.max || !can_be_named(path) {
@@ -80,12 +84,12 @@ impl NamedLocks {
         self.places.clear();
     }
 
-    /// Those that are gone have no series any more.
+    /// Drops the places of locks that no longer exist.
     pub fn drop_gone(&mut self, table: &LockTable) {
         self.places.retain(|id, _| table.lock(*id).is_some());
     }
 
-    /// Gives places to those that have none. Linear in the number of locks.
+    /// Gives places to locks without one. Linear in the number of locks.
     pub fn allot(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let mut waiting = Vec::new();
         for lock in table.locks() {
@@ -98,7 +102,7 @@ impl NamedLocks {
                 waiting.push((Reverse((is_busy, worst, lock.waiting())), lock.id()));
             }
         }
-        // Of equals, those stand first whose paths do: the sort is stable.
+        // The sort is stable, so locks of equal rank stay ordered by path.
         waiting.sort_by_key(|(rank, _)| *rank);
         let mut idle = None;
         for (Reverse((is_busy, ..)), id) in waiting {
@@ -112,7 +116,7 @@ impl NamedLocks {
         }
     }
 
-    /// The locks that give their places away, the first of them last.
+    /// Returns the locks that can lose their places, the longest idle one last.
     fn idle(&self, now: Timestamp) -> Vec<LockId> {
         let idle = self.places.iter().filter(|(_, place)| now.since(place.last_busy) >= KEPT_FOR);
         let mut idle: Vec<_> = idle.map(|(id, place)| (Reverse(place.last_busy), *id)).collect();

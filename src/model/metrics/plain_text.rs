@@ -1,7 +1,7 @@
-//! `OpenMetrics` as Prometheus' own text format, which is older: there a counter is named as its sample is, and neither units nor an end are
-//! said.
+//! Converts `OpenMetrics` to Prometheus' own, older text format. There a counter has the name of
+//! its sample, and there are neither units nor an end marker.
 
-/// Rewrites the lines that describe the families; the samples are the same in both.
+/// Rewrites the lines that describe the families. Both formats share the samples.
 pub(super) fn plain_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_named_as_its_sample_and_an_info_is_a_gauge() {
+    fn a_counter_has_the_name_of_its_sample_and_an_info_is_a_gauge() {
         let open = "# HELP a_b Says \"a b\".\n# TYPE a_b counter\n# UNIT a_b b\na_b_total{x=\"# TYPE y\"} 1\n\
                     # HELP v What.\n# TYPE v info\nv_info{} 1\n# HELP g G.\n# TYPE g gauge\ng 2\n# EOF\n";
         let plain = "# HELP a_b_total Says \"a b\".\n# TYPE a_b_total counter\na_b_total{x=\"# TYPE y\"} 1\n\

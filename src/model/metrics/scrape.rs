@@ -10,73 +10,74 @@ use crate::server_view::Load;
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::ZnodePath;
 
-/// How many findings there are of each kind.
+/// The number of findings of each code and severity.
 pub(super) type FindingCounts = BTreeMap<(Code, Severity), u64>;
 
-/// Everything that is served at one moment.
+/// All figures that are served at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scrape {
-    /// The servers and the chroot, without what their addresses may hold of identities.
+    /// The servers and the chroot, without credentials in the addresses.
     pub ensemble: String,
-    /// Whether the locks are known as they are now.
+    /// Whether the table is live.
     pub is_live: bool,
-    /// How many locks there are; `None` while that is not known.
+    /// The number of locks; `None` while unknown.
     pub locks: Option<u64>,
-    /// How many contenders; `None` while that is not known.
+    /// The number of contenders; `None` while unknown.
     pub contenders: Option<u64>,
-    /// The members of the ensemble that are known; `None` when nobody asks them.
+    /// The known members of the ensemble; `None` when they are not asked.
     pub servers: Option<ServerFigures>,
-    /// How often the locks were lost from sight.
+    /// How often the table was out of step with the ensemble.
     pub gaps: u64,
-    /// Changes that were taken in.
+    /// The number of changes that were taken in.
     pub changes: u64,
-    /// The recorder itself.
+    /// The figures of the recorder itself.
     pub process: ProcessFigures,
-    /// The locks that have series of their own.
+    /// The locks with series of their own.
     pub named: Vec<LockFigures>,
-    /// All others together.
+    /// All other locks together.
     pub others: LockFigures,
-    /// How many others there are; `None` while that is not known.
+    /// The number of other locks; `None` while unknown.
     pub other_locks: Option<u64>,
 }
 
-/// What the servers say about themselves.
+/// Figures from the servers' answers about themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerFigures {
-    /// How many there are.
+    /// The number of known servers.
     pub known: u64,
-    /// How many of them answered, the last time.
+    /// The number of servers that answered when last asked.
     pub answering: u64,
-    /// Connections with sessions, those of lockscope included; `None` when no server lists them.
+    /// The number of connections with a session, our own included; `None` when no server lists
+    /// them.
     pub connections: Option<u64>,
-    /// What asking them cost.
+    /// The cost of asking the servers.
     pub asked: Load,
 }
 
 /// The recorder's own figures, which only its process knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessFigures {
-    /// Changes that were seen and not taken in yet.
+    /// The number of changes that were seen but not taken in yet.
     pub changes_behind: u64,
-    /// Whether what happens is written into the file; `None` when there is none.
+    /// Whether changes are written into the file; `None` without a file.
     pub is_stored: Option<bool>,
-    /// Its memory, in bytes; `None` where the system does not tell.
+    /// The resident memory, in bytes; `None` where the system does not report it.
     pub resident_bytes: Option<u64>,
 }
 
-/// What names the series of a lock.
+/// The labels of a lock's series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockLabels {
     /// One lock.
     One {
-        /// Its path.
+        /// The lock's path.
         path: ZnodePath,
-        /// Which of several queues that one parent can hold.
+        /// The queue's name, for recipes where one parent can have several queues.
         name: Option<Arc<str>>,
-        /// Who made it.
+        /// The recipe of the lock's nodes.
         recipe: Recipe,
     },
-    /// All that have no series of their own.
+    /// All locks without series of their own.
     Others,
 }
 
@@ -86,16 +87,16 @@ impl LockLabels {
     }
 }
 
-/// One lock, or all without series of their own.
+/// The figures of one lock, or of all locks without series of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockFigures {
-    /// What names its series.
+    /// The labels of the series.
     pub labels: LockLabels,
-    /// What was counted.
+    /// The counters.
     pub counts: LockCounts,
-    /// How it is now; `None` while that is not known.
+    /// The current state; `None` while unknown.
     pub state: Option<LockState>,
-    /// How many findings there are of each kind.
+    /// The number of findings of each code and severity.
     pub findings: FindingCounts,
 }
 
@@ -105,36 +106,37 @@ impl LockFigures {
     }
 }
 
-/// What was counted of a lock since it has a series.
+/// The counters of a lock since it has a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounts {
-    /// Contenders that became holders.
+    /// The number of contenders that became holders.
     pub acquisitions: u64,
-    /// Contenders that went with their sessions.
+    /// The number of contenders whose session expired.
     pub expiries: u64,
-    /// What its changes cost.
+    /// The cost of the lock's changes.
     pub watch_events: WatchEvents,
-    /// How long holders had waited, where both ends were seen.
+    /// The waits of holders, where both ends were seen.
     pub waits: Histogram,
-    /// How long holders held, where both ends were seen.
+    /// The holds, where both ends were seen.
     pub holds: Histogram,
 }
 
-/// How a lock is at a moment. Of several locks: the sums, and the longest times.
+/// The state of a lock. For several locks: the sums, and the longest times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockState {
-    /// How many hold.
+    /// The number of holders.
     pub holders: u64,
-    /// How many wait; `None` of a single node, whose waiters are not in the tree.
+    /// The number of waiters; `None` for a single node, whose waiters are not in the tree.
     pub waiters: Option<u64>,
-    /// How long the first holder has held at least, in milliseconds; 0 when nobody holds, `None` when nothing can be said.
+    /// The minimum time for which the first holder has held, in milliseconds. 0 without a holder,
+    /// `None` when unknown.
     pub held_ms: Option<u64>,
-    /// How long the first waiter has waited, in milliseconds; 0 when nobody waits.
+    /// How long the first waiter has waited, in milliseconds; 0 without a waiter.
     pub waited_ms: Option<u64>,
 }
 
 impl LockState {
-    /// Takes in another lock.
+    /// Adds the state of another lock.
     pub(super) fn add(&mut self, other: Self) {
         let sum = |a: Option<u64>, b: Option<u64>| a.map(|a| a + b.unwrap_or(0)).or(b);
         *self = Self {

@@ -1,11 +1,11 @@
-//! What is counted and shown of a table.
+//! Tests of the counters and the served series.
 
 use super::*;
 use crate::diagnose::{Code, Diagnosis, Severity, Thresholds};
 use crate::queue::{Change, ConnectionState, LockTable};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// A table that is counted, as time passes.
+/// A counted table with a clock.
 struct MetricsFixture {
     table: LockTable,
     diagnosis: Diagnosis,
@@ -30,7 +30,7 @@ impl MetricsFixture {
         self.counters.took_in(&happenings, &self.table);
     }
 
-    /// Everything is read, and these nodes are there.
+    /// Reads everything; these nodes exist.
     fn read(&mut self, nodes: &[&str]) {
         let connected = ConnectionState::Connected { session: SessionId(-2), recursive: true };
         self.apply(Change::Connection(connected));
@@ -78,7 +78,7 @@ impl MetricsFixture {
 }
 
 #[test]
-fn a_lock_shows_who_holds_and_waits_now_and_what_was_counted() {
+fn a_lock_has_its_current_state_and_its_counters() {
     let mut fixture = MetricsFixture::new(10);
     fixture.read(&["/a/lock-0000000000"]);
     fixture.pass(2);
@@ -102,7 +102,7 @@ fn a_lock_shows_who_holds_and_waits_now_and_what_was_counted() {
 }
 
 #[test]
-fn while_the_locks_are_out_of_sight_only_what_was_counted_is_shown() {
+fn while_the_table_is_not_live_only_counters_are_served() {
     let mut fixture = MetricsFixture::new(10);
     assert_eq!((fixture.scrape().is_live, fixture.scrape().gaps), (false, 0));
     fixture.read(&["/a/lock-0000000000", "/a/lock-0000000001"]);
@@ -123,7 +123,7 @@ fn while_the_locks_are_out_of_sight_only_what_was_counted_is_shown() {
 }
 
 #[test]
-fn the_series_of_a_lock_end_with_it_and_other_settings_begin_them_anew() {
+fn series_end_with_their_lock_and_start_again_with_other_settings() {
     let mut fixture = MetricsFixture::new(10);
     fixture.read(&["/a/lock-0000000000", "/b/lock-0000000000"]);
     assert_eq!(fixture.named(), ["/a", "/b"]);
@@ -139,18 +139,18 @@ fn the_series_of_a_lock_end_with_it_and_other_settings_begin_them_anew() {
 }
 
 #[test]
-fn of_too_many_locks_those_have_series_that_are_waited_for_and_they_keep_them() {
+fn among_too_many_locks_those_with_waiters_get_and_keep_series() {
     let mut fixture = MetricsFixture::new(2);
     fixture.read(&["/a/lock-0000000000", "/b/lock-0000000000", "/c/lock-0000000000", "/c/lock-0000000001"]);
     assert_eq!(fixture.named(), ["/a", "/c"]);
     let scrape = fixture.scrape();
     assert_eq!((scrape.other_locks, scrape.others.state.map(|state| state.holders)), (Some(1), Some(1)));
 
-    // Nothing was ever to be said of /a.
+    // /a was never busy.
     fixture.comes("/b/lock-0000000001");
     assert_eq!(fixture.named(), ["/b", "/c"]);
 
-    // /c is waited for no more, and keeps its place for ten minutes.
+    // /c has no waiters any more, and keeps its place for ten minutes.
     fixture.goes("/c/lock-0000000001");
     fixture.comes("/a/lock-0000000001");
     fixture.pass(599);
@@ -164,7 +164,7 @@ fn of_too_many_locks_those_have_series_that_are_waited_for_and_they_keep_them() 
 }
 
 #[test]
-fn findings_are_counted_by_kind_also_where_a_lock_has_no_series() {
+fn findings_are_counted_by_code_even_without_a_series_for_the_lock() {
     let mut fixture = MetricsFixture::new(1);
     let long = format!("/{}", "x".repeat(600));
     let queue = |at: &str| [0, 1].map(|number| format!("{at}/lock-000000000{number}"));
