@@ -1,17 +1,18 @@
-//! Rows of cells as lines of text, each cell below the one of the row above.
+//! Formats rows of cells as aligned lines of text.
 
 use unicode_width::UnicodeWidthStr;
 
-/// On which side of its column a cell stands.
+/// The alignment of a cell in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// As words do.
+    /// To the left, for words.
     Left,
-    /// As numbers do.
+    /// To the right, for numbers.
     Right,
 }
 
-/// A line for each row, with two blanks between the columns and none at the end. The cells must be harmless already.
+/// Returns a line for each row, with two spaces between columns and none at the end. The cells must
+/// be free of control characters.
 ///
 /// ```
 /// use lockscope_model::text::{Align, columns};
@@ -31,7 +32,7 @@ pub fn columns<const N: usize>(rows: &[[impl AsRef<str>; N]], align: [Align; N])
         let mut line = String::new();
         for ((cell, width), align) in row.iter().zip(widths).zip(align) {
             let cell = cell.as_ref();
-            // Padding by a format would count characters, and a character can be two columns wide.
+            // `format!` would pad by characters, but a character may be two columns wide.
             let gap = " ".repeat(width - cell.width());
             match align {
                 Align::Left => line.extend([cell, &gap, "  "]),

@@ -1,46 +1,51 @@
-//! Text in at most so many columns: what is too long loses its end, its beginning or its middle.
+//! Fits text into a number of columns. Text that is too long loses its end, its beginning or its
+//! middle.
 //!
-//! Cutting is done here and not by `unicode-truncate`: it asserts in debug builds that a text is as wide as its letters
-//! together, which Arabic and Lisu names break, and it cannot keep both ends.
+//! The module does not use `unicode-truncate`: that crate asserts in debug builds that a text is as
+//! wide as the sum of its characters, which fails for Arabic and Lisu names. It also cannot keep
+//! both ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Charset;
 use lockscope_base::znode::{SessionId, escaped, escaped_bytes};
 
-/// Marks above and below a letter that are shown at most; further ones would grow over the neighbouring lines.
+/// Maximum number of combining marks per letter. More would cover the neighbouring lines.
 const MAX_MARKS: usize = 3;
-/// Bytes at either end of a text that can matter: no terminal is wider than this.
+/// Maximum number of bytes from either end that are looked at. No terminal is wider.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Which part of a text gives way when it is too long.
+/// The part of a text that stays when the text is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The beginning stays.
     Start,
-    /// The end stays: for paths, whose last name tells most.
+    /// The end stays. For paths, whose last name tells most.
     End,
-    /// Both ends stay: for nodes, which begin with their maker's id and end in their number.
+    /// Both ends stay. For nodes, whose names begin with an id and end with a number.
     Ends,
 }
 
-/// How many columns a text takes that is known to be harmless.
+/// Returns the width of a harmless text, in columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text as a terminal may be given it, in at most `columns` columns. Work follows the columns, not the text.
+/// Makes a text safe for a terminal, and fits it into `columns` columns. Takes time proportional to
+/// the columns, not to the text.
 pub fn fit(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
     cut(&harmless(clip(text, keep), charset), columns, keep, charset)
 }
 
-/// The same for bytes, of which the beginning stays.
+/// Makes bytes safe for a terminal, and fits them into `columns` columns. The beginning stays.
 pub fn fit_bytes(bytes: &[u8], columns: usize, charset: Charset) -> String {
     cut(&harmless_bytes(&bytes[..bytes.len().min(MAX_BYTES)], charset), columns, Keep::Start, charset)
 }
 
-/// A session's id in at most `columns` columns. When it is too long, its first digits (which server made it) and its
-/// last (which of that server's sessions it is) stay.
+/// Formats a session id in at most `columns` columns.
+///
+/// If the id is too long, its first digits (the server that created it) and its last ones (the
+/// session on that server) stay.
 pub fn session(id: SessionId, columns: usize, charset: Charset) -> String {
     let all = id.to_string();
     if all.len() <= columns || columns < 6 {
@@ -52,18 +57,18 @@ pub fn session(id: SessionId, columns: usize, charset: Charset) -> String {
     format!("{server}{}{}", charset.ellipsis(), &all[all.len() - tail..])
 }
 
-/// A text as a terminal may be given it.
+/// Makes a text safe for a terminal.
 pub(super) fn harmless(text: &str, charset: Charset) -> String {
     presentable(&escaped(text), charset)
 }
 
-/// The same for bytes: those that are no UTF-8 become escapes.
+/// Makes bytes safe for a terminal. Bytes that are not UTF-8 become escapes.
 pub(super) fn harmless_bytes(bytes: &[u8], charset: Charset) -> String {
     presentable(&escaped_bytes(bytes), charset)
 }
 
-/// Takes away what escaping has left that a table cannot bear: heaps of combining marks, characters of unclear
-/// width, and in ASCII everything else.
+/// Escapes further characters that break the layout of a table: many combining marks on one letter,
+/// characters of unclear width, and in ASCII mode everything else.
 fn presentable(text: &str, charset: Charset) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut marks = MAX_MARKS;
@@ -81,7 +86,7 @@ fn presentable(text: &str, charset: Charset) -> String {
     shown
 }
 
-/// Leaves out what cannot be seen anyway, before anything is computed for it.
+/// Drops the part of a text that no terminal could show, before any work on it.
 fn clip(text: &str, keep: Keep) -> &str {
     if text.len() <= MAX_BYTES {
         return text;
@@ -92,12 +97,12 @@ fn clip(text: &str, keep: Keep) -> &str {
     }
 }
 
-/// The first place at or after `at` where a character begins.
+/// Returns the first character boundary at or after `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
-/// A text that is harmless already, in at most `columns` columns.
+/// Fits a harmless text into `columns` columns.
 pub fn cut(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -114,7 +119,7 @@ pub fn cut(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
     }
 }
 
-/// As much of the beginning as fits.
+/// Returns as much of the beginning as fits.
 pub(super) fn head(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     for (at, character) in text.char_indices() {
@@ -126,7 +131,7 @@ pub(super) fn head(text: &str, columns: usize) -> &str {
     text
 }
 
-/// As much of the end as fits.
+/// Returns as much of the end as fits.
 fn tail(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let mut start = text.len();
@@ -135,7 +140,7 @@ fn tail(text: &str, columns: usize) -> &str {
         if taken > columns {
             break;
         }
-        // A mark without its letter would sit on whatever stands before it.
+        // A combining mark without its letter would combine with the character before it.
         if character.width() != Some(0) {
             start = at;
         }
@@ -152,7 +157,7 @@ mod tests {
     const U: Charset = Charset::Unicode;
 
     #[test]
-    fn each_kind_of_text_gives_way_where_it_tells_least() {
+    fn each_kind_of_text_is_shortened_where_it_tells_least() {
         assert_eq!(fit("/locks/very/deep/billing", 12, Keep::End, U), "…eep/billing");
         assert_eq!(fit("worker-3.example.org", 9, Keep::Start, U), "worker-3…");
         assert_eq!(fit("_c_9f0b-lock-0000004711", 16, Keep::Ends, U), "_c_9…-0000004711");
@@ -170,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_stay_distinguishable_by_server_and_by_number() {
+    fn session_ids_keep_their_server_and_their_number() {
         let id = SessionId(0x0100_0a2b_3c40_001b);
         assert_eq!(session(id, 18, U), "0x1000a2b3c40001b");
         assert_eq!(session(id, 9, U), "0x1…0001b");
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_join_are_cut_as_wide_as_they_are_alone() {
+    fn joining_letters_are_cut_by_their_single_widths() {
         let joined = "\u{644}\u{627}".repeat(4);
         for columns in 0..10 {
             for keep in [Keep::Start, Keep::End, Keep::Ends] {

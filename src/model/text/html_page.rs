@@ -1,11 +1,12 @@
-//! A page to hand over: one file of HTML that loads nothing and runs nothing, whatever a text in it says.
+//! A self-contained HTML page. It loads and runs nothing, whatever its texts contain.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Nothing is loaded and nothing runs.
+/// Forbids loading and scripts.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// The page as the text of a file. Titles and bodies are escaped by `maud`; `rules` are CSS of ours.
+/// Returns the page as the text of a file. `maud` escapes titles and bodies. `rules` is trusted
+/// CSS.
 pub fn html_page(title: &str, rules: &str, body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
@@ -14,7 +15,7 @@ pub fn html_page(title: &str, rules: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                // Without one, a browser asks the server for it.
+                // Without an icon, a browser would request one from the server.
                 link rel="icon" href="data:,";
                 title { (title) }
                 style { (PreEscaped(rules)) }

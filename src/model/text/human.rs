@@ -1,4 +1,4 @@
-//! Numbers, durations and times as people read them. Pure.
+//! Numbers, durations and times as people read them.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use chrono::{DateTime, Local, Utc};
 use super::Charset;
 use lockscope_base::znode::Timestamp;
 
-/// A number of things that are counted.
+/// A number of counted things.
 pub trait Countable: Copy {
-    /// The number, which saturates.
+    /// Returns the number, saturating.
     fn number(self) -> u64;
 }
 
@@ -31,7 +31,7 @@ impl Countable for usize {
     }
 }
 
-/// A whole number with a blank between its thousands: `21 115`.
+/// Formats a whole number with a space between its thousands: `21 115`.
 ///
 /// ```
 /// use lockscope_model::text::human::count;
@@ -50,7 +50,8 @@ pub fn count(number: impl Countable) -> String {
     grouped
 }
 
-/// A number in so many columns: where it does not fit, in thousands or millions, rounded down.
+/// Formats a number in at most `columns` columns. If it does not fit, it is rounded down to
+/// thousands or millions.
 ///
 /// ```
 /// use lockscope_model::text::human::count_within;
@@ -67,7 +68,7 @@ pub fn count_within(number: impl Countable, columns: usize) -> String {
     rounded().into_iter().find(|text| text.len() <= columns).unwrap_or(whole)
 }
 
-/// A number of things in words: `1 lock`, `21 115 locks`.
+/// Formats a number of things: `1 lock`, `21 115 locks`.
 ///
 /// ```
 /// use lockscope_model::text::human::plural;
@@ -79,7 +80,7 @@ pub fn plural(number: impl Countable, one: &str, more: &str) -> String {
     format!("{} {}", count(number), if number.number() == 1 { one } else { more })
 }
 
-/// A number of bytes: `9 999 B`, `10 kB`, `21 MB`; a kilobyte is 1000 bytes.
+/// Formats a number of bytes: `9 999 B`, `10 kB`, `21 MB`. A kilobyte has 1000 bytes.
 pub fn bytes(number: u64) -> String {
     match number {
         0..10_000 => format!("{} B", count(number)),
@@ -88,11 +89,11 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// Something per second: `0`, `0.1`, `9.9`, `27`, `1 235`. A rate below 0.05 is `0`.
+/// Formats a rate per second: `0`, `0.1`, `9.9`, `27`, `1 235`. A rate below 0.05 is `0`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a rate is not negative; a huge one saturates"
+    reason = "rates are not negative, and a huge one saturates"
 )]
 pub fn rate(per_second: f64) -> String {
     if per_second < 0.05 {
@@ -104,7 +105,8 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
-/// A ratio of two counts, zero or above, with as many digits as matter: `0.08`, `1.0`, `51.2`, `412`, `1 204`.
+/// Formats a ratio of two counts, zero or above: `0.08`, `1.0`, `51.2`, `412`, `1 204`. Smaller
+/// ratios have more decimals.
 pub fn ratio(number: f64) -> String {
     if number > 0.0 && number < 0.95 {
         return format!("{number:.2}");
@@ -112,12 +114,12 @@ pub fn ratio(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}");
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast that does not fit saturates")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a value that does not fit saturates")]
     count(number.round() as u64)
 }
 
-/// A time that is measured in milliseconds as a rule, with as many digits as matter: `<0.1ms`, `0.4ms`, `42ms`, `412ms`,
-/// `1.25s`, `14.0s`; from a minute on as [`duration`]. At most six columns.
+/// Formats a time that is usually measured in milliseconds: `<0.1ms`, `0.4ms`, `42ms`, `412ms`,
+/// `1.25s`, `14.0s`. From a minute on as [`duration`]. At most six columns.
 pub fn latency(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_micros() {
@@ -131,7 +133,7 @@ pub fn latency(time: Duration) -> String {
     }
 }
 
-/// A duration in at most six columns: `0.8s`, `38s`, `14m02s`, `3h05m`, `2d04h`, `120d`.
+/// Formats a duration in at most six columns: `0.8s`, `38s`, `14m02s`, `3h05m`, `2d04h`, `120d`.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -146,13 +148,14 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// A duration in seconds with every millisecond of it, as settings are written: `10s`, `13.75s`.
+/// Formats a duration in seconds with all its milliseconds, as in settings: `10s`, `13.75s`.
 pub fn exact_seconds(duration: Duration) -> String {
     let text = format!("{}.{:03}", duration.as_secs(), duration.subsec_millis());
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// How long is left of something that is known to about a second, rounded up: `9s`, `38s`; from a minute on as [`duration`].
+/// Formats the remaining time of something that is known to about a second, rounded up: `9s`,
+/// `38s`. From a minute on as [`duration`].
 pub fn countdown(left: Duration) -> String {
     match left.as_millis().div_ceil(1000) {
         seconds @ ..60 => format!("{seconds}s"),
@@ -160,10 +163,11 @@ pub fn countdown(left: Duration) -> String {
     }
 }
 
-/// How long something has lasted that is known by two bounds, in at most seven columns (eight in ASCII): the duration itself where they are
-/// equal; `≥13m`, rounded down, where the lower one says enough; else `≤16s`, rounded up.
+/// Formats a duration that is known by two bounds, in at most seven columns (eight in ASCII).
 ///
-/// The lower one says enough from a minute on, or from half of the upper one on.
+/// Equal bounds are written as the duration itself. The lower bound, rounded down, is used from a
+/// minute on or from half of the upper bound on: `≥13m`. Otherwise the upper bound is used, rounded
+/// up: `≤16s`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -187,7 +191,7 @@ pub fn bounded(at_least: Duration, at_most: Duration, charset: Charset) -> Strin
     }
     let up = at_most.as_millis().div_ceil(1000).min(u64::MAX.into());
     let up = Duration::from_secs(u64::try_from(up).unwrap_or(u64::MAX));
-    // Below ten seconds as exact as it is, above a minute in whole minutes.
+    // Exact below ten seconds, whole minutes from ten minutes on, whole hours from a day on.
     let up = match at_most.as_secs() {
         0..10 => at_most.saturating_add(Duration::from_millis(99)),
         600..86_400 => Duration::from_secs(up.as_secs().div_ceil(60).saturating_mul(60)),
@@ -197,7 +201,7 @@ pub fn bounded(at_least: Duration, at_most: Duration, charset: Charset) -> Strin
     format!("{most}{}", coarse(up))
 }
 
-/// How long something has lasted at the least, rounded down: `≥13m`.
+/// Formats a lower bound of a duration, rounded down: `≥13m`.
 pub fn no_less(at_least: Duration, charset: Charset) -> String {
     let sign = match charset {
         Charset::Unicode => "≥",
@@ -206,7 +210,8 @@ pub fn no_less(at_least: Duration, charset: Charset) -> String {
     format!("{sign}{}", coarse(at_least))
 }
 
-/// As [`duration`], from ten minutes to an hour in whole minutes: a bound needs no more.
+/// Formats as [`duration`], but in whole minutes between ten minutes and an hour. A bound needs no
+/// more.
 fn coarse(time: Duration) -> String {
     match time.as_secs() {
         600..3600 => format!("{}m", time.as_secs() / 60),
@@ -214,7 +219,7 @@ fn coarse(time: Duration) -> String {
     }
 }
 
-/// How long a client has been silent, and of what timeout: `silent 9.4s of 10s`.
+/// Formats how long a client has been silent, and its timeout: `silent 9.4s of 10s`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -229,22 +234,23 @@ pub fn silent(lasted: Duration, timeout: Duration) -> String {
     format!("silent {} of {timeout}", duration(lasted))
 }
 
-/// The time of day to the second, in local time or UTC.
+/// Formats the time of day to the second, in local time or UTC.
 pub fn time_of_day(time: Timestamp, utc: bool) -> String {
     format(time, utc, "%H:%M:%S", "??:??:??")
 }
 
-/// The time of day to the millisecond, in local time or UTC.
+/// Formats the time of day to the millisecond, in local time or UTC.
 pub fn exact_time(time: Timestamp, utc: bool) -> String {
     format(time, utc, "%H:%M:%S%.3f", "??:??:??.???")
 }
 
-/// Day and time, with the zone.
+/// Formats the date and the time, with the time zone.
 pub fn date_and_time(time: Timestamp, utc: bool) -> String {
     format(time, utc, if utc { "%Y-%m-%d %H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S %:z" }, "no time of this calendar")
 }
 
-/// A time may come from a server whose clock is broken, so it may be none that the calendar has.
+/// Formats a time, or returns `otherwise` for a time outside of the calendar, which a server with a
+/// broken clock may send.
 fn format(time: Timestamp, utc: bool, pattern: &str, otherwise: &str) -> String {
     let Some(known) = DateTime::<Utc>::from_timestamp_millis(time.0) else { return otherwise.to_owned() };
     if utc { known.format(pattern).to_string() } else { known.with_timezone(&Local).format(pattern).to_string() }
@@ -255,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exact_seconds_keep_each_millisecond_and_no_zero_behind_it() {
+    fn exact_seconds_keep_each_millisecond_without_trailing_zeros() {
         for (millis, shown) in [(0, "0s"), (100_000, "100s"), (13_750, "13.75s"), (2_625, "2.625s")] {
             assert_eq!(exact_seconds(Duration::from_millis(millis)), shown);
         }
@@ -280,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted_down_in_whole_seconds() {
+    fn a_countdown_uses_whole_seconds() {
         for (millis, shown) in
             [(0, "0s"), (1, "1s"), (8_400, "9s"), (59_000, "59s"), (60_000, "1m00s"), (842_000, "14m02s")]
         {
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_never_says_more_than_it_is() {
+    fn a_bound_never_claims_too_much() {
         let shown = |least, most| bounded(Duration::from_millis(least), Duration::from_millis(most), Charset::Unicode);
         for ((least, most), text) in [
             ((0, 15_001), "≤16s"),
@@ -358,12 +364,12 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_no_calendar_has_is_still_shown() {
+    fn a_time_outside_of_the_calendar_is_still_shown() {
         assert_eq!(time_of_day(Timestamp(i64::MAX), true), "??:??:??");
         assert_eq!(exact_time(Timestamp(1_714_574_467_250), true), "14:41:07.250");
         assert_eq!(exact_time(Timestamp(i64::MIN), false), "??:??:??.???");
         assert_eq!(date_and_time(Timestamp(0), true), "1970-01-01 00:00:00 UTC");
-        // Just inside of the calendar, where a local offset would lead out of it.
+        // A time just inside the calendar, which a local offset would move out of it.
         let _ = exact_time(Timestamp(DateTime::<Utc>::MAX_UTC.timestamp_millis()), false);
         let _ = exact_time(Timestamp(DateTime::<Utc>::MIN_UTC.timestamp_millis()), false);
     }

@@ -1,9 +1,10 @@
-//! Text that people read: numbers, durations and times in words ([`human`]), and whatever comes from a znode or a server,
-//! harmless and in so many columns. Pure.
+//! Text for people: numbers, durations and times ([`human`]), and text from znodes and servers,
+//! made safe and fitted into columns.
 //!
-//! Architecture invariant: whatever comes from a znode or a server reaches the terminal only through [`fit()`],
-//! [`fit_bytes`], [`wrap_words`] or [`wrap_bytes`]. They escape what a terminal would obey, what turns the direction of
-//! writing, and heaps of combining marks; and they measure in columns, not in bytes.
+//! The module is pure. Architecture invariant: text from a znode or a server reaches the terminal
+//! only through [`fit()`], [`fit_bytes`], [`wrap_words`] or [`wrap_bytes`]. These escape what a
+//! terminal would obey, what changes the direction of writing, and many combining marks on one
+//! letter. They measure in columns, not in bytes.
 
 mod columns;
 mod fit;
@@ -21,17 +22,17 @@ pub use self::wrap::{wrap_bytes, wrap_words};
 pub enum Charset {
     /// All of Unicode.
     Unicode,
-    /// Only ASCII: every other character is shown as an escape.
+    /// Only ASCII. Every other character is shown as an escape.
     Ascii,
 }
 
 impl Charset {
-    /// ASCII where that is asked for.
+    /// Returns ASCII if `ascii` is set, otherwise Unicode.
     pub fn new(ascii: bool) -> Self {
         if ascii { Self::Ascii } else { Self::Unicode }
     }
 
-    /// What stands where something was left out; one column.
+    /// Returns the sign for left-out text, one column wide.
     pub fn ellipsis(self) -> &'static str {
         match self {
             Self::Unicode => "…",

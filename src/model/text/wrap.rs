@@ -1,15 +1,15 @@
-//! Text in lines: at spaces where that is possible, else anywhere.
+//! Wraps text into lines, at spaces where possible.
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::Charset;
 use super::fit::{harmless, harmless_bytes, head};
 
-/// A wide character takes two columns, so no line is narrower.
+/// Minimum width of a line, since a wide character takes two columns.
 const NARROWEST: usize = 2;
 
-/// A text in lines of at most `columns` columns (at least 2), broken between words where that is possible. One empty line
-/// for an empty text.
+/// Makes a text safe for a terminal, and wraps it into lines of at most `columns` columns (at least
+/// 2), at spaces where possible. An empty text is one empty line.
 pub fn wrap_words(text: &str, columns: usize, charset: Charset) -> Vec<String> {
     let options = Options::new(columns.max(NARROWEST))
         .word_separator(WordSeparator::AsciiSpace)
@@ -20,13 +20,14 @@ pub fn wrap_words(text: &str, columns: usize, charset: Charset) -> Vec<String> {
     lines.into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
-/// Bytes in lines of at most `columns` columns (at least 2), broken anywhere. No line for no bytes.
+/// Makes bytes safe for a terminal, and breaks them into lines of at most `columns` columns (at
+/// least 2), anywhere. No bytes are no line.
 pub fn wrap_bytes(bytes: &[u8], columns: usize, charset: Charset) -> Vec<String> {
     let text = harmless_bytes(bytes, charset);
     let mut lines = Vec::new();
     let mut rest = &*text;
     while !rest.is_empty() {
-        // Not at spaces: each of them is a byte of the data.
+        // Spaces are kept: each is a byte of the data.
         let (line, after) = rest.split_at(head(rest, columns.max(NARROWEST)).len());
         lines.push(line.to_owned());
         rest = after;
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_around_a_text_take_no_room() {
+    fn spaces_around_a_text_are_dropped() {
         assert_eq!(wrap_words("  ab  cd  ", 4, U), ["ab", "cd"]);
         assert_eq!(wrap_words(&" ".repeat(50), 4, U), [""]);
     }
