@@ -1,4 +1,4 @@
-//! Waits that may have no end.
+//! Sleeps until an optional deadline.
 
 use tokio::time::{Instant, sleep_until};
 
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_sleeps_until_the_deadline_and_forever_without_one() {
+    async fn sleeps_until_the_deadline_and_forever_without_one() {
         let (began, pause) = (Instant::now(), Duration::from_millis(20));
         until(Some(began + pause)).await;
         assert!(began.elapsed() >= pause);

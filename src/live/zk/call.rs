@@ -1,21 +1,24 @@
-//! Connects to a server to ask it about itself. Its address may come from the ensemble's config and not from the user.
+//! Connects to a server to ask it about itself. The address may come from the ensemble's config
+//! instead of the user.
 //!
-//! Whoever writes the ensemble's config, or changes what passes on a plain connection, could otherwise make this machine open
-//! connections to whatever listens on it, and send HTTP to the metadata service of a cloud.
+//! An attacker who writes the ensemble's config, or changes data on a plain connection, could
+//! otherwise make this machine connect to any local service, or send HTTP to the metadata service
+//! of a cloud.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{TcpStream, lookup_host};
 
-/// Who gave a server's address.
+/// The source of a server's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NamedBy {
-    /// The user, in the connect string: any address is allowed.
+    /// The user named it in the connect string: any address is allowed.
     User,
-    /// The ensemble's config only.
+    /// Only the ensemble's config names it.
     Config {
-        /// Whether it may be on this machine: only when a server that the user names is there too.
+        /// Whether the address may be on this machine: only when a server named by the user is
+        /// there too.
         on_this_machine: bool,
     },
 }
@@ -25,15 +28,16 @@ pub(super) enum NamedBy {
 pub(super) enum NotCalled {
     /// The operating system's reason.
     Io(io::Error),
-    /// Its address comes from the config only, and is one to which a config must not lead.
+    /// The address comes only from the config, and is one that a config must not lead to.
     NotFollowed,
 }
 
-/// Why a server is not asked, and what to do about it.
+/// Explains why a server is not asked, and what to do about it.
 pub(super) const NOT_FOLLOWED: &str = "only the ensemble's config names it, and its address is this machine's own, link-local or \
                                        that of a cloud's metadata service: to ask it anyway, add it to the connect string";
 
-/// Metadata services of clouds that are not link-local: Oracle's, Alibaba's, Azure's, and Amazon's by IPv6.
+/// Metadata services of clouds that are not link-local: those of Oracle, Alibaba and Azure, and
+/// Amazon's over IPv6.
 const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
@@ -41,8 +45,8 @@ const METADATA: [IpAddr; 4] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// Connects to `HOST:PORT`. The check is on the addresses that are then called, not on the name, which could be resolved to
-/// others in between. Cancel safe.
+/// Connects to `HOST:PORT`. The check is made on the addresses that are then called, not on the
+/// name: a name could resolve to other addresses in between. Cancel safe.
 pub(super) async fn call(address: &str, named_by: NamedBy) -> Result<TcpStream, NotCalled> {
     let NamedBy::Config { on_this_machine } = named_by else {
         return TcpStream::connect(address).await.map_err(NotCalled::Io);
@@ -68,7 +72,8 @@ fn is_followed(address: IpAddr, on_this_machine: bool) -> bool {
     !special && !address.is_multicast() && !METADATA.contains(&address)
 }
 
-/// The IPv4 address within an IPv6 address that leads to it: mapped, compatible, of 6to4 or of NAT64.
+/// Returns the IPv4 address embedded in an IPv6 address that routes to it: mapped, compatible, 6to4
+/// or NAT64.
 fn embedded(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else { return address };
     if six.is_loopback() || six.is_unspecified() {
@@ -91,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_config_leads_to_servers_and_not_to_this_machine_its_link_or_a_clouds_metadata() {
+    fn config_addresses_of_this_machine_its_link_or_cloud_metadata_are_not_followed() {
         for (address, followed) in [
             ("10.0.0.7", true),
             ("192.168.1.7", true),
@@ -126,15 +131,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whom_only_a_config_names_on_this_machine_is_called_only_when_the_ensemble_is_there() {
+    async fn a_config_address_on_this_machine_is_called_only_when_the_ensemble_is_there() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("it is bound").to_string();
+        let address = listener.local_addr().expect("a bound listener").to_string();
         let away = NamedBy::Config { on_this_machine: false };
         for address in [&address, &address.replace("127.0.0.1", "localhost")] {
             assert!(matches!(call(address, away).await, Err(NotCalled::NotFollowed)), "{address}");
         }
         for named_by in [NamedBy::User, NamedBy::Config { on_this_machine: true }] {
-            call(&address, named_by).await.expect("somebody is there");
+            call(&address, named_by).await.expect("a listener");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Opens a session: one attempt of bounded length.
+//! Opens a session in one attempt of bounded length.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,24 +11,28 @@ use super::fault::Unreachable;
 use super::transport::{Flow, Transport, TransportStatus};
 use super::{Auth, ConnectError, ConnectOptions, ended, login};
 
-/// The protocol counts a session timeout in milliseconds, in 31 bits.
+/// The longest session timeout: the protocol counts it in milliseconds, in 31 bits.
 const MAX_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// The shortest patience with servers, whatever session timeout is asked for.
+/// The shortest time allowed for an attempt, whatever session timeout is asked for.
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Opens a session: one attempt that asks the servers of the connect string in random order, each at most once.
+/// Opens a session in one attempt, which tries the servers of the connect string in random order,
+/// each at most once.
 ///
-/// It takes at most about the session timeout, and ends as soon as every server has failed. With a
-/// chroot it costs one request, which checks that the chroot exists. Once connected, the client reconnects by itself until
-/// the session expires. Must be called within a Tokio runtime. Cancel safe, except that a session which was being made
-/// lives on at the servers until it times out.
+/// The attempt takes at most about the session timeout, and ends as soon as every server has
+/// failed. With a chroot it costs one request, which checks that the chroot exists. Once connected,
+/// the client reconnects by itself until the session expires.
+///
+/// Must be called within a Tokio runtime. Cancel safe, except that a session being created lives on
+/// at the servers until it times out.
 pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
     connect_and_gather(options, Duration::ZERO).await.map(|(client, _)| client)
 }
 
-/// As [`connect`], and what is known about the servers as long as the session lasts. What the servers send may be held for
-/// `gather`, so that a stream of events takes few wake-ups: see [`Flow::gather`].
+/// Connects like [`connect`], and also returns what is known about the servers during the session.
+/// Bytes from the servers may be held for `gather`, so that a stream of events causes few wake-ups:
+/// see [`Flow::gather`].
 pub async fn connect_and_gather(
     options: &ConnectOptions,
     gather: Duration,
@@ -53,8 +57,8 @@ pub async fn connect_and_gather(
     Ok((client, servers))
 }
 
-/// As [`connect`], through a transport that is there already: the servers, the chroot and TLS are the transport's, the rest the
-/// options'. The session ends with the transport.
+/// Connects like [`connect`], over an existing transport. The servers, the chroot and TLS come from
+/// the transport, everything else from the options. The session ends with the transport.
 pub async fn connect_through(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let client = open(transport, options).await?;
     login::check(&client, options, &transport.status(), connect_timeout(options)).await?;
@@ -83,7 +87,7 @@ async fn open(transport: &Transport, options: &ConnectOptions) -> Result<Client,
     Ok(client)
 }
 
-/// How long an attempt may take.
+/// Returns how long an attempt may take.
 fn connect_timeout(options: &ConnectOptions) -> Duration {
     options.session_timeout.clamp(MIN_CONNECT_TIMEOUT, MAX_SESSION_TIMEOUT)
 }
@@ -104,7 +108,7 @@ fn add(connector: Connector, auth: &Auth) -> Result<Connector, ConnectError> {
     Ok(connector.with_sasl(SaslOptions::digest_md5(user.to_owned(), password.to_owned())))
 }
 
-/// What the client library's error means for the user.
+/// Translates an error of the client library for the user.
 fn explain(error: Error, options: &ConnectOptions, status: &TransportStatus, within: Duration) -> ConnectError {
     match error {
         Error::Timeout | Error::SessionExpired | Error::NoHosts => {
@@ -115,7 +119,7 @@ fn explain(error: Error, options: &ConnectOptions, status: &TransportStatus, wit
     }
 }
 
-/// Every server was tried.
+/// Returns the error after every server has failed.
 fn all_failed(servers: Unreachable, options: &ConnectOptions) -> ConnectError {
     if servers.refused_login() { refused(options) } else { ConnectError::Unreachable(servers) }
 }
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_not_there_is_named_with_what_to_do() {
+    async fn a_missing_server_is_named_with_advice() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         drop(listener);
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_no_certificate_can_name_is_refused_instead_of_tried() {
+    async fn a_host_that_no_certificate_can_name_is_refused_at_once() {
         let tls = Some(TlsFiles { ca: "ca.pem".into(), cert: None, key: None });
         let error = connect(&ConnectOptions { tls, ..options("-host-:2281") }).await.expect_err("no name");
         assert!(error.to_string().contains("no certificate can name"), "{error}");

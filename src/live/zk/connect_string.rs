@@ -1,11 +1,11 @@
-//! The connect string: which servers, over TLS or not, and below which chroot.
+//! The connect string: the servers, whether each uses TLS, and the chroot.
 
 use std::fmt;
 
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::server_view::Transport;
 
-/// The port that ZooKeeper's clients take when none is given.
+/// The default client port of ZooKeeper.
 const DEFAULT_PORT: u16 = 2181;
 
 /// Why a connect string cannot be used.
@@ -16,14 +16,13 @@ pub struct BadConnectString {
     why: String,
 }
 
-/// A connect string, taken apart.
+/// A parsed connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConnectString {
     pub(super) servers: Vec<ServerAddress>,
     pub(super) chroot: Option<ZnodePath>,
 }
 
-/// One server of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerAddress {
     pub(super) host: String,
@@ -31,7 +30,7 @@ pub(super) struct ServerAddress {
     pub(super) tls: bool,
 }
 
-/// The servers of a connect string as `HOST:PORT`, and its chroot, for display.
+/// Returns the servers of a connect string as `HOST:PORT`, and its chroot, for display.
 ///
 /// ```
 /// use lockscope_live::zk::servers;
@@ -47,8 +46,7 @@ pub fn servers(connect: &str) -> Result<(Vec<String>, Option<String>), BadConnec
 }
 
 impl ConnectString {
-    /// Takes a connect string apart. `tls` says how to speak to servers that do not say it themselves by
-    /// `tcp://` or `tcp+tls://`.
+    /// Parses a connect string. `tls` applies to servers without a `tcp://` or `tcp+tls://` prefix.
     pub(super) fn parse(text: &str, tls: bool) -> Result<Self, BadConnectString> {
         let bad = |why: String| BadConnectString { text: text.to_owned(), why };
         let text = text.trim();
@@ -73,15 +71,15 @@ impl ConnectString {
 }
 
 impl ConnectString {
-    /// How a session goes that may be with any of the servers: over TLS where one of them is so spoken to, since then the user
-    /// relies on it.
+    /// Returns the transport of a session that may be with any of the servers. It is TLS when at
+    /// least one server is marked for TLS, because the user then relies on it.
     pub(super) fn transport(&self) -> Transport {
         if self.servers.iter().any(|server| server.tls) { Transport::Tls } else { Transport::Plain }
     }
 }
 
 impl fmt::Display for ConnectString {
-    /// As the client library reads it.
+    /// Writes the connect string in the syntax of the client library.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, server) in self.servers.iter().enumerate() {
             let scheme = if server.tls { "tcp+tls" } else { "tcp" };
@@ -91,7 +89,7 @@ impl fmt::Display for ConnectString {
     }
 }
 
-/// A scheme that says nothing about how to speak to a server.
+/// Returns a URL scheme that is not one of ours.
 fn foreign_scheme(text: &str) -> Option<&str> {
     let scheme = |server: &'_ str| server.trim().split_once("://").map(|(scheme, _)| scheme.len());
     text.split(',').find_map(|server| {
@@ -103,7 +101,8 @@ fn foreign_scheme(text: &str) -> Option<&str> {
     })
 }
 
-/// Whether what looks like a chroot goes on with other servers, each with a chroot of its own: `/a,zk2:2181/a`.
+/// Returns whether the chroot contains further servers, each with a chroot of its own:
+/// `/a,zk2:2181/a`.
 fn is_repeated(chroot: &str) -> bool {
     let mut parts = chroot.split(',');
     let first = parts.next().unwrap_or_default();
@@ -115,7 +114,7 @@ fn is_repeated(chroot: &str) -> bool {
     })
 }
 
-/// The chroot starts at the first slash that belongs to no `tcp://`.
+/// Splits off the chroot, which starts at the first slash that belongs to no `tcp://`.
 fn split_chroot(text: &str) -> (&str, Option<&str>) {
     let mut from = 0;
     while let Some(at) = text[from..].find('/').map(|at| from + at) {
@@ -163,7 +162,7 @@ impl ServerAddress {
         Ok(Self { host: host.to_owned(), port, tls })
     }
 
-    /// `HOST:PORT`, with brackets around an IPv6 address.
+    /// Returns `HOST:PORT`, with brackets around an IPv6 address.
     pub(super) fn address(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
@@ -172,7 +171,7 @@ impl ServerAddress {
         }
     }
 
-    /// Whether a certificate can name this host. The client library panics on a host of which this is not true.
+    /// Returns whether a certificate can name this host. The client library panics on other hosts.
     pub(super) fn can_be_certified(&self) -> bool {
         let label = |label: &str| {
             (1..=63).contains(&label.len())
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chroot_is_what_follows_the_last_server() {
+    fn the_chroot_follows_the_last_server() {
         assert_eq!(parse("zk1,zk2/a/b").chroot.expect("a chroot").as_str(), "/a/b");
         assert_eq!(parse("tcp+tls://zk1,tcp://zk2:1/a").chroot.expect("a chroot").as_str(), "/a");
         assert_eq!(parse("zk1/").chroot, None);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_a_reason() {
+    fn unusable_strings_are_refused_with_a_reason() {
         for text in
             ["", " ", "zk1,,zk2", ":2181", "zk1:0", "zk1:99999", "zk1:x", "[::1", "[::1]x", "zk1//a", "zk1/a/", "z k"]
         {

@@ -1,20 +1,25 @@
-//! A node and what is missing above it, as containers.
+//! Creates a node and its missing ancestors as containers.
 
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use lockscope_base::znode::ZnodePath;
 
-/// How often a parent may be gone again before its child is created, beside those that were missing from the beginning. Each time takes
-/// a deletion by somebody else in between: a program that clears up after itself, or the server, which deletes empty containers.
+/// The most times that a parent may vanish before its child is created, not counting the ancestors
+/// missing from the start. Each time needs a deletion by another client in between: a program that
+/// cleans up after itself, or the server, which deletes empty containers.
 const MAX_LOST_PARENTS: usize = 32;
 
-/// Creates a node, and those above it that are missing, as containers, which the servers delete some time after their last child
-/// has gone; servers before 3.5 have none, and there they are persistent. Anyone may do anything with them.
+/// Creates a node and its missing ancestors as containers, which the servers delete some time after
+/// their last child is gone. Servers before 3.5 have no containers; there the nodes are persistent.
+/// The nodes are open to everyone.
 ///
-/// Those that it created are added to `created`, the uppermost first, also when it fails; the error comes with the node that could
-/// not be created. What is there already is left as it is, also where one may not create it. Costs one request where the node is
-/// there, and two for each one that is missing, and fires the watches on the parents. Not cancel safe: whoever drops it does not
-/// learn whether the node that was on its way was created.
+/// The created nodes are added to `created`, the topmost first, even on failure. The error names
+/// the node that could not be created. Existing nodes stay as they are, even where we may not
+/// create nodes.
+///
+/// Costs one request when the node exists, and two requests for each missing node. Creating nodes
+/// fires the watches on their parents. Not cancel safe: after a drop it is unknown whether the node
+/// under way was created.
 pub async fn create_containers(
     session: &Client,
     path: &ZnodePath,
@@ -33,11 +38,11 @@ pub async fn create_containers(
             Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
             Err(Error::NoNode) if climbs_left > 0 => {
                 climbs_left -= 1;
-                // Without one the chroot is missing, which cannot be created from within.
+                // Without such a parent the chroot is missing, which cannot be created from within.
                 let parent = next.parent().filter(|parent| !parent.is_root());
                 missing.push(parent.ok_or((next, Error::NoNode))?);
             }
-            // It may be there, and be nobody's business but its children's.
+            // The node may exist and be unwritable for us; only its children matter here.
             Err(Error::NoAuth) if matches!(session.check_stat(next.as_str()).await, Ok(Some(_))) => drop(missing.pop()),
             Err(error) => return Err((next, error)),
         }

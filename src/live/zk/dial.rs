@@ -1,4 +1,5 @@
-//! Opens connections to the servers of a connect string, plain or over TLS, and finds out why one failed.
+//! Opens connections to the servers of a connect string, plain or over TLS, and finds out why one
+//! failed.
 
 use std::io;
 use std::time::Duration;
@@ -18,10 +19,10 @@ use super::stream::Stream;
 use super::{Auth, ConnectError, ConnectOptions, KerberosLogin, probe, tls};
 use lockscope_base::znode::ZnodePath;
 
-/// How long a server may take to say why it closed a connection.
+/// The most time that a server may take to explain why it closed a connection.
 const WHY_CLOSED_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Opens plain connections, or such over TLS, to the servers of a connect string.
+/// Opens plain or TLS connections to the servers of a connect string.
 pub struct Dialer {
     servers: Vec<ServerAddress>,
     chroot: Option<ZnodePath>,
@@ -37,7 +38,8 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Checks the options, reads the TLS files, and looks for a ticket, where they are wanted; asks no server.
+    /// Checks the options, reads the TLS files and looks for a Kerberos ticket where one is wanted.
+    /// Contacts no ZooKeeper server.
     pub async fn new(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let target = ConnectString::parse(&options.connect, options.tls.is_some())?;
         let secure = target.servers.iter().find(|server| server.tls);
@@ -63,7 +65,7 @@ impl Dialer {
         Ok(Self { servers: target.servers, chroot: target.chroot, tls, has_certificate, kerberos })
     }
 
-    /// Gets a ticket for a server where Kerberos is wanted, until a moment. Cancel safe.
+    /// Gets a ticket for a server by `until`, if Kerberos is wanted. Cancel safe.
     pub(super) async fn begin_login(
         &self,
         server: &ServerAddress,
@@ -80,12 +82,12 @@ impl Dialer {
         self.chroot.as_ref()
     }
 
-    /// The servers of the connect string, in its order.
+    /// The servers of the connect string, in order.
     pub(super) fn members(&self) -> &[ServerAddress] {
         &self.servers
     }
 
-    /// Asks every server one word, all at once, with the usual limits. Cancel safe.
+    /// Sends one word to every server at once, with the default limits. Cancel safe.
     pub async fn ask_each(&self, word: Word) -> Vec<(String, Result<FourLetterAnswer, AskError>)> {
         let ask = |server: &ServerAddress| {
             let (address, tls) = (server.address(), self.tls_for(server));
@@ -98,14 +100,14 @@ impl Dialer {
         futures::future::join_all(self.servers.iter().map(ask)).await
     }
 
-    /// Connects to a server, however long it takes. Cancel safe.
+    /// Connects to a server without a time limit of its own. Cancel safe.
     pub(super) async fn open(&self, server: &ServerAddress) -> Result<Box<dyn Stream>, ServerFault> {
         let addresses: Vec<_> = match tokio::net::lookup_host((server.host.as_str(), server.port)).await {
             Ok(addresses) => addresses.collect(),
             Err(_) => return Err(ServerFault::NotFound),
         };
         let stream = TcpStream::connect(addresses.as_slice()).await.map_err(|error| self.fault_of(&error))?;
-        // Small frames shall not wait for each other.
+        // Sends small frames without delay.
         let _ = stream.set_nodelay(true);
         let stream = QuietStream::new(stream).map_err(|error| self.fault_of(&error))?;
         let Some(connector) = self.tls_for(server) else { return Ok(Box::new(stream)) };
@@ -119,7 +121,7 @@ impl Dialer {
         }
     }
 
-    /// What an error of a connection says about its server.
+    /// Returns what an error of a connection says about its server.
     pub(super) fn fault_of(&self, error: &io::Error) -> ServerFault {
         if let Some(fault) = tls::fault_of(error, self.has_certificate) {
             return fault;
@@ -127,7 +129,7 @@ impl Dialer {
         ServerFault::of_connection(error)
     }
 
-    /// Finds out why a server may have closed a connection without a word, on a new connection.
+    /// Finds out, on a new connection, why a server closed a connection without a reply.
     pub(super) async fn why_closed(&self, server: &ServerAddress, fault: &ServerFault) -> ServerFault {
         let reason = match (self.tls_for(server), fault) {
             (Some(tls), ServerFault::Closes) => {
@@ -149,7 +151,8 @@ impl Dialer {
     }
 }
 
-/// A session has one login: by Kerberos, or by user and password.
+/// Checks that there is at most one login: a session has one by Kerberos, or one by user and
+/// password.
 fn only_login(auth: &[Auth]) -> Result<(), ConnectError> {
     match auth.iter().find(|auth| auth.scheme == "sasl") {
         Some(auth) => Err(ConnectError::BadCredentials {

@@ -1,21 +1,23 @@
-//! Which ensemble a connect string leads to, as far as it says that.
+//! Compares the ensembles that connect strings lead to.
 
 use std::collections::BTreeSet;
 
 use super::connect_string::servers;
 
-/// What a connect string says of which ensemble it is: two are the same where they have a server in common below the same chroot, since a
-/// server belongs to one ensemble. In which order the servers stand, and how many of them, says nothing.
+/// Identifies an ensemble as far as a connect string tells. Two connect strings lead to the same
+/// ensemble when they share a server below the same chroot, because a server belongs to one
+/// ensemble. The order and the number of the servers do not matter.
 #[derive(Debug)]
 pub struct EnsembleAddress {
-    /// As `HOST:PORT`, in small letters; without a connect string that can be read, its text.
+    /// The servers as `HOST:PORT` in lower case; the whole text when the connect string cannot be
+    /// read.
     servers: BTreeSet<String>,
-    /// The node that stands for `/`, where it is not `/` itself.
+    /// The node that stands for `/`, unless that is `/` itself.
     chroot: Option<String>,
 }
 
 impl EnsembleAddress {
-    /// Of a connect string without identities.
+    /// Reads a connect string without identities.
     pub fn of(connect: &str) -> Self {
         let Ok((servers, chroot)) = servers(connect) else {
             return Self { servers: BTreeSet::from([connect.to_owned()]), chroot: None };
@@ -23,7 +25,8 @@ impl EnsembleAddress {
         Self { servers: servers.iter().map(|server| server.to_lowercase()).collect(), chroot }
     }
 
-    /// Whether both lead to the same ensemble. Where names differ that mean the same server, that is not known.
+    /// Returns whether both lead to the same ensemble. Different names of the same server are not
+    /// recognized.
     pub fn is_of_the_same(&self, other: &Self) -> bool {
         self.chroot == other.chroot && !self.servers.is_disjoint(&other.servers)
     }
@@ -34,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_in_common_below_the_same_chroot_makes_it_the_same_ensemble() {
+    fn a_shared_server_below_the_same_chroot_means_the_same_ensemble() {
         let is_same = |one: &str, other: &str| {
             let (one, other) = (EnsembleAddress::of(one), EnsembleAddress::of(other));
             assert_eq!(one.is_of_the_same(&other), other.is_of_the_same(&one));

@@ -1,4 +1,4 @@
-//! Why there is no session.
+//! Errors of connecting.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use super::BadConnectString;
 use super::fault::Unreachable;
 use super::kerberos::KerberosFault;
 
-/// Why there is no session. Each message is one sentence that says what happened and what to do; none shows a
-/// credential.
+/// Why there is no session. Each message is one sentence that says what happened and what to do. No
+/// message shows a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The connect string is malformed.
@@ -17,20 +17,20 @@ pub enum ConnectError {
     /// An identity is malformed.
     #[error("the {scheme} credentials cannot be used: {why}")]
     BadCredentials {
-        /// The identity's scheme.
+        /// The scheme of the identity.
         scheme: String,
-        /// What is wrong with it.
+        /// The defect of the identity.
         why: &'static str,
     },
     /// A TLS file cannot be read or does not hold what it should.
     #[error("the TLS file {path:?} cannot be used: {why}")]
     BadTlsFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect of the file.
         why: String,
     },
-    /// The TLS files do not fit together, or the server's host cannot be in a certificate.
+    /// The TLS files do not match, or no certificate can name the server's host.
     #[error("TLS cannot be used: {0}")]
     BadTls(String),
     /// The ensemble does not accept an identity.
@@ -39,18 +39,18 @@ pub enum ConnectError {
         /// The schemes that were offered.
         schemes: Vec<String>,
     },
-    /// We cannot log in by Kerberos, whichever server is asked.
+    /// A login by Kerberos fails at every server.
     #[error("no session: a login by Kerberos is not possible: {0}")]
     Kerberos(KerberosFault),
     /// No server gave a session.
     #[error("no session: {0}")]
     Unreachable(Unreachable),
-    /// A server was reached, but the session did not come about in time.
+    /// A server was reached, but did not give a session in time.
     #[error("no session within {}: {servers}", humantime::format_duration(*.within))]
     TooLate {
-        /// How long the attempt took.
+        /// The time limit of the attempt.
         within: Duration,
-        /// What the servers look like from here.
+        /// The state of each server as seen from here.
         servers: Unreachable,
     },
     /// The chroot of the connect string does not exist.
@@ -59,12 +59,12 @@ pub enum ConnectError {
         /// The chroot.
         chroot: String,
     },
-    /// The system gives no port on loopback, or not enough of them.
+    /// The system has no loopback port, or too few of them.
     #[error(
         "no session: this machine has no socket left ({0}); raise the limit of open files (ulimit -n), or close other programs"
     )]
     NoTransport(std::io::Error),
-    /// Anything else that the client library reports.
+    /// Any other error of the client library.
     #[error("no session: {0}; this is unexpected: try again, and look into the servers' logs if it happens again")]
     Other(zookeeper_client::Error),
 }
@@ -82,7 +82,8 @@ fn refusal(schemes: &[String]) -> String {
 }
 
 impl ConnectError {
-    /// Whether the same attempt can only fail again until somebody changes an option, a file or the servers' idea of us.
+    /// Returns whether the same attempt can only fail again until somebody changes an option, a
+    /// file, or the server's rules for our identity.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::BadConnectString(_)
@@ -96,9 +97,10 @@ impl ConnectError {
         }
     }
 
-    /// Whether a command that has had no session yet should end now and not wait, since somebody must change something first. So
-    /// it is with every permanent error, with a chroot that does not exist, and without a ticket of Kerberos; the screen waits for
-    /// these two, since whoever looks at it may be about to create one.
+    /// Returns whether a command without a session so far should end instead of waiting, because
+    /// somebody must act first. This holds for every permanent error, for a missing chroot, and
+    /// without a Kerberos ticket. The screen waits in the last two cases, because its user may be
+    /// about to create one.
     pub fn ends_a_command(&self) -> bool {
         match self {
             Self::NoChroot { .. } => true,
@@ -108,17 +110,19 @@ impl ConnectError {
         }
     }
 
-    /// Whether no server can be there: every one refused the connection, or its name is not known.
+    /// Returns whether no server can be there: every server refused the connection or has an
+    /// unknown name.
     pub fn nobody_listens(&self) -> bool {
         matches!(self, Self::Unreachable(servers) if servers.nobody_listens())
     }
 
-    /// The message for a caller that gives up after some tries, which could wait for longer.
+    /// Returns the message for a caller that gives up after some tries but could wait longer.
     pub fn after_tries(&self, tries: u32) -> String {
         format!("gave up after {tries} tries: {self}; to wait until a server is there, give a --timeout")
     }
 
-    /// The message for a caller that goes on trying: this error, and what is waited for.
+    /// Returns the message for a caller that keeps trying: this error, and what the caller waits
+    /// for.
     pub fn while_waiting(&self) -> String {
         match self {
             Self::NoChroot { .. } => format!("{self}; waiting until it is there"),
@@ -134,7 +138,7 @@ mod tests {
     use crate::zk::ServerFault;
 
     #[test]
-    fn only_what_stays_wrong_by_itself_is_permanent() {
+    fn only_errors_that_need_a_change_are_permanent() {
         assert!(ConnectError::AuthRefused { schemes: vec!["digest".to_owned()] }.is_permanent());
         assert!(!ConnectError::Unreachable(Unreachable { servers: Vec::new() }).is_permanent());
         let no_chroot = ConnectError::NoChroot { chroot: "/a".to_owned() };

@@ -1,19 +1,19 @@
-//! What can be the matter with a server.
+//! The faults of servers, as seen by a client.
 
 use std::{fmt, io};
 
 use super::kerberos::KerberosFault;
 use super::reply_fault::ReplyFault;
 
-/// What is the matter with each server.
+/// The fault of each server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreachable {
-    /// `HOST:PORT` and what is the matter there, in the order of the connect string.
+    /// `HOST:PORT` and the fault of each server, in the order of the connect string.
     pub servers: Vec<(String, ServerFault)>,
 }
 
 impl fmt::Display for Unreachable {
-    /// Servers with the same fault stand together, and each kind of fault gives its advice once.
+    /// Groups servers with the same fault, so that each advice appears once.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: Vec<(&ServerFault, Vec<&str>)> = Vec::new();
         for (server, fault) in &self.servers {
@@ -29,100 +29,100 @@ impl fmt::Display for Unreachable {
     }
 }
 
-/// What is the matter with a server, as far as can be seen from outside. Its text continues a sentence that starts with
-/// the server's address.
+/// The fault of a server, as far as a client can see. The text continues a sentence that starts
+/// with the server's address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerFault {
-    /// Nobody listens there.
+    /// No process listens at the address.
     #[error("refused the connection: check the port, and that the server runs")]
     Refused,
-    /// Nothing came back.
+    /// No packet came back.
     #[error("did not answer in time: check the address, and that no firewall is in the way")]
     TimedOut,
     /// The name resolves to no address.
     #[error("is not known by that name: check the host name and the resolver")]
     NotFound,
-    /// The operating system says something else.
+    /// Another error of the operating system.
     #[error("cannot be reached: {0}")]
     Io(String),
-    /// It accepts connections and closes them.
+    /// The server accepts connections and closes them.
     #[error(
         "closed the connection at once: this host may have as many connections as the server allows (maxClientCnxns); else \
          check that it is ZooKeeper's client port, and that it lets this host in"
     )]
     Closes,
-    /// It accepts connections and stays silent.
+    /// The server accepts connections and stays silent.
     #[error("accepted the connection and stayed silent: check that it is ZooKeeper's client port")]
     Silent,
-    /// It speaks another protocol.
+    /// The server speaks another protocol.
     #[error("does not speak ZooKeeper's protocol: check the port")]
     Foreign,
-    /// It wants TLS, and we spoke plain.
+    /// The server expects TLS, and we spoke plain text.
     #[error("wants TLS: give the authority's certificate (--tls-ca), or use the plain client port")]
     WantsTls,
-    /// It speaks plain, and we wanted TLS.
+    /// The server speaks plain text, and we expected TLS.
     #[error("does not speak TLS on that port: use the secure client port, or connect without TLS")]
     WantsPlain,
-    /// Another authority signed its certificate.
+    /// Another authority signed the server's certificate.
     #[error(
         "shows a certificate that the given authority did not sign: give the certificate of the authority that did \
          (--tls-ca)"
     )]
     UnknownIssuer,
-    /// Its certificate is for other names.
+    /// The server's certificate is for other names.
     #[error(
         "shows a certificate for {0} only: connect by one of these names, or have this one added to the certificate"
     )]
     WrongName(String),
-    /// Its certificate is too old.
+    /// The server's certificate has expired.
     #[error(
         "shows a certificate that expired at {0}: have the server's certificate renewed, and check this machine's clock"
     )]
     Expired(String),
-    /// Its certificate is too new.
+    /// The server's certificate is not valid yet.
     #[error(
         "shows a certificate that is valid from {0} only: check this machine's clock, and the server's certificate"
     )]
     NotYetValid(String),
-    /// It asks for a client's certificate, and we have none.
+    /// The server asks for a client certificate, and we have none.
     #[error("asks for a client certificate: give one that it trusts, and its key (--tls-cert, --tls-key)")]
     WantsCertificate,
-    /// It refuses our certificate.
+    /// The server refused our client certificate.
     #[error(
         "refused our client certificate ({0}): check that it has not expired, and that an authority that the server trusts \
          signed it (--tls-cert)"
     )]
     RefusesCertificate(String),
-    /// It speaks TLS, but no handshake came about.
+    /// The server speaks TLS, but the handshake failed.
     #[error(
         "failed in the TLS handshake ({0}): check the TLS versions and ciphers of both sides, and the server's log"
     )]
     Handshake(String),
-    /// It is a ZooKeeper server without a quorum.
+    /// A ZooKeeper server without a quorum.
     #[error("is a ZooKeeper server that serves no clients now: check that a majority of the ensemble runs")]
     NotServing,
-    /// It has lost its ensemble and serves reads alone.
+    /// A server cut off from its ensemble, which serves only reads.
     #[error("is alone and serves reads only: a majority of the ensemble is down, so check its other members")]
     ReadOnly,
-    /// It refused the login, or wants one.
+    /// The server refused the login, or requires one.
     #[error("refused the login: check user and password")]
     LoginRefused,
-    /// We cannot log in to it by Kerberos.
+    /// A login by Kerberos failed.
     #[error("cannot be logged in to by Kerberos: {0}")]
     Kerberos(#[from] KerberosFault),
-    /// It is a ZooKeeper server, and yet there is no session.
+    /// A ZooKeeper server that gave no session for an unknown reason.
     #[error(
         "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are the usual causes"
     )]
     NoSession,
-    /// It broke the protocol.
+    /// The server broke the protocol.
     #[error(transparent)]
     Broken(#[from] ReplyFault),
 }
 
 impl ServerFault {
-    /// What the operating system says about a connection. One that a server closes while it is being made is reported as a
-    /// broken pipe by Linux.
+    /// Reads an error of the operating system about a connection. On Linux a connection that the
+    /// server closes while it is being opened is reported as a broken pipe.
     pub(super) fn of_connection(error: &io::Error) -> Self {
         use io::ErrorKind;
         match error.kind() {
@@ -136,7 +136,8 @@ impl ServerFault {
         }
     }
 
-    /// Whether it stays until somebody changes an option, a file, or the server's certificate.
+    /// Returns whether the fault stays until somebody changes an option, a file, or the server's
+    /// certificate.
     pub fn is_permanent(&self) -> bool {
         if let Self::Kerberos(fault) = self {
             return fault.is_permanent();
@@ -156,12 +157,13 @@ impl ServerFault {
 }
 
 impl Unreachable {
-    /// Whether every server has a fault that stays until somebody changes something.
+    /// Returns whether every server has a fault that stays until somebody changes something.
     pub fn is_permanent(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
     }
 
-    /// Whether a command should end and not wait: every server has a fault that stays until somebody does something.
+    /// Returns whether a command should end instead of waiting: every server has a fault that stays
+    /// until somebody acts.
     pub(super) fn ends_a_command(&self) -> bool {
         let ends = |fault: &ServerFault| match fault {
             ServerFault::Kerberos(fault) => fault.ends_a_command(),
@@ -170,18 +172,18 @@ impl Unreachable {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| ends(fault))
     }
 
-    /// Whether each server refused the connection, or its name is not known.
+    /// Returns whether every server refused the connection or has an unknown name.
     pub(super) fn nobody_listens(&self) -> bool {
         let is_absent = |fault: &ServerFault| matches!(fault, ServerFault::Refused | ServerFault::NotFound);
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| is_absent(fault))
     }
 
-    /// Whether a server waits for a majority of its ensemble.
+    /// Returns whether a server is waiting for a majority of its ensemble.
     pub(super) fn lacks_majority(&self) -> bool {
         self.servers.iter().any(|(_, fault)| matches!(fault, ServerFault::ReadOnly | ServerFault::NotServing))
     }
 
-    /// Whether a server refused the login.
+    /// Returns whether a server refused the login.
     pub(super) fn refused_login(&self) -> bool {
         self.servers.iter().any(|(_, fault)| *fault == ServerFault::LoginRefused)
     }
@@ -192,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_with_the_same_fault_stand_together() {
+    fn servers_with_the_same_fault_are_grouped() {
         let fault = Unreachable {
             servers: vec![
                 ("zk1:2181".to_owned(), ServerFault::Refused),

@@ -1,11 +1,12 @@
-//! Whether the servers accepted a SASL login.
+//! Checks whether the servers accepted a SASL login.
 //!
-//! A server may keep a client whose SASL login failed, as an anonymous one (`zookeeper.allowSaslFailedClients`, or no SASL
-//! provider at all), and nothing in the protocol says so: what that client may not see then looks as if it did not exist. So
-//! the server is asked who we are (`whoAmI`, from ZooKeeper 3.7).
+//! A server may keep a client whose SASL login failed as anonymous
+//! (`zookeeper.allowSaslFailedClients`, or no SASL provider at all), and the protocol does not
+//! report it. Nodes hidden from that client then look as if they did not exist. So this module asks
+//! the server who we are (`whoAmI`, since ZooKeeper 3.7).
 //!
-//! A `digest` identity needs no such question: the server says that it took it, and a wrong password makes another identity, not
-//! a failure.
+//! A `digest` identity needs no such question: the server confirms it, and a wrong password makes
+//! another identity, not a failure.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -18,30 +19,32 @@ use super::kerberos::KerberosFault;
 use super::transport::TransportStatus;
 use super::{ConnectError, ConnectOptions};
 
-/// What is shown once when a login could not be verified.
+/// The note shown once when a login could not be verified.
 const UNVERIFIED: &str = "the sasl login could not be verified: this server is older than ZooKeeper 3.7 and does not say who we are; \
                           if it refused the login, it may treat us as anonymous, and what only that user may read is missing";
 
-/// Whether a login of this process could not be verified. One for the process: many parts of it open sessions, all with the
-/// identities of the same user, and the note is for that user.
+/// Whether a login of this process could not be verified. The flag is global, because many parts of
+/// the process open sessions with the identities of the same user, and the note is for that user.
 static COULD_NOT_VERIFY: LazyLock<watch::Sender<bool>> = LazyLock::new(watch::Sender::default);
 
-/// The sentence to show when a login of this process could not be verified; `None` when there was no such login so far.
+/// Returns the note to show when a login of this process could not be verified; `None` when there
+/// was no such login so far.
 pub fn unverified_login() -> Option<&'static str> {
     COULD_NOT_VERIFY.borrow().then_some(UNVERIFIED)
 }
 
-/// Waits until there is such a login. Cancel safe.
+/// Waits for a login that could not be verified. Cancel safe.
 pub async fn until_unverified_login() -> &'static str {
     // The sender lives as long as the process.
     let _ = COULD_NOT_VERIFY.subscribe().wait_for(|unverified| *unverified).await;
     UNVERIFIED
 }
 
-/// Fails when a SASL login was given and the server did not take it. One request where there is such a login, none
-/// otherwise.
+/// Fails when a SASL login was given and the server did not accept it. Costs one request with such
+/// a login, and none otherwise.
 ///
-/// A server that is too old answers by closing the connection; then this waits until the session goes on.
+/// A server older than 3.7 answers by closing the connection; this function then waits until the
+/// session continues.
 pub(super) async fn check(
     client: &Client,
     options: &ConnectOptions,
@@ -56,7 +59,8 @@ pub(super) async fn check(
         let mut lost = 0;
         loop {
             match client.list_auth_users().await {
-                // Somebody else may have cut the connection: a server that does so twice at this question does not know it.
+                // The first cut may have another cause. A server that cuts twice at this request
+                // does not know it.
                 Err(Error::ConnectionLoss) if lost == 0 => lost += 1,
                 Err(Error::Unimplemented | Error::ConnectionLoss) => return Ok(None),
                 answer => return answer.map(Some),
@@ -80,8 +84,8 @@ pub(super) async fn check(
     }
 }
 
-/// Whether one of the session's identities is a login. Its name need not be the user's: servers may shorten it, add a
-/// realm or map it. A login that failed leaves none.
+/// Returns whether one of the session's identities is a login. Its name may differ from the user's,
+/// because servers may shorten it, add a realm or map it. A failed login leaves no identity.
 fn knows_login(users: &[AuthUser]) -> bool {
     users.iter().any(|user| user.scheme() == "sasl" && !user.user().is_empty())
 }
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_identity_of_the_login_itself_proves_it() {
+    fn only_an_identity_of_the_login_proves_it() {
         let users = |users: &[(&str, &str)]| users.iter().map(|(s, u)| AuthUser::new(s, u)).collect::<Vec<_>>();
         for (of, proved) in [
             (&[][..], false),

@@ -1,11 +1,13 @@
 //! Connecting to an ensemble: connect string, session, authentication, TLS.
 //!
-//! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
-//! server and what to do about it. Whether and when to try again is the caller's
-//! choice; [`ConnectError::is_permanent`] says when it is useless, and [`ConnectError::ends_a_command`] when a command does not wait.
+//! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] names the
+//! fault of each server and what to do about it. The caller decides whether and when to try again:
+//! [`ConnectError::is_permanent`] tells when a retry is useless, and
+//! [`ConnectError::ends_a_command`] when a command should end.
 //!
-//! Every session goes through a transport of its own (`transport`): a port on loopback that serves this process only, opens the
-//! connections to the servers itself, and lets nothing pass that the client library could choke on.
+//! Every session goes through a transport of its own (`transport`): a loopback port that serves
+//! only this process. The transport opens the connections to the servers, and blocks data that the
+//! client library could not handle.
 
 pub mod admin;
 mod call;

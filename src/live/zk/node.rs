@@ -1,23 +1,23 @@
-//! Reads one node as it is: its stat, its ACL, its data.
+//! Reads one node: its stat, its ACL, its data.
 
 use zookeeper_client::{Acl, Client, Error, Permission};
 
 use super::stat_of;
 use lockscope_base::znode::{ZnodePath, ZnodeStat};
 
-/// How much of a node's data [`NodeReading`] keeps, in bytes.
+/// The most data that [`NodeReading`] keeps, in bytes.
 pub const MAX_READ_DATA: usize = 16 * 1024;
-/// Entries of an ACL that are kept.
+/// The most entries of an ACL that [`NodeReading`] keeps.
 pub const MAX_ACL_ENTRIES: usize = 200;
 
-/// What one entry of an ACL allows to whom.
+/// One entry of an ACL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEntry {
     /// `world`, `digest`, `ip`, `x509`, `sasl`, ...
     pub scheme: String,
-    /// Who, in the words of the scheme.
+    /// The identity, in the syntax of the scheme.
     pub id: String,
-    /// The permissions' letters, as ZooKeeper's shell writes them: `cdrwa`.
+    /// The letters of the permissions as in ZooKeeper's shell: `cdrwa`.
     pub permissions: String,
 }
 
@@ -36,26 +36,29 @@ impl From<&Acl> for AclEntry {
     }
 }
 
-/// A node as it was read. What may not be read is a sentence that says why, without a full stop.
+/// A node as it was read. Unreadable parts hold the reason as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeReading {
-    /// Its stat, which needs no permission.
+    /// The node's stat, which needs no permission.
     pub stat: ZnodeStat,
-    /// The first [`MAX_READ_DATA`] bytes of its data.
+    /// The first [`MAX_READ_DATA`] bytes of the node's data.
     pub data: Result<Vec<u8>, String>,
-    /// The first [`MAX_ACL_ENTRIES`] entries of its ACL, and how many there are.
+    /// The first [`MAX_ACL_ENTRIES`] entries of the node's ACL, and the number of all entries.
     pub acl: Result<(Vec<AclEntry>, usize), String>,
 }
 
-/// Reads a node in three requests; `None` where there is none. Leaves no watch. Cancel safe.
+/// Reads a node in three requests; `None` when it does not exist. Leaves no watch. Cancel safe.
 ///
-/// The server sends all of the data, however long; what is kept of it is bounded.
+/// The server sends all data regardless of length; only the first part is kept.
 ///
 /// # Errors
-/// What the client library reports, but for permissions that are missing, which are part of the answer.
+///
+/// Returns the errors of the client library, except missing permissions, which are part of the
+/// result.
 pub async fn read_node(client: &Client, path: &ZnodePath) -> Result<Option<NodeReading>, Error> {
     let path = path.as_str();
-    // Sent before they are awaited, so that they cost one round trip and show the node in one state of the server.
+    // All requests are sent before the first is awaited: they cost one round trip and show the node
+    // in one state of the server.
     let requests = (client.check_stat(path), client.get_data(path), client.get_acl(path));
     let (stat, data, acl) = tokio::join!(requests.0, requests.1, requests.2);
     let Some(stat) = stat? else { return Ok(None) };

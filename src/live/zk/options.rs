@@ -1,30 +1,30 @@
-//! What a connection needs: servers, session timeout, credentials, TLS files.
+//! The options of a connection: servers, session timeout, credentials, TLS files.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::kerberos::ServerPrincipal;
 
-/// How to reach an ensemble and who we are there.
+/// The address of an ensemble, and the identities to log in with.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// `HOST:PORT[,HOST:PORT…][/chroot]`.
     pub connect: String,
-    /// The session timeout to ask for; the server clamps it.
+    /// The requested session timeout; the server clamps it.
     pub session_timeout: Duration,
-    /// Identities to add to the session, in order.
+    /// The identities to add to the session, in order.
     pub auth: Vec<Auth>,
-    /// TLS, when the servers want it.
+    /// The files for TLS, when the servers want it.
     pub tls: Option<TlsFiles>,
     /// A login by Kerberos, on each connection to a server.
     pub kerberos: Option<KerberosLogin>,
 }
 
-/// Who logs in by Kerberos, and to whom. The tickets are those of whoever runs the program, as `kinit` gets them, or come by the
-/// keytab that `KRB5_CLIENT_KTNAME` names.
+/// A login by Kerberos. The tickets are those of the user who runs the program, as `kinit` gets
+/// them, or come from the keytab named by `KRB5_CLIENT_KTNAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KerberosLogin {
-    /// The servers' principal.
+    /// The principal of the servers.
     pub server: ServerPrincipal,
     /// The principal whose ticket is used; `None` for that of the credential cache or the keytab.
     pub principal: Option<String>,
@@ -35,7 +35,7 @@ pub struct KerberosLogin {
 pub struct Auth {
     /// `digest`, or another scheme that the servers know; `sasl` authenticates by DIGEST-MD5.
     pub scheme: String,
-    /// For `digest` and `sasl`: `user:password`. Never shown.
+    /// The credentials; for `digest` and `sasl` `user:password`. Never shown.
     pub credentials: Vec<u8>,
 }
 
@@ -52,6 +52,6 @@ pub struct TlsFiles {
     pub ca: PathBuf,
     /// Our own certificate, for servers that ask for one.
     pub cert: Option<PathBuf>,
-    /// The key to it.
+    /// The key of that certificate.
     pub key: Option<PathBuf>,
 }

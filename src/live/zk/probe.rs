@@ -1,4 +1,5 @@
-//! Finds out by a short conversation of its own why a server closed a connection without a word.
+//! Finds out, by a short conversation on new connections, why a server closed a connection without
+//! a reply.
 
 use std::time::Duration;
 
@@ -9,14 +10,14 @@ use tokio::time::timeout;
 use super::connect_string::ServerAddress;
 use super::fault::ServerFault;
 
-/// How long each step may take: resolving the name, connecting, answering.
+/// The time limit of each step: resolving the name, connecting, answering.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// A command that every ZooKeeper server answers on a plain client port, if only by saying that it may not.
+/// A word that every ZooKeeper server answers on a plain client port, even when it is not allowed.
 const SRVR: &[u8] = b"srvr";
 
-/// A TLS 1.2 `ClientHello` that offers one common cipher suite and nothing else. A TLS server answers it with a handshake
-/// record or an alert, whatever it thinks of it.
+/// A TLS 1.2 `ClientHello` that offers one common cipher suite and nothing else. Every TLS server
+/// answers it with a handshake record or an alert.
 const CLIENT_HELLO: &[u8] = &[
     0x16, 0x03, 0x01, 0x00, 0x2d, // record: handshake, 45 bytes
     0x01, 0x00, 0x00, 0x29, 0x03, 0x03, // ClientHello, 41 bytes, TLS 1.2
@@ -26,7 +27,7 @@ const CLIENT_HELLO: &[u8] = &[
     0x01, 0x00, // no compression
 ];
 
-/// Asks a server in plain, and whether it speaks TLS. Takes a few seconds at most.
+/// Asks a server in plain text, and checks whether it speaks TLS. Takes a few seconds at most.
 pub(super) async fn why_closed(server: &ServerAddress) -> ServerFault {
     let (plain, hello) = tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO));
     let speaks_tls = hello.as_deref().is_ok_and(is_tls);
@@ -44,7 +45,7 @@ pub(super) async fn why_closed(server: &ServerAddress) -> ServerFault {
     }
 }
 
-/// What the answer to `srvr` says.
+/// Reads the answer to `srvr`.
 pub(super) fn read_srvr(answer: &[u8]) -> ServerFault {
     let text = String::from_utf8_lossy(answer);
     if text.is_empty() {
@@ -60,12 +61,13 @@ pub(super) fn read_srvr(answer: &[u8]) -> ServerFault {
     }
 }
 
-/// Whether it begins as a TLS record with a handshake or an alert does.
+/// Returns whether the answer starts with a TLS record of a handshake or an alert.
 fn is_tls(answer: &[u8]) -> bool {
     matches!(answer, [0x15 | 0x16, 0x03, ..])
 }
 
-/// Says something on a fresh connection and takes the beginning of the answer; empty when the server closed.
+/// Sends bytes on a new connection and returns the beginning of the answer; empty when the server
+/// closed.
 async fn converse(server: &ServerAddress, words: &[u8]) -> Result<Vec<u8>, ServerFault> {
     let mut stream = connect(server).await?;
     let mut answer = vec![0; 512];
@@ -102,7 +104,8 @@ mod tests {
 
     use super::*;
 
-    /// Serves each connection with what `answer` makes of the first bytes; `None` closes without a word.
+    /// Serves each connection with the reply of `answer` to its first bytes; `None` closes without
+    /// a reply.
     async fn serve(answer: fn(&[u8]) -> Option<&'static [u8]>) -> ServerAddress {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_where_nobody_listens_is_told_from_a_name_that_nobody_knows() {
+    async fn a_refused_connection_is_told_from_an_unknown_name() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         drop(listener);
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secure_port_spoken_to_in_plain_and_the_reverse_are_told_apart() {
+    async fn plain_text_to_a_tls_port_and_tls_to_a_plain_port_are_told_apart() {
         assert_eq!(found(secure, false).await, ServerFault::WantsTls);
         assert_eq!(found(secure, true).await, ServerFault::Closes);
         assert_eq!(found(zookeeper, true).await, ServerFault::WantsPlain);
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_zookeeper_is_called_so() {
+    async fn other_protocols_are_recognized() {
         assert_eq!(found(|_| Some(b"HTTP/1.1 400 Bad Request\r\n\r\n"), false).await, ServerFault::Foreign);
         assert_eq!(found(|_| None, false).await, ServerFault::Closes);
         let idle = |_: &[u8]| Some(&b"This ZooKeeper instance is not currently serving requests\n"[..]);

@@ -1,4 +1,4 @@
-//! A TCP connection whose arrivals wake nobody who does not wait for them.
+//! A TCP connection that causes wake-ups only while somebody waits for data.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream as StdStream;
@@ -8,16 +8,17 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A TCP connection that the runtime looks after only while a read or a write waits for it.
+/// A TCP connection that is registered with the runtime only while a read or a write waits.
 ///
-/// One that it looks after all the time wakes a thread for every packet that arrives, also while nobody reads because what comes is
-/// [gathered](super::Flow::gather). A server sends each watch event as a packet of its own, and waking a thread costs several times
-/// what is done with an event. Here packets that nobody waits for lie in the system's buffer, unnoticed. A read that has to wait
-/// costs two system calls more.
+/// A registered connection wakes a thread for every packet that arrives, even while reading pauses
+/// to [gather](super::Flow::gather) data. A server sends each watch event as a packet of its own,
+/// and waking a thread costs several times as much as handling an event. Here packets stay in the
+/// system's buffer while nobody waits for them. A read that has to wait costs two more system
+/// calls.
 #[derive(Debug)]
 pub(super) struct QuietStream {
     state: State,
-    /// Whether a write waits until there is room.
+    /// Whether a write waits for room.
     write_waits: bool,
 }
 
@@ -25,14 +26,14 @@ pub(super) struct QuietStream {
 enum State {
     Unnoticed(StdStream),
     Noticed(TcpStream),
-    /// The runtime could not take it, or not give it back.
+    /// The runtime could not register or release the socket.
     Lost,
 }
 
-/// How far one gets without waiting.
+/// The outcome of an attempt without waiting.
 enum Tried<'a, T> {
     Done(T),
-    /// It has to wait; the runtime looks after the connection from now on.
+    /// The attempt has to wait; the connection is registered with the runtime from now on.
     Waits(&'a mut TcpStream),
 }
 
@@ -66,7 +67,7 @@ impl QuietStream {
         }
     }
 
-    /// Nobody waits any more for what comes.
+    /// Releases the connection from the runtime, because no read waits any more.
     fn rest(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.state, State::Lost) {
             State::Noticed(stream) if !self.write_waits => self.state = State::Unnoticed(stream.into_std()?),
@@ -105,7 +106,7 @@ impl AsyncWrite for QuietStream {
         }
     }
 
-    /// Everything that was written is with the system.
+    /// Does nothing: all written bytes have been passed to the system.
     fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -133,11 +134,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
-        (QuietStream::new(near.expect("it listens")).expect("a socket"), far.expect("it calls").0)
+        (QuietStream::new(near.expect("a connection")).expect("a socket"), far.expect("it calls").0)
     }
 
     #[tokio::test]
-    async fn what_comes_before_during_and_after_a_read_is_read_in_order() {
+    async fn data_before_during_and_after_a_read_is_read_in_order() {
         let (mut near, mut far) = pair().await;
         let mut three = [0; 3];
         far.write_all(b"one").await.expect("it is read");
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_was_given_up_loses_nothing() {
+    async fn a_cancelled_read_loses_no_data() {
         let (mut near, mut far) = pair().await;
         let mut one = [0];
         assert!(timeout(Duration::from_millis(1), near.read_exact(&mut one)).await.is_err(), "there is nothing");
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_waits_for_room_goes_on_while_others_read() {
+    async fn a_waiting_write_continues_while_the_other_side_reads() {
         let (near, mut far) = pair().await;
         let (mut reads, mut writes) = tokio::io::split(near);
         let much = vec![7; 16 << 20];

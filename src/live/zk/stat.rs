@@ -1,10 +1,10 @@
-//! Converts the client library's stat.
+//! Converts the stat of the client library.
 
 use zookeeper_client::Stat;
 
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
-/// The client library's stat as this crate's type.
+/// Converts a stat of the client library to the type of this crate.
 pub fn stat_of(stat: &Stat) -> ZnodeStat {
     ZnodeStat {
         czxid: Zxid(stat.czxid),

@@ -2,7 +2,6 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A connection to a server.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}

@@ -1,4 +1,4 @@
-//! TLS to the servers: reads the files, and says what is wrong with a certificate.
+//! TLS to the servers: reads the files, and explains defects of certificates.
 
 use std::io;
 use std::path::Path;
@@ -14,14 +14,15 @@ use super::fault::ServerFault;
 use super::{ConnectError, TlsFiles};
 use lockscope_files::{self as files, FileError, Sensitivity};
 
-/// The largest file that is read, in bytes: a bundle of all public authorities has a fifth of it.
+/// The largest file that is read, in bytes: a bundle of all public authorities has a fifth of this
+/// size.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// How many of a certificate's names an error shows.
+/// The most names of a certificate that an error shows.
 const MAX_PRESENTED: usize = 5;
 
-/// Reads the PEM files: servers are to name their host in a certificate by the authority. What is wrong with a key is said
-/// without showing any of it.
+/// Reads the PEM files. Servers must present a certificate for their host that is signed by the
+/// authority. Errors about a key show none of its content.
 pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
     let mut roots = RootCertStore::empty();
     let authorities = read(&files.ca, Sensitivity::Public).await?;
@@ -69,10 +70,11 @@ async fn identity(
     Ok((chain, key))
 }
 
-/// Why our own certificate is not valid now; `None` when it is, or that cannot be found out.
+/// Returns why our own certificate is not valid now; `None` when it is valid or the check is
+/// impossible.
 ///
-/// Who signed it is the servers' business, and they may know authorities that we do not. But the verifier looks at the dates
-/// before it looks for a signer.
+/// The signer does not matter here: the servers may trust authorities that we do not know. The
+/// verifier checks the dates before it looks for a signer.
 fn out_of_date(chain: &[CertificateDer<'_>], authorities: Arc<RootCertStore>) -> Option<String> {
     let (own, others) = chain.split_first()?;
     let verifier = WebPkiClientVerifier::builder(authorities).build().ok()?;
@@ -93,12 +95,13 @@ fn minute(time: UnixTime) -> String {
     time.map_or_else(|| "an unknown time".to_owned(), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// What an error of a TLS connection says about the server; `None` when it is no matter of TLS.
+/// Returns what an error of a TLS connection says about the server; `None` when the error does not
+/// concern TLS.
 pub(super) fn fault_of(error: &io::Error, has_certificate: bool) -> Option<ServerFault> {
     Some(match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(why) => certificate_fault(why),
         Error::AlertReceived(alert) => alert_fault(*alert, has_certificate),
-        // What came is no TLS.
+        // The bytes are not TLS.
         Error::InvalidMessage(_) => ServerFault::WantsPlain,
         other => ServerFault::Handshake(other.to_string()),
     })
@@ -119,7 +122,7 @@ fn certificate_fault(why: &CertificateError) -> ServerFault {
     }
 }
 
-/// A name as rustls shows it (`DnsName("zk1")`), without what stands around it.
+/// Extracts a name from the output of rustls (`DnsName("zk1")`).
 fn name(shown: &str) -> &str {
     shown.split('"').nth(1).unwrap_or(shown)
 }

@@ -1,4 +1,4 @@
-//! AdminServer: one command to one server by HTTP or HTTPS, bounded in time and in bytes.
+//! AdminServer: sends one command to one server over HTTP or HTTPS, bounded in time and bytes.
 
 mod url;
 
@@ -26,10 +26,10 @@ use lockscope_model::server_view::admin::BadAnswer;
 /// Why AdminServer gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
-    /// Nobody listens there.
+    /// No process listens at the address.
     #[error("nobody listens at {0}")]
     Refused(String),
-    /// Nothing came in time.
+    /// No answer arrived in time.
     #[error("{url} did not answer within {}", humantime::format_duration(*.within))]
     Silent {
         /// The address of the command.
@@ -37,10 +37,11 @@ pub enum AdminError {
         /// The time limit of a question.
         within: Duration,
     },
-    /// Its address comes from the ensemble's config only, and is one to which a config must not lead.
+    /// The address comes only from the ensemble's config, and is one that a config must not lead
+    /// to.
     #[error("{0} is not asked: {NOT_FOLLOWED}")]
     NotFollowed(String),
-    /// It answered with an HTTP status other than 200.
+    /// The server answered with an HTTP status other than 200.
     #[error("{url} answered with status {status}")]
     Status {
         /// The address of the command.
@@ -48,7 +49,7 @@ pub enum AdminError {
         /// The HTTP status.
         status: u16,
     },
-    /// It is to be asked over TLS, and there is no authority to check it by.
+    /// The address uses TLS, and no authority is given to check the server.
     #[error("{0} needs an authority to check the server by: name its PEM file with --tls-ca")]
     NoAuthority(String),
     /// The TLS handshake failed.
@@ -56,20 +57,20 @@ pub enum AdminError {
     Tls {
         /// The address of the command.
         url: String,
-        /// What is the matter there.
+        /// The reason of the failure.
         fault: ServerFault,
     },
-    /// It does not speak plain HTTP.
+    /// The server does not speak plain HTTP.
     #[error(
         "{0} does not speak plain HTTP: where AdminServer wants TLS (admin.forceHttps), write https:// in --admin-url"
     )]
     NotHttp(String),
-    /// It does not speak TLS.
+    /// The server does not speak TLS.
     #[error(
         "{0} does not speak TLS: write http:// in --admin-url, or turn on admin.portUnification in the servers' config"
     )]
     PlainOnly(String),
-    /// Its answer is longer than what may be read.
+    /// The answer is longer than the limit.
     #[error("{url} answered more than {most} bytes")]
     TooLong {
         /// The address of the command.
@@ -85,38 +86,38 @@ pub enum AdminError {
         /// What went wrong.
         why: String,
     },
-    /// The answer cannot be read as one to this question.
+    /// The answer does not match the question.
     #[error("{url}: {bad}")]
     Bad {
         /// The address of all commands.
         url: String,
-        /// What is wrong.
+        /// The defect of the answer.
         bad: BadAnswer,
     },
 }
 
-/// What AdminServer answered.
+/// An answer of AdminServer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The JSON.
+    /// The answer, as JSON.
     pub bytes: Vec<u8>,
-    /// From the question to the last byte, without the time that a packet takes to the server and back.
+    /// The time from the question to the last byte, without one network round trip.
     pub took: Duration,
 }
 
-/// How an AdminServer is asked over TLS.
+/// The TLS settings for questions to AdminServer.
 pub(super) struct AdminTls<'a> {
     pub(super) connector: &'a TlsConnector,
-    /// Whether it shows a certificate of ours.
+    /// Whether the connector presents a client certificate.
     pub(super) has_certificate: bool,
 }
 
-/// Asks one AdminServer one command, on a connection of its own; `tls` counts where the address begins with `https`. Cancel
-/// safe.
+/// Sends one command to one AdminServer, on a connection of its own. `tls` matters only where the
+/// address starts with `https`. Cancel safe.
 ///
 /// # Errors
 ///
-/// Also when the answer reaches a limit: half a JSON document cannot be read.
+/// Also fails when the answer reaches a limit, because half a JSON document cannot be read.
 pub(super) async fn get_from(
     url: &AdminUrl,
     tls: Option<&AdminTls<'_>>,
@@ -124,7 +125,7 @@ pub(super) async fn get_from(
     command: &str,
     limits: QuestionLimits,
 ) -> Result<Reply, AdminError> {
-    // Without a place for the server's host, the address is the user's.
+    // Without a placeholder for the server's host, the address is the user's own.
     let named_by = if url.has_placeholder() { named_by } else { NamedBy::User };
     let is_secure = url.is_secure();
     let url = url.of(host, command);
@@ -175,7 +176,7 @@ async fn exchange(url: &str, tls: Option<&AdminTls<'_>>, named_by: NamedBy, most
         }
         read(url, response.into_body(), most).await
     };
-    // The connection must be polled for the answer to come; both end with this future.
+    // The answer arrives only while the connection is polled; both end with this future.
     let bytes = tokio::select! {
         bytes = answer => bytes?,
         Err(error) = connection => return Err(no_answer(error)),
@@ -221,7 +222,7 @@ mod tests {
         get_from(url, None, ("127.0.0.1", NamedBy::User), command, limits).await
     }
 
-    /// Answers each connection with these bytes, and closes it or stays.
+    /// Answers each connection with `answer`, then closes it or keeps it open.
     async fn serve(answer: &'static str, closes: bool) -> AdminUrl {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_taken_up_to_its_bound() {
+    async fn an_answer_is_read_up_to_its_limit() {
         let answer = ask("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789", false).await;
         assert_eq!(answer.expect("an answer"), b"0123456789");
         let error = ask("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n0123456789x", false).await.expect_err("too long");
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_answer_as_it_should_is_told_apart() {
+    async fn the_ways_of_failing_are_told_apart() {
         let status = ask("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", true).await.expect_err("refused");
         assert!(matches!(status, AdminError::Status { status: 403, .. }), "{status}");
         let silent = ask("", false).await.expect_err("silent");
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_wants_tls_is_to_be_asked_by_https_and_that_needs_an_authority() {
+    async fn a_server_that_wants_tls_needs_https_and_an_authority() {
         let told = ask("\u{15}\u{3}\u{3}\0\u{2}\u{2}P", true).await.expect_err("an alert of TLS").to_string();
         assert!(told.contains("does not speak plain HTTP") && told.contains("write https:// in --admin-url"), "{told}");
         let url: AdminUrl = "https://HOST:8080/commands".parse().expect("an address");
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_sends_no_question_elsewhere() {
+    async fn redirects_are_not_followed() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = elsewhere.local_addr().expect("an address");
         let body = format!("{{\"url\":\"http://{address}/\",\"leader_ip\":\"{address}\"}}");

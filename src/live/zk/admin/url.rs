@@ -1,17 +1,17 @@
-//! Where AdminServer is. Pure.
+//! The address of AdminServer. Pure.
 
 use std::fmt;
 use std::str::FromStr;
 
 use hyper::Uri;
 
-/// The part of a template that stands for the server's host.
+/// The placeholder for the server's host in an address.
 const HOST_PLACEHOLDER: &str = "HOST";
 
-/// How the address of an AdminServer begins that is asked over TLS.
+/// The prefix of addresses that are asked over TLS.
 const HTTPS: &str = "https://";
 
-/// Why a text does not say where AdminServer is.
+/// Why a text is not a valid address of AdminServer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands (or https://...), where HOST stands for each server's own host"
@@ -21,8 +21,8 @@ pub struct BadAdminUrl {
     why: &'static str,
 }
 
-/// Where each server's AdminServer is: `http://HOST:8080/commands`, or the same with `https`, where `HOST` stands for each
-/// server's host.
+/// The address of each server's AdminServer: `http://HOST:8080/commands`, or the same with `https`.
+/// `HOST` stands for the host of each server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminUrl(String);
 
@@ -67,7 +67,7 @@ impl fmt::Display for AdminUrl {
 }
 
 impl AdminUrl {
-    /// The commands of the server on that host.
+    /// Returns the base address of the commands of the server on `host`.
     pub fn at(&self, host: &str) -> String {
         if host.contains(':') {
             self.0.replace(HOST_PLACEHOLDER, &format!("[{host}]"))
@@ -76,17 +76,17 @@ impl AdminUrl {
         }
     }
 
-    /// Whether it is asked over TLS.
+    /// Returns whether the address uses TLS.
     pub fn is_secure(&self) -> bool {
         self.0.starts_with(HTTPS)
     }
 
-    /// Whether it holds a place for the server's host.
+    /// Returns whether the address contains the placeholder for the host.
     pub(super) fn has_placeholder(&self) -> bool {
         self.0.contains(HOST_PLACEHOLDER)
     }
 
-    /// The address of a command on that host.
+    /// Returns the address of one command on `host`.
     pub(super) fn of(&self, host: &str, command: &str) -> String {
         format!("{}/{command}", self.at(host))
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_stands_for_every_server() {
+    fn one_address_serves_all_servers() {
         let url = AdminUrl::default();
         assert_eq!(url.of("zk1", "dump"), "http://zk1:8080/commands/dump");
         assert_eq!(url.of("::1", "dump"), "http://[::1]:8080/commands/dump");

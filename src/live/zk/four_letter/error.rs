@@ -1,4 +1,4 @@
-//! Why a server did not answer a four-letter word.
+//! Errors of four-letter words.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::zk::call::NOT_FOLLOWED;
 /// Why there is no answer. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// Nobody listens there.
+    /// No process listens at the address.
     #[error("{address} refused the connection: check the port, and that the server runs")]
     Refused {
         /// The server's address.
         address: String,
     },
-    /// Nothing came in time.
+    /// No answer arrived in time.
     #[error("{address} did not answer within {}: it hangs or is overloaded, or a firewall is in the way", humantime::format_duration(*.within))]
     Silent {
         /// The server's address.
@@ -22,53 +22,54 @@ pub enum AskError {
         /// The time limit of a question.
         within: Duration,
     },
-    /// The operating system says something else.
+    /// Another error of the operating system.
     #[error("{address} cannot be asked: {why}; check the address and the network")]
     Io {
         /// The server's address.
         address: String,
-        /// What the operating system says.
+        /// The message of the operating system.
         why: String,
     },
-    /// Its address comes from the ensemble's config only, and is one to which a config must not lead.
+    /// The address comes only from the ensemble's config, and is one that a config must not lead
+    /// to.
     #[error("{address} is not asked: {NOT_FOLLOWED}")]
     NotFollowed {
         /// The server's address.
         address: String,
     },
-    /// TLS with it failed.
+    /// TLS with the server failed.
     #[error(
         "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
     )]
     Untrusted {
         /// The server's address.
         address: String,
-        /// What is wrong.
+        /// The reason of the failure.
         why: String,
     },
-    /// It closed the connection without a word.
+    /// The server closed the connection without a reply.
     #[error("{address} closed the connection without an answer: check that it is ZooKeeper's client port")]
     Closed {
         /// The server's address.
         address: String,
     },
-    /// The word is not on its list.
+    /// The word is not in the server's whitelist.
     #[error("{address} does not allow {word}: put 4lw.commands.whitelist={needed} into its zoo.cfg and restart it", word = .word.as_str())]
     NotAllowed {
         /// The server's address.
         address: String,
         /// The word that was asked.
         word: Word,
-        /// Every word that this crate may ask for, as the option takes them.
+        /// All words that this crate may send, as the whitelist option takes them.
         needed: &'static str,
     },
-    /// It has no quorum.
+    /// The server has no quorum.
     #[error("{address} serves no clients now: check that a majority of the ensemble runs")]
     NotServing {
         /// The server's address.
         address: String,
     },
-    /// The answer cannot be read as one to this word.
+    /// The answer does not match the word.
     #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server of version 3.6.0 or newer", word = .word.as_str())]
     Foreign {
         /// The server's address.

@@ -1,4 +1,4 @@
-//! Four-letter words: one question to one server, bounded in time and in bytes.
+//! Four-letter words: one question to one server, bounded in time and bytes.
 
 mod error;
 mod word;
@@ -16,50 +16,51 @@ pub use self::word::{NEEDED_WORDS, Word};
 use super::call::{NamedBy, NotCalled, call};
 use lockscope_model::server_view::{WatchEventTotals, four_letter as answer_of};
 
-/// How long what a server says in place of an answer is at most.
+/// The longest text that a server sends instead of an answer, in bytes.
 const MAX_REFUSAL_BYTES: usize = 512;
 
-/// How much one question may cost.
+/// The limits of one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionLimits {
     /// The longest time from the first packet to the last.
     pub within: Duration,
-    /// How many bytes of the answer are read at most.
+    /// The most bytes read of the answer.
     pub bytes: usize,
 }
 
 impl Default for QuestionLimits {
-    /// Two seconds and 32 MiB.
+    /// Returns 2 s and 32 MiB.
     fn default() -> Self {
         Self { within: Duration::from_secs(2), bytes: 32 << 20 }
     }
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FourLetterAnswer {
-    /// The text; what was no UTF-8 in it is replaced. Empty where it was taken in while it came.
+    /// The text, with invalid UTF-8 replaced. Empty when the answer went to a [`Taker`].
     pub text: String,
-    /// How long the answer was, in bytes.
+    /// The length of the answer, in bytes.
     pub bytes: usize,
-    /// Whether a limit ended it, so that there is more than this.
+    /// Whether a limit ended the answer, so that the rest is missing.
     pub cut: bool,
-    /// From the word to the last byte, without the time that a packet takes to the server and back.
+    /// The time from the word to the last byte, without one network round trip.
     pub took: Duration,
 }
 
-/// Asks one server one word, over a plain connection of its own. Cancel safe.
+/// Sends one word to one server, over a plain connection of its own. Cancel safe.
 ///
-/// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
-/// beginning came, it is an error.
+/// `address` is `HOST:PORT`. An answer that reaches a limit is returned as far as it arrived and
+/// marked as cut. It is an error when nothing arrived.
 pub async fn ask(address: &str, word: Word, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
     ask_over(None, address, NamedBy::User, word, limits, None).await
 }
 
-/// Takes in an answer while it comes, piece by piece, so that its text is never whole in memory.
+/// Takes an answer piece by piece, so that its text is never whole in memory.
 pub(super) type Taker<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
-/// As [`ask`], over TLS where that is given; with a taker the answer goes there and has no text of its own.
+/// Sends a word like [`ask`], over TLS if given. With a taker the answer goes there and its text
+/// stays empty.
 pub(super) async fn ask_over(
     tls: Option<&TlsConnector>,
     address: &str,
@@ -88,7 +89,8 @@ pub(super) async fn ask_over(
     converse(stream, address, word, limits, (deadline, there_and_back), taker).await
 }
 
-/// Says the word and takes the answer, until a moment; without the time that a packet takes to the server and back.
+/// Sends the word and reads the answer until `deadline`. The measured time leaves out one network
+/// round trip.
 async fn converse(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     address: &str,
@@ -133,7 +135,8 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Res
     stream.flush().await
 }
 
-/// How many watch events a server sent since it started, by one `mntr` of at most two seconds. Cancel safe.
+/// Reads how many watch events a server has sent since it started. Costs one `mntr` of at most two
+/// seconds. Cancel safe.
 ///
 /// `address` is `HOST:PORT`, a plain client port.
 pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
@@ -142,7 +145,8 @@ pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
     answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
 
-/// Reads to the end or to a limit: how many bytes, and whether it was a limit. An error after the first bytes is a cut.
+/// Reads to the end or to a limit. Returns the number of bytes and whether a limit was reached. An
+/// error after the first bytes counts as a limit.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     most: usize,
@@ -154,7 +158,8 @@ async fn read(
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
             Ok(Err(error)) if bytes == 0 => return Err(error),
-            // Servers end a connection over TLS without closing TLS first; the answer itself shows whether it is whole.
+            // Servers end a TLS connection without closing TLS first; the answer itself shows
+            // whether it is complete.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
             Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),
@@ -170,10 +175,10 @@ async fn read(
     }
 }
 
-/// What a server says in place of an answer.
+/// Recognizes a text that a server sends instead of an answer.
 fn refused(address: &str, word: Word, answer: &str) -> Option<AskError> {
     let address = address.to_owned();
-    // Both sentences are the servers' own, in all versions from 3.5.3.
+    // Both sentences are the server's own, in all versions from 3.5.3.
     let first = answer.lines().next().unwrap_or_default();
     if first.contains("is not executed because it is not in the whitelist") {
         Some(AskError::NotAllowed { address, word, needed: NEEDED_WORDS })
@@ -199,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers each connection with these bytes, and closes it or stays.
+    /// Answers each connection with `answer`, then closes it or keeps it open.
     async fn serve(answer: &'static [u8], closes: bool) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -223,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_long_or_never_ends_is_cut_and_says_so() {
+    async fn an_answer_that_is_too_long_or_never_ends_is_marked_as_cut() {
         let address = serve(b"0123456789", true).await;
         let answer = ask(&address, Word::Mntr, limits(4)).await.expect("an answer");
         assert_eq!((answer.text.as_str(), answer.cut), ("0123", true));
@@ -245,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_word_that_is_not_allowed_is_answered_by_what_to_change() {
+    async fn a_word_that_is_not_allowed_yields_advice() {
         let address = serve(b"wchp is not executed because it is not in the whitelist.\n", true).await;
         let error = ask(&address, Word::Wchp, limits(100)).await.expect_err("a refusal").to_string();
         assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs,conf"), "{error}");

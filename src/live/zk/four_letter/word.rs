@@ -1,26 +1,27 @@
-//! The four-letter words that are asked.
+//! The four-letter words that this crate sends.
 
-/// The words that only read, which is all that this crate ever sends.
+/// The words that only read; this crate sends no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {
-    /// Version, mode, counts. Cheap, and allowed by default.
+    /// Version, mode and counts. Cheap, and allowed by default.
     Srvr,
-    /// Every connection. The answer grows with their number.
+    /// All connections. The answer grows with their number.
     Cons,
-    /// Every session with its ephemeral nodes.
+    /// All sessions with their ephemeral nodes.
     Dump,
-    /// How many watches there are. Cheap.
+    /// The number of watches. Cheap.
     Wchs,
-    /// Every watched path with the sessions that watch it. Costly: the answer grows with the number of watches.
+    /// All watched paths with the sessions that watch them. Expensive: the answer grows with the
+    /// number of watches.
     Wchp,
-    /// The server's figures. Cheap.
+    /// The server's statistics. Cheap.
     Mntr,
     /// The server's settings. Cheap.
     Conf,
 }
 
 impl Word {
-    /// As it is sent.
+    /// The word as it is sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Srvr => "srvr",
@@ -34,5 +35,5 @@ impl Word {
     }
 }
 
-/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
+/// All words that this crate may send, in the syntax of `4lw.commands.whitelist`.
 pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs,conf";

@@ -1,4 +1,4 @@
-//! In place of the login where the program was built without it.
+//! Replaces the login in builds without the feature `gssapi`.
 
 use tokio::time::Instant;
 
@@ -7,11 +7,11 @@ use crate::zk::fault::ServerFault;
 use crate::zk::options::KerberosLogin;
 use crate::zk::stream::Stream;
 
-/// A login that cannot be.
+/// A login that cannot exist.
 #[derive(Debug)]
 pub(in crate::zk) enum Login {}
 
-/// Whether there can be a login: never here.
+/// Checks whether a login is possible: in this build it never is.
 pub(in crate::zk) async fn check(_: &KerberosLogin) -> Result<(), KerberosFault> {
     Err(KerberosFault::NotBuilt)
 }

@@ -1,4 +1,4 @@
-//! Our side of a login by GSSAPI (RFC 4752), step by step. Blocks while the KDC is asked.
+//! The client side of a GSSAPI login (RFC 4752), step by step. Blocks while it waits for the KDC.
 
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
@@ -9,18 +9,19 @@ use libgssapi::oid::{GSS_MECH_KRB5, GSS_NT_HOSTBASED_SERVICE, GSS_NT_KRB5_PRINCI
 use super::{KerberosFault, ServerPrincipal};
 use crate::zk::options::KerberosLogin;
 
-/// What we say when both sides have shown who they are: no protection of what follows (that is TLS's), and no other identity.
+/// The client's last message: no security layer (TLS protects the connection) and no other
+/// authorization identity.
 const NO_SECURITY_LAYER: [u8; 4] = [1, 0, 0, 0];
 
-/// Where the library's error codes of Kerberos begin: `ERROR_TABLE_BASE_krb5`.
+/// The base of the Kerberos error codes of the library: `ERROR_TABLE_BASE_krb5`.
 const KRB5: i32 = -1_765_328_384;
 
-/// What is asked for: that the server shows who it is too. Not that our ticket is passed on to it.
+/// The requested flags: mutual authentication, and no delegation of our ticket.
 fn wanted() -> CtxFlags {
     CtxFlags::GSS_C_MUTUAL_FLAG | CtxFlags::GSS_C_SEQUENCE_FLAG | CtxFlags::GSS_C_INTEG_FLAG
 }
 
-/// A login that is under way.
+/// A login in progress.
 #[derive(Debug)]
 pub(super) struct LoginContext {
     context: ClientCtx,
@@ -28,15 +29,15 @@ pub(super) struct LoginContext {
     is_agreed: bool,
 }
 
-/// What to send next.
+/// The next token to send.
 #[derive(Debug)]
 pub(super) struct LoginToken {
     pub(super) bytes: Vec<u8>,
-    /// Whether the server's answer to it ends the login.
+    /// Whether the server's reply to this token ends the login.
     pub(super) is_last: bool,
 }
 
-/// Finds a ticket, or gets one by a keytab.
+/// Finds a ticket, or gets one with a keytab.
 pub(super) fn credentials(login: &KerberosLogin) -> Result<Cred, KerberosFault> {
     let server = &login.server;
     let fault = |error: Error| fault_of(error, server);
@@ -54,7 +55,7 @@ pub(super) fn credentials(login: &KerberosLogin) -> Result<Cred, KerberosFault> 
 }
 
 impl LoginContext {
-    /// Begins a login to a server; its first token is for the server.
+    /// Begins a login to a server and returns the first token for it.
     pub(super) fn begin(login: &KerberosLogin, server: ServerPrincipal) -> Result<(Self, LoginToken), KerberosFault> {
         let found = credentials(login)?;
         let fault = |error: Error| fault_of(error, &server);
@@ -68,7 +69,7 @@ impl LoginContext {
         Ok((login, LoginToken { bytes, is_last: false }))
     }
 
-    /// Takes what the server said.
+    /// Handles a token of the server.
     pub(super) fn step(&mut self, challenge: &[u8]) -> Result<LoginToken, KerberosFault> {
         if !self.context.is_complete() {
             return Ok(LoginToken { bytes: self.establish(Some(challenge))?, is_last: false });
@@ -87,7 +88,7 @@ impl LoginContext {
         Ok(LoginToken { bytes: answer.to_vec(), is_last: true })
     }
 
-    /// To whom this login is.
+    /// The principal of the server.
     pub(super) fn server(&self) -> String {
         self.server.to_string()
     }
@@ -98,7 +99,8 @@ impl LoginContext {
     }
 }
 
-/// What an error means. The library keeps its text by thread: it is read where the error came up.
+/// Translates an error. The library keeps error texts per thread, so the text is read on the thread
+/// where the error occurred.
 fn fault_of(error: Error, server: &ServerPrincipal) -> KerberosFault {
     let text = text_of(error);
     let routine = error.major.bits() >> 16 & 0xff;
@@ -117,14 +119,14 @@ fn fault_of(error: Error, server: &ServerPrincipal) -> KerberosFault {
             // GSS_S_NO_CRED, GSS_S_CREDENTIALS_EXPIRED
             7 => KerberosFault::NoTicket(text),
             11 => KerberosFault::Expired,
-            // GSS_S_DEFECTIVE_TOKEN: what the server said belongs to another kind of login.
+            // GSS_S_DEFECTIVE_TOKEN: the server's token belongs to another mechanism.
             9 => KerberosFault::NotOffered,
             _ => KerberosFault::Other(text),
         },
     }
 }
 
-/// What the mechanism says, which stands in parentheses behind what GSSAPI says of every failure.
+/// Returns the mechanism's text, which stands in parentheses behind GSSAPI's generic text.
 fn text_of(error: Error) -> String {
     let whole = error.to_string();
     let text = whole.split_once(" (").and_then(|(_, text)| text.strip_suffix(')')).unwrap_or(&whole);

@@ -1,12 +1,13 @@
-//! The frames of a login, as ZooKeeper's `jute` writes them. Pure.
+//! The frames of a login, in ZooKeeper's `jute` encoding. Pure.
 
 /// The operation `sasl` of ZooKeeper's protocol.
 const SASL: i32 = 102;
 
-/// What stands before the token in a reply: the request's number, a transaction, an error, and the token's length.
+/// The length of a reply before the token, in bytes: the xid, a zxid, an error, and the token's
+/// length.
 const REPLY_HEAD: usize = 4 + 8 + 4;
 
-/// A request with a token, with the length of its frame.
+/// Returns a request that carries a token, with the length of its frame.
 pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
     let length = |of: usize| u32::try_from(of).unwrap_or(u32::MAX).to_be_bytes();
     let mut frame = length(4 + 4 + 4 + token.len()).to_vec();
@@ -17,16 +18,17 @@ pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What a server replied.
+/// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// The next token; `None` when there is none, as at the end, or when the server does not take part.
+    /// The next token; `None` at the end of the login, or when the server does not take part.
     Token(Option<Vec<u8>>),
     /// The login failed.
     Refused,
 }
 
-/// Reads a reply without the length of its frame; `None` when it is none to the request with that number.
+/// Reads a reply without the length of its frame. Returns `None` when the frame does not answer
+/// request `xid`.
 pub(super) fn reply(xid: i32, frame: &[u8]) -> Option<Reply> {
     let (head, rest) = frame.split_at_checked(REPLY_HEAD)?;
     if int(head, 0)? != xid {
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_goes_and_comes_as_the_servers_write_it() {
+    fn tokens_are_written_and_read_in_the_format_of_the_servers() {
         assert_eq!(request(1, b"ab"), [0, 0, 0, 14, 0, 0, 0, 1, 0, 0, 0, 102, 0, 0, 0, 2, b'a', b'b']);
         assert_eq!(reply(1, &answer(1, 0, 2, b"ab")), Some(Reply::Token(Some(b"ab".to_vec()))));
         assert_eq!(reply(1, &answer(1, 0, -1, b"")), Some(Reply::Token(None)));
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_to_that_request_is_none() {
+    fn frames_that_do_not_answer_the_request_are_rejected() {
         for frame in [answer(2, 0, 0, b""), answer(1, 0, 3, b"ab"), answer(1, 0, -2, b"ab"), vec![0; 7], Vec::new()] {
             assert_eq!(reply(1, &frame), None, "{frame:?}");
         }

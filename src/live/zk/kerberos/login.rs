@@ -14,23 +14,24 @@ use crate::zk::fault::ServerFault;
 use crate::zk::options::KerberosLogin;
 use crate::zk::stream::Stream;
 
-/// How long a ticket may take before any server is asked: by a keytab, it comes from the KDC.
+/// The time limit for getting a ticket before any server is contacted. With a keytab, the ticket
+/// comes from the KDC.
 const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest reply that is read, in bytes: tokens of servers have a few hundred.
+/// The largest reply, in bytes: tokens of servers have a few hundred bytes.
 const MAX_REPLY: usize = 64 << 10;
 
-/// How many tokens a login takes at most; by Kerberos 5 it takes three.
+/// The most tokens in a login; Kerberos 5 needs three.
 const MAX_TOKENS: i32 = 8;
 
-/// A login that has its ticket for the server and was not sent yet.
+/// A login that has a ticket for the server and has not been sent.
 #[derive(Debug)]
 pub(in crate::zk) struct Login {
     context: LoginContext,
     token: LoginToken,
 }
 
-/// Whether there can be a login: finds a ticket, or gets one by a keytab. Cancel safe.
+/// Checks that a login is possible: finds a ticket, or gets one with a keytab. Cancel safe.
 pub(in crate::zk) async fn check(login: &KerberosLogin) -> Result<(), KerberosFault> {
     let login = login.clone();
     let found = timeout(TICKET_TIMEOUT, on_a_thread(move || credentials(&login).map(drop))).await;
@@ -38,7 +39,7 @@ pub(in crate::zk) async fn check(login: &KerberosLogin) -> Result<(), KerberosFa
 }
 
 impl Login {
-    /// Gets a ticket for the server on a host, until a moment. Cancel safe.
+    /// Gets a ticket for the server on a host by `until`. Cancel safe.
     pub(in crate::zk) async fn begin(login: &KerberosLogin, host: &str, until: Instant) -> Result<Self, KerberosFault> {
         let (login, server) = (login.clone(), login.server.at(host));
         let begun = timeout_at(until, on_a_thread(move || LoginContext::begin(&login, server))).await;
@@ -46,7 +47,7 @@ impl Login {
         Ok(Self { context, token })
     }
 
-    /// Logs in on a connection that has a session, until a moment.
+    /// Logs in on a connection that has a session, by `until`.
     pub(in crate::zk) async fn finish(self, stream: &mut dyn Stream, until: Instant) -> Result<(), ServerFault> {
         let Self { mut context, mut token } = self;
         for xid in 1..=MAX_TOKENS {
@@ -59,14 +60,14 @@ impl Login {
                 Reply::Token(None) => return Err(KerberosFault::NotOffered.into()),
                 Reply::Token(Some(challenge)) => challenge,
             };
-            // Nothing is asked of the KDC any more: it takes no time.
+            // This step needs no KDC and takes no time.
             token = context.step(&challenge)?;
         }
         Err(KerberosFault::Other("the login does not come to an end".to_owned()).into())
     }
 }
 
-/// Sends a token and reads the reply; `None` when what came is no reply to it.
+/// Sends a token and reads the reply; `None` when the frame does not answer it.
 async fn exchange(stream: &mut dyn Stream, xid: i32, token: &[u8]) -> io::Result<Option<Reply>> {
     stream.write_all(&request(xid, token)).await?;
     stream.flush().await?;

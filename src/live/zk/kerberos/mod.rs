@@ -1,8 +1,10 @@
-//! A login by Kerberos: SASL's mechanism GSSAPI, with the tickets or the keytab of whoever runs the program.
+//! Login by Kerberos: the SASL mechanism GSSAPI, with the tickets or the keytab of the user who
+//! runs the program.
 //!
-//! The transport logs in on each connection to a member before the client library learns of it: each member has a principal of its
-//! own, and only the transport knows which member it talks to. What Kerberos asks its KDC blocks, so that it runs on threads of
-//! its own, with a bound on their number and on the time that is waited for one.
+//! The transport logs in on each connection to a member before the client library learns of the
+//! connection. Each member has a principal of its own, and only the transport knows the connected
+//! member. Requests to the KDC block, so they run on separate threads, with a bound on their number
+//! and on the time to wait for one.
 //!
 //! Without the Cargo feature `gssapi` every login fails with a sentence that says so.
 

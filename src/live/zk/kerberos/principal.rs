@@ -1,19 +1,20 @@
-//! The servers' principal. Pure.
+//! The principal of the servers. Pure.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The part of a principal that stands for each server's own host, as in Hadoop's config files.
+/// The placeholder for each server's own host in a principal, as in Hadoop's config files.
 const HOST_PLACEHOLDER: &str = "_HOST";
 
-/// Why a text names no servers' principal.
+/// Why a text is not a valid principal of servers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no principal of servers: write it as zookeeper/_HOST or zookeeper/HOST@REALM, where _HOST stands for each server's own host"
 )]
 pub struct BadPrincipal(String);
 
-/// Who the servers are to Kerberos: `SERVICE/HOST[@REALM]`, where the host may be `_HOST` for each server's own.
+/// The Kerberos principal of the servers: `SERVICE/HOST[@REALM]`. The host may be `_HOST`, which
+/// stands for each server's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerPrincipal {
     service: String,
@@ -22,7 +23,7 @@ pub struct ServerPrincipal {
 }
 
 impl Default for ServerPrincipal {
-    /// `zookeeper/_HOST`.
+    /// Returns `zookeeper/_HOST`.
     fn default() -> Self {
         Self { service: "zookeeper".to_owned(), host: HOST_PLACEHOLDER.to_owned(), realm: None }
     }
@@ -57,14 +58,15 @@ impl fmt::Display for ServerPrincipal {
 }
 
 impl ServerPrincipal {
-    /// That of the server on a host.
+    /// Returns the principal of the server on `host`.
     #[cfg(any(feature = "gssapi", test))]
     pub(super) fn at(&self, host: &str) -> Self {
         let host = if self.host == HOST_PLACEHOLDER { host } else { &self.host };
         Self { host: host.to_owned(), ..self.clone() }
     }
 
-    /// `SERVICE@HOST`, whose realm and canonical host Kerberos finds out; `None` when a realm is given.
+    /// Returns `SERVICE@HOST`, for which Kerberos finds the realm and the canonical host; `None`
+    /// when a realm is given.
     #[cfg(any(feature = "gssapi", test))]
     pub(super) fn as_service(&self) -> Option<String> {
         self.realm.is_none().then(|| format!("{}@{}", self.service, self.host))
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_its_own_unless_a_host_is_named() {
+    fn each_server_has_its_own_principal_unless_a_host_is_named() {
         let own: ServerPrincipal = "zk/_HOST@R".parse().expect("a principal");
         assert_eq!((own.at("zk1").to_string(), own.at("zk1").as_service()), ("zk/zk1@R".to_owned(), None));
         let all: ServerPrincipal = "zk/shared".parse().expect("a principal");

@@ -1,4 +1,4 @@
-//! What one round of questions to a member brought.
+//! The answers of a member in one round.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,33 +10,34 @@ use lockscope_model::server_view::{
     WatchedPath,
 };
 
-/// What is asked besides who is connected.
+/// The optional questions of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedAnswers {
-    /// How many watches there are, and how many events were sent.
+    /// Ask for the number of watches and of sent events.
     pub(super) figures: bool,
-    /// Who watches what.
+    /// Ask which sessions watch which paths.
     pub(super) watchers: bool,
 }
 
-/// A list, and whether it is whole.
+/// A list, and whether it is complete.
 pub(super) type ListAndWhole<T> = (Vec<T>, bool);
 
-/// What one round brought.
+/// The answers of one round.
 #[derive(Debug)]
 pub(super) struct RoundAnswers {
     pub(super) asked_by: AskedBy,
-    /// How the answers came.
+    /// The transport of the answers.
     pub(super) transport: Transport,
     pub(super) server: Srvr,
     pub(super) connections: Option<ListAndWhole<Connection>>,
     pub(super) sessions: Option<ListAndWhole<ListedSession>>,
-    /// `None` when that was not asked.
+    /// `None` when the question was not asked.
     pub(super) figures: Option<TimedAnswer<ServerFigures>>,
     pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
-    /// What is wrong with the rest and what to change: the first thing that was found.
+    /// The first problem found, with what to change; it concerns the questions without a pace of
+    /// their own.
     pub(super) problem: Option<String>,
-    /// How long the server was busy with the questions that have no pace of their own.
+    /// How long the server was busy with the questions without a pace of their own.
     pub(super) cost: Duration,
 }
 
@@ -55,8 +56,9 @@ impl RoundAnswers {
         }
     }
 
-    /// Whether it lists sessions without a connection. When the sessions were listed after the connections, some of them may be
-    /// new: the connections have to be listed again.
+    /// Returns whether the server lists sessions without a connection. When the sessions were
+    /// listed after the connections, some of them may be new, and the connections must be listed
+    /// again.
     pub(super) fn lists_unconnected(&self) -> bool {
         let (Some((connections, _)), Some((sessions, _))) = (&self.connections, &self.sessions) else { return false };
         let connected: HashSet<SessionId> = connections.iter().map(|connection| connection.session).collect();
@@ -67,20 +69,21 @@ impl RoundAnswers {
         self.problem.get_or_insert(problem);
     }
 
-    /// Begins questions with a pace of their own: what they cost and what is wrong with them is counted from zero. Hand what
-    /// this gives to [`end_timed`](Self::end_timed).
+    /// Begins questions with a pace of their own: counts their cost and problems from zero. Pass
+    /// the result to [`end_timed`](Self::end_timed).
     pub(super) fn begin_timed(&mut self) -> OtherQuestions {
         OtherQuestions { cost: std::mem::take(&mut self.cost), problem: self.problem.take() }
     }
 
-    /// What came of these questions; from here on the others are counted again.
+    /// Ends these questions and returns their answer; from then on the other questions are counted
+    /// again.
     pub(super) fn end_timed<T>(&mut self, others: OtherQuestions, found: T) -> TimedAnswer<T> {
         let took = std::mem::replace(&mut self.cost, others.cost);
         let problem = std::mem::replace(&mut self.problem, others.problem);
         TimedAnswer { found, took, problem }
     }
 
-    /// What is wrong with each of the groups of questions.
+    /// Returns the problems of all groups of questions.
     pub(super) fn problems(&mut self) -> impl Iterator<Item = &mut String> {
         let figures = self.figures.as_mut().and_then(|timed| timed.problem.as_mut());
         let watched = self.watched.as_mut().and_then(|timed| timed.problem.as_mut());
@@ -88,30 +91,31 @@ impl RoundAnswers {
     }
 }
 
-/// What the questions without a pace of their own cost, and what is wrong with them.
+/// The cost and the problem of the questions without a pace of their own.
 #[derive(Debug)]
 pub(super) struct OtherQuestions {
     cost: Duration,
     problem: Option<String>,
 }
 
-/// An answer to questions with a pace of their own, or its absence.
+/// The answer to questions with a pace of their own, or its absence.
 #[derive(Debug)]
 pub(super) struct TimedAnswer<T> {
     pub(super) found: T,
-    /// How long the server was busy with it, in vain or not.
+    /// How long the server was busy with it, successful or not.
     pub(super) took: Duration,
-    /// What is wrong with it and what to change.
+    /// The problem and what to change.
     pub(super) problem: Option<String>,
 }
 
-/// What a server counts, and what it is set to.
+/// The counters and settings of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServerFigures {
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
     pub(super) fired: Option<WatchEventTotals>,
-    /// What it is set to; `None` also where it may not say so, which is no problem of the other answers.
+    /// The server's settings; `None` also when the server may not tell, which is no problem of the
+    /// other answers.
     pub(super) settings: Option<ServerSettings>,
     pub(super) sync_settings: Option<SyncSettings>,
 }

@@ -12,10 +12,10 @@ use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, 
 use lockscope_model::server_view::four_letter::WatchedPathsReader;
 use lockscope_model::server_view::{AskedBy, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter};
 
-/// How often a server is asked that counts more connections than it lists.
+/// The most listings from a server that counts more connections than it lists.
 const MAX_CONNECTION_LISTINGS: u32 = 3;
 
-/// One server, while it is asked by words.
+/// A server being asked by words.
 struct ByFourLetter<'a> {
     tls: Option<&'a TlsConnector>,
     address: &'a str,
@@ -23,19 +23,19 @@ struct ByFourLetter<'a> {
     limits: QuestionLimits,
     load: &'a mut Load,
     answers: RoundAnswers,
-    /// From where the connections without a session are that were listed last.
+    /// The addresses of the listed connections without a session, from the last list.
     without_session: HashSet<String>,
 }
 
-/// A question that was answered or not.
+/// A word with its answer or error.
 struct WordReply {
     word: Word,
     result: Result<FourLetterAnswer, AskError>,
     elapsed: Duration,
 }
 
-/// Asks one server all words: first what it is, then its connections, then the rest at the same time. An error when the first
-/// is not answered; what it cost is counted either way.
+/// Asks one server all words: first its state, then its connections, then the rest at the same
+/// time. Fails when the first word is not answered. The cost is counted either way.
 pub(super) async fn by_four_letter(
     tls: Option<&TlsConnector>,
     (address, named_by): (&str, NamedBy),
@@ -50,7 +50,7 @@ pub(super) async fn by_four_letter(
     if asking.answers.server.version.is_none() {
         return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
     }
-    // Apart, since the questions that are asked at the same time take much room.
+    // Boxed, because the concurrent questions make a large future.
     Box::pin(asking.ask_the_rest(wanted)).await;
     Ok(asking.answers)
 }
@@ -59,7 +59,8 @@ impl ByFourLetter<'_> {
     async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
-        // Alone, so that no other word's connection makes up for one that it does not list.
+        // Asked alone, so that the connection of another word cannot stand in for one that is
+        // missing from the list.
         let counted = self.answers.server.connections;
         self.list_connections(counted, false).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
@@ -73,7 +74,7 @@ impl ByFourLetter<'_> {
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
-        // Of an ensemble, the other members list their connections at other times anyway.
+        // In an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
             self.answers.connections = None;
             let counted = self.count_connections().await;
@@ -106,14 +107,16 @@ impl ByFourLetter<'_> {
         Some((found, whole && !answer.cut))
     }
 
-    /// Lists the connections of the port that is asked, and compares them with `counted`, those of all ports.
+    /// Lists the connections of the asked port, and compares them with `counted`, the connections
+    /// of all ports.
     ///
-    /// Connections come and go between the two answers, above all those of other consoles' words. Where the
-    /// count is larger than the list, the server is asked again before its list is taken for a part.
+    /// Connections come and go between the two answers, above all those of other consoles' words.
+    /// When the count exceeds the list, the server is asked again before the list is considered
+    /// incomplete.
     ///
-    /// A connection that comes between the two answers hides one of another port. `surely` excludes that: of
-    /// the connections without a session it accepts only our own and those that the last list had, too, and
-    /// it counts again after the list.
+    /// A connection that appears between the two answers hides one of another port. `surely`
+    /// excludes that: it accepts connections without a session only if they are our own or were in
+    /// the last list too, and it counts again after the list.
     async fn list_connections(&mut self, mut counted: Option<u64>, surely: bool) {
         let mut looks = 1;
         let (found, whole, all) = loop {
@@ -135,7 +138,7 @@ impl ByFourLetter<'_> {
                 break (found, whole, all);
             }
             looks += 1;
-            // Not in step with somebody else who asks.
+            // The pause is random, to fall out of step with another client that asks.
             sleep(Duration::from_millis(fastrand::u64(20..=120))).await;
             counted = self.count_connections().await;
         };
@@ -148,7 +151,7 @@ impl ByFourLetter<'_> {
         self.answers.connections = Some((found.with_session, whole && all));
     }
 
-    /// How many connections the server has now, on all its ports.
+    /// Reads how many connections the server has now, on all its ports.
     async fn count_connections(&mut self) -> Option<u64> {
         let what = self.ask(Word::Srvr).await;
         four_letter::srvr(&self.take(what).ok()?.text).connections
@@ -158,7 +161,7 @@ impl ByFourLetter<'_> {
         self.ask_into(word, None).await
     }
 
-    /// Who watches what: of very many watches the answer is read while it comes.
+    /// Asks which sessions watch which paths. A large answer is parsed while it arrives.
     async fn ask_watched(&self) -> (WordReply, WatchedPathsReader) {
         let mut listed = WatchedPathsReader::default();
         let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.take(part))).await;
@@ -171,7 +174,7 @@ impl ByFourLetter<'_> {
         WordReply { word, result, elapsed: began.elapsed() }
     }
 
-    /// Counts what a question cost, and gives its answer.
+    /// Counts the cost of a question and returns its answer.
     fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
         let bytes = asked.result.as_ref().map_or(0, |answer| answer.bytes);
         let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
@@ -180,7 +183,7 @@ impl ByFourLetter<'_> {
         asked.result
     }
 
-    /// As `take`, and keeps what is wrong.
+    /// Takes an answer like `take`, and notes an error as the problem.
     fn take_or_note(&mut self, asked: WordReply) -> Result<FourLetterAnswer, ()> {
         let word = asked.word;
         match self.take(asked) {

@@ -1,4 +1,4 @@
-//! Asks one member by its AdminServer.
+//! Asks one member through its AdminServer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::zk::four_letter::QuestionLimits;
 use lockscope_model::server_view::admin::{self, BadAnswer};
 use lockscope_model::server_view::{AskedBy, Load, ServerMode, Transport};
 
-/// One server, while its AdminServer is asked.
+/// A server being asked through its AdminServer.
 struct ByHttp<'a> {
     url: &'a AdminUrl,
     tls: Option<&'a AdminTls<'a>>,
@@ -22,14 +22,14 @@ struct ByHttp<'a> {
     answers: RoundAnswers,
 }
 
-/// A question that was answered or not.
+/// A question with its answer or error.
 struct HttpReply {
     result: Result<Reply, AdminError>,
     elapsed: Duration,
 }
 
-/// Asks one AdminServer all commands; first what the server is, then the rest at the same time. An error when not even that is
-/// answered; what it cost is counted either way.
+/// Sends all commands to one AdminServer: first the server's state, then the rest at the same time.
+/// Fails when the first is not answered. The cost is counted either way.
 pub(super) async fn by_http(
     (url, tls): (&AdminUrl, Option<&AdminTls<'_>>),
     (host, named_by): (&str, NamedBy),
@@ -61,7 +61,7 @@ impl ByHttp<'_> {
         self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
         self.answers.sessions =
             sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
-        // Of an ensemble, the other members list their connections at other times anyway.
+        // In an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
             let connections = self.ask("connections").await;
             self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
@@ -91,7 +91,7 @@ impl ByHttp<'_> {
         HttpReply { result, elapsed: began.elapsed() }
     }
 
-    /// Counts what a question cost, and reads its answer.
+    /// Counts the cost of a question and parses its answer.
     fn take<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
         let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
         let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
@@ -100,7 +100,7 @@ impl ByHttp<'_> {
         read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
     }
 
-    /// As `take`, and keeps what is wrong.
+    /// Takes an answer like `take`, and notes an error as the problem.
     fn take_or_note<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
         self.take(asked, read).map_err(|error| self.answers.note_problem(format!("AdminServer: {error}"))).ok()
     }

@@ -1,4 +1,4 @@
-//! One member: which way to ask it, when to ask what, and what is known of it.
+//! One member: how and when to ask it, and what is known about it.
 
 use std::time::Duration;
 
@@ -22,29 +22,28 @@ use lockscope_model::server_view::{
     ServerMode, SessionTiming, Transport, WatchedPath,
 };
 
-/// How long an AdminServer that did not answer is left alone.
+/// How long an AdminServer is left alone after it gave no answer.
 const ADMIN_SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A member of the ensemble and what is known of it.
 #[derive(Debug)]
 pub(super) struct Member {
     address: MemberAddress,
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
-    /// How our session with the ensemble goes.
+    /// The transport of our session with the ensemble.
     session: Transport,
     view: MemberView,
     clock: ServerClock,
     clients: Pace,
     figures: Pace,
     watchers: Pace,
-    /// What was wrong with each of the latter two when they were asked last.
+    /// The problems of the latter two when they were last asked.
     problems: [Option<String>; 2],
-    /// When to ask next, counted from the end of the last round.
+    /// The time from the end of the last round to the next.
     wait: Duration,
-    /// The way that was answered last.
+    /// The way that was last answered.
     answered_by: AskedBy,
-    /// When its AdminServer did not answer, and why.
+    /// When the AdminServer did not answer, and why.
     http_failed: Option<(Instant, String)>,
 }
 
@@ -84,8 +83,8 @@ impl Member {
         self.wait
     }
 
-    /// Asks who is connected, what it counts if that is not too early, and who watches what if that is wanted and not too early.
-    /// Takes at most eight times the limit of a question.
+    /// Asks for the connections and sessions; also for the counters and for the watchers if wanted,
+    /// where their pace allows it. Takes at most eight times the time limit of a question.
     pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load, self.view.mode == Some(ServerMode::Standalone)).await;
@@ -124,7 +123,7 @@ impl Member {
         load
     }
 
-    /// By which clock it wrote when sessions expire.
+    /// Returns the clock by which the server wrote the expiry times of sessions.
     fn expiry_clock(&mut self, answers: &RoundAnswers, anchor: Option<Anchor>, at: Timestamp) -> Option<ExpiryClock> {
         let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
         let settings =
@@ -132,7 +131,8 @@ impl Member {
         self.clock.of_expiries((connections, sessions), settings, anchor, at)
     }
 
-    /// Replaces what was answered; what was not asked this time stays, unless nobody looks at it.
+    /// Stores the answers. Parts that were not asked this time stay, except watchers that nobody
+    /// looks at.
     fn take(&mut self, answers: RoundAnswers, at: Timestamp, watchers: bool) {
         let view = &mut self.view;
         self.answered_by = answers.asked_by;
@@ -181,7 +181,8 @@ impl Member {
         }
     }
 
-    /// By four-letter words; where they don't say everything, by AdminServer; where that doesn't answer, says that too.
+    /// Asks by four-letter words, and by AdminServer when those are incomplete. When AdminServer
+    /// does not answer, that is reported too.
     async fn four_letter_else_http(
         &mut self,
         wanted: WantedAnswers,
@@ -220,7 +221,7 @@ impl Member {
         let Some(address) = &self.address.four_letter else {
             return Err(RoundFailure::here(self.address.why_no_four_letter()));
         };
-        // Only the servers of a connect string that was given the files are spoken to over TLS.
+        // TLS is used only with servers of a connect string that came with TLS files.
         let tls = match self.options.connection.tls.as_ref().filter(|_| self.address.tls) {
             Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
             None => None,
@@ -252,13 +253,13 @@ impl Member {
     }
 }
 
-/// Why a round of questions brought nothing.
+/// Why a round of questions failed.
 #[derive(Debug)]
 struct RoundFailure {
     sentence: String,
-    /// Whether the server itself is away or busy, and not only its words.
+    /// Whether the server itself is gone or busy, not only its four-letter words.
     away: bool,
-    /// Whether it said that it serves no clients, for want of a leader.
+    /// Whether the server said that it serves no clients, for lack of a leader.
     leaderless: bool,
 }
 
@@ -272,7 +273,7 @@ fn listing<T: Keyed>(found: Option<(Vec<T>, bool)>, at: Timestamp) -> Option<Lis
     found.map(|(items, whole)| Listing::new(items, whole, at))
 }
 
-/// The watched path as it is called below the chroot; `None` when it lies elsewhere.
+/// Returns the watched path relative to the chroot; `None` when it lies outside.
 fn below(chroot: Option<&ZnodePath>, watched: WatchedPath) -> Option<WatchedPath> {
     let Some(chroot) = chroot else { return Some(watched) };
     if !watched.path.is_within(chroot) {
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_those_that_the_session_sees() {
+    fn watched_paths_are_relative_to_the_chroot() {
         let watched =
             |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: std::iter::empty().collect() };
         let chroot = ZnodePath::new("/prod").expect("a path");

@@ -1,4 +1,4 @@
-//! Finds out who the members of an ensemble are, from the connect string and the ensemble's config.
+//! Finds the members of an ensemble from the connect string and the ensemble's config.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -10,21 +10,22 @@ use crate::zk::call::NamedBy;
 use crate::zk::connect_string::{ConnectString, ServerAddress};
 use lockscope_model::server_view::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 
-/// How long a name may take to be resolved.
+/// The time limit for resolving a name.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A member's place: what it is called, and where it can be asked.
+/// A member's name and the addresses at which it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MemberAddress {
-    /// As it is shown.
+    /// The name on the screen.
     pub(super) label: String,
-    /// Where it answers words; `None` when that is not known.
+    /// The address for four-letter words; `None` when it is unknown.
     pub(super) four_letter: Option<String>,
-    /// The host of its AdminServer; `None` when it shares that with another member, so that an answer could be either's.
+    /// The host of the member's AdminServer; `None` when another member shares the host, so that an
+    /// answer could be from either.
     pub(super) admin_host: Option<String>,
-    /// Whether it answers words over TLS.
+    /// Whether the member answers words over TLS.
     pub(super) tls: bool,
-    /// Who says that it is there.
+    /// The source of the member's address.
     pub(super) named_by: NamedBy,
     host: String,
 }
@@ -54,17 +55,17 @@ impl MemberAddress {
     }
 }
 
-/// Who is asked.
+/// The members to ask.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MemberList {
-    /// The members: those of the connect string, then those that only the ensemble's config names, the latter as long as all
-    /// are no more than [`MAX_MEMBERS`].
+    /// The members of the connect string, then those that only the ensemble's config names, up to
+    /// [`MAX_MEMBERS`] in total.
     pub(super) members: Vec<MemberAddress>,
-    /// Whether the config names others too.
+    /// Whether the config names further members.
     pub(super) incomplete: bool,
 }
 
-/// Finds out who the members are. Takes two seconds at most.
+/// Finds the members. Takes two seconds at most.
 pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> MemberList {
     let configured = &config.servers;
     let mut members: Vec<MemberAddress> = Vec::new();
@@ -80,7 +81,8 @@ pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig
     let clients = futures::future::join_all(clients).await;
     let mut taken = vec![false; of_string];
     let mut strangers = Vec::new();
-    // First by the very address, then by the host: the connect string may name another port, that for TLS.
+    // Members match first by address, then by host: the connect string may name another port, the
+    // one for TLS.
     for (server, at) in configured.iter().zip(&clients) {
         match (0..of_string).find(|index| !taken[*index] && !known[*index].is_disjoint(at)) {
             Some(index) => taken[index] = true,
@@ -95,7 +97,8 @@ pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig
         let same_host = |index: &usize| {
             members[*index].host == server.host || known[*index].iter().any(|address| hosts.contains(&address.ip()))
         };
-        // A server whose port for clients is known is another one than that on another port of its host, TLS aside.
+        // A server with a known client port differs from one on another port of the same host, TLS
+        // aside.
         let may_be = |index: &usize| server.client.is_none() || members[*index].tls;
         match (0..of_string).find(|index| !taken[*index] && may_be(index) && same_host(index)) {
             Some(index) => taken[index] = true,
@@ -110,8 +113,8 @@ pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig
     MemberList { members, incomplete }
 }
 
-/// Where a server of the config serves clients: where the config says, else the port that all servers of the connect string
-/// have.
+/// Returns the client address of a configured server: from the config if given, otherwise with the
+/// port that all servers of the connect string share.
 fn client_address(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
     if server.client.is_some() {
         return server.client.clone();
@@ -122,7 +125,6 @@ fn client_address(server: &ConfiguredServer, target: &ConnectString) -> Option<S
     (!tls && ports.all(|one| one == (port, false))).then(|| other.address())
 }
 
-/// A member that only the config names.
 fn configured_member(
     server: &ConfiguredServer,
     client: Option<String>,
@@ -130,7 +132,7 @@ fn configured_member(
     known: &mut Vec<HashSet<SocketAddr>>,
     at: &HashSet<SocketAddr>,
 ) -> MemberAddress {
-    // A guess that hits a member which is known already was wrong.
+    // A guessed address that belongs to a known member was wrong.
     let fresh = known.iter().all(|addresses| addresses.is_disjoint(at));
     let words = client.filter(|_| fresh || server.client.is_some());
     let address = words.clone().unwrap_or_else(|| format!("server.{} ({})", server.id, server.host));
@@ -154,7 +156,7 @@ fn forget_shared_hosts(members: &mut [MemberAddress]) {
     }
 }
 
-/// The addresses behind `HOST:PORT`; none when the name is not known, or not in time.
+/// Resolves `HOST:PORT`. Returns nothing when the name is unknown or was not resolved in time.
 async fn resolve(address: String) -> HashSet<SocketAddr> {
     match timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host(address)).await {
         Ok(Ok(found)) => found.collect(),
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn members_that_only_the_config_names_are_asked_too() {
+    async fn members_named_only_by_the_config_are_asked_too() {
         let config = "server.1=127.0.0.1:1:2;2181\nserver.2=127.0.0.2:1:2;2181\nserver.3=127.0.0.1:3:4;2182";
         let found = addresses("127.0.0.2:2181", config).await;
         assert_eq!(found, ["127.0.0.2:2181", "127.0.0.1:2181", "127.0.0.1:2182"]);
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_client_port_in_the_config_the_one_of_the_connect_string_is_tried() {
+    async fn the_port_of_the_connect_string_is_tried_when_the_config_has_none() {
         let config = "server.1=127.0.0.1:1:2\nserver.2=127.0.0.2:1:2";
         assert_eq!(addresses("127.0.0.1:2181", config).await, ["127.0.0.1:2181", "127.0.0.2:2181"]);
         let found = addresses("127.0.0.1:2181,127.0.0.3:2182", config).await;
@@ -198,12 +200,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_member_that_is_connected_to_over_tls_is_the_one_that_the_config_names_with_its_plain_port() {
+    async fn a_member_with_a_tls_port_matches_its_plain_port_in_the_config() {
         let config = "server.1=127.0.0.1:1:2;2181";
         assert_eq!(addresses("tcp+tls://127.0.0.1:2281", config).await, ["127.0.0.1:2281"]);
     }
 
-    /// Parts of lines that a hostile config may be made of.
+    /// Fragments of lines in a hostile config.
     const PARTS: [&str; 24] = [
         "server.1=",
         "server.2=",
@@ -251,7 +253,7 @@ mod tests {
             junk in ".{0,40}",
         ) {
             let config: String = parts.into_iter().map(|part| PARTS[part]).collect::<String>() + &junk;
-            // Addresses only: no test asks the DNS.
+            // Addresses only: no test uses the DNS.
             let config = EnsembleConfig::read(config.replace("evil.example", "10.0.0.9").as_bytes());
             let target = ConnectString::parse("10.0.0.1:2181,10.0.0.2:2181", false).expect("a connect string");
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

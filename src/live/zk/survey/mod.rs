@@ -1,14 +1,17 @@
-//! Asks every member of the ensemble about itself, again and again, and puts the answers together to a [`ServerView`].
+//! Asks every member of the ensemble about itself, again and again, and combines the answers into a
+//! [`ServerView`].
 //!
-//! Each member is asked by a task of its own (`member`), so that one that hangs never delays what the others answer. `by_four_letter` and
-//! `by_http` are the two ways of asking, `own_session` keeps a session for what only a client can learn, `members` finds out who the
-//! members are, and `pace` says when to ask again.
+//! Each member has a task of its own (`member`), so that a hanging member never delays the answers
+//! of others. `by_four_letter` and `by_http` are the two ways of asking, `own_session` keeps a
+//! session for what only a client can learn, `members` finds the members, and `pace` decides when
+//! to ask again.
 //!
-//! Costs to the ensemble: one session; for each member a round of two to eight short connections and one request on the
-//! session, at most once a second, and so seldom that all questions together take less than 2 % of a server's time (`pace`).
-//! [`ServerView::asked`] counts it.
+//! Costs to the ensemble: one session; for each member a round of two to eight short connections
+//! and one request on the session, at most once a second. Rounds are rare enough that all questions
+//! together take less than 2 % of a server's time (`pace`). [`ServerView::asked`] counts the cost.
 //!
-//! Architecture invariant: nothing here waits without a bound or grows with time; the newest view replaces one that was not taken.
+//! Architecture invariant: nothing here waits without a bound or grows with time; the newest view
+//! replaces one that was not taken.
 
 mod answers;
 mod by_four_letter;
@@ -35,38 +38,38 @@ use super::connect_string::{BadConnectString, ConnectString};
 use super::four_letter::QuestionLimits;
 use lockscope_model::server_view::ServerView;
 
-/// By which way the servers are asked.
+/// The way to ask the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ViewBy {
-    /// By four-letter words, and by AdminServer where those don't say everything.
+    /// Four-letter words, plus AdminServer when those are incomplete.
     #[default]
     Auto,
-    /// By four-letter words only.
+    /// Four-letter words only.
     FourLetter,
-    /// By AdminServer only.
+    /// AdminServer only.
     Http,
-    /// Not at all.
+    /// Servers are not asked.
     Off,
 }
 
-/// Which servers to ask, which way, and how often.
+/// The servers to ask, the way of asking, and how often.
 #[derive(Clone, Debug)]
 pub struct SurveyOptions {
     /// The ensemble.
     pub connection: ConnectOptions,
-    /// By four-letter words, AdminServer, or both.
+    /// Four-letter words, AdminServer, or both.
     pub by: ViewBy,
-    /// Where each server's AdminServer is.
+    /// The address of each server's AdminServer.
     pub admin: AdminUrl,
-    /// What one question may cost.
+    /// The limits of one question.
     pub limits: QuestionLimits,
-    /// A server that answers is asked everything at least this often, even where that takes more of its time than is usual.
-    /// At least a second passes between two rounds.
+    /// The longest interval between questions to an answering server, even where asking takes more
+    /// of its time than the budget allows. Two rounds are at least one second apart.
     pub max_interval: Duration,
 }
 
 impl SurveyOptions {
-    /// With what is usual.
+    /// Creates options with the defaults.
     pub fn new(connection: ConnectOptions) -> Self {
         Self {
             connection,
@@ -78,7 +81,7 @@ impl SurveyOptions {
     }
 }
 
-/// A running survey. It goes on until it is stopped or dropped, whatever the servers do.
+/// A running survey. It continues until it is stopped or dropped, whatever the servers do.
 #[derive(Debug)]
 pub struct Surveyor {
     views: watch::Receiver<Arc<ServerView>>,
@@ -88,10 +91,11 @@ pub struct Surveyor {
 }
 
 impl Surveyor {
-    /// Starts to ask, in tasks of its own that end when this is stopped or dropped.
+    /// Starts to ask, in tasks that end when the surveyor is stopped or dropped.
     ///
     /// # Panics
     ///
+    /// Panics outside of a Tokio runtime.
     /// Outside of a Tokio runtime.
     pub fn start(options: SurveyOptions) -> Result<Self, BadConnectString> {
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
@@ -105,29 +109,30 @@ impl Surveyor {
         Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }
 
-    /// Whether to ask who watches what, which is costly, from now on. At the start it is not asked.
+    /// Sets whether to ask which sessions watch which paths, which is expensive. Initially off.
     pub fn ask_for_watchers(&self, wanted: bool) {
         self.watchers_wanted.send_replace(wanted);
     }
 
-    /// The next view; the newest, if several came meanwhile. `None` when it ended, which it does by itself only when it is
-    /// off. Cancel safe.
+    /// Waits for the next view; the newest, if several arrived meanwhile. Returns `None` when the
+    /// survey has ended, which happens by itself only with [`ViewBy::Off`]. Cancel safe.
     pub async fn next(&mut self) -> Option<Arc<ServerView>> {
         self.views.changed().await.ok()?;
         Some(Arc::clone(&self.views.borrow_and_update()))
     }
 
-    /// Ends it. Its session is closed in the background.
+    /// Ends the survey. Its session is closed in the background.
     pub async fn stop(self) {
         let Self { task, cancel, .. } = self;
         drop(cancel);
-        // It was cancelled; a panic of its own was reported by the runtime.
+        // The task was cancelled; the runtime reports its panics.
         let _ = task.await;
     }
 }
 
-/// Asks every member once, all at the same time, and also who watches what if `watchers` is set. Takes at most eight times the limit of
-/// a question, and less than one when all servers answer. Cancel safe.
+/// Asks every member once, all at the same time, and for its watchers if `watchers` is set. Takes
+/// at most eight times the time limit of a question, and less than one when all servers answer.
+/// Cancel safe.
 pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<ServerView, BadConnectString> {
     let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
     if options.by == ViewBy::Off {

@@ -1,4 +1,4 @@
-//! The survey's own session: the ensemble's config, and the servers' idea of the time.
+//! The session of the survey: it reads the ensemble's config and learns the servers' time.
 
 use std::time::Duration;
 
@@ -12,39 +12,41 @@ use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::server_view::{Anchor, EnsembleConfig, Load};
 
-/// Where an ensemble keeps its own config, from 3.5.
+/// The node of the ensemble's own config, since 3.5.
 const CONFIG_PATH: &str = "/zookeeper/config";
 
-/// How often the config is read again: members come and go by hand.
+/// How often the config is read again: members change by hand.
 const CONFIG_READ_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How long a request on our session may take.
+/// The time limit of a request on our session.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long it waits before it asks for a session again: at first, and at most.
+/// The first and the longest pause before a new attempt to get a session.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// After this time without a request, the leader may not know at once of a new one: followers report it with their pings.
+/// After this time without a request, the leader may not learn at once of a new one: followers
+/// report requests with their pings.
 const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
-/// How long a follower takes to report to the leader which sessions sent something, with a tick of two seconds.
+/// How long a follower takes to report active sessions to the leader, with a tick of two seconds.
 const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// Our own session and what it found out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnSession {
     client: Option<Client>,
-    /// When it was begun to be asked for, by our clock.
+    /// When the attempt to get the session began, by the local clock.
     pub(super) connecting_since: Option<Timestamp>,
     touched: std::sync::Arc<Mutex<Option<Instant>>>,
-    /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
+    /// The servers in the ensemble's own config; empty when it could not be read or the server is
+    /// standalone.
     pub(super) configured: EnsembleConfig,
-    /// What that cost.
+    /// The cost of reading it.
     pub(super) load: Load,
 }
 
 impl OwnSession {
-    /// Tries for a time to get a session and read the config with it.
+    /// Tries for `within` to get a session and reads the config with it.
     pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
         let mut own = Self { connecting_since: Some(now()), ..Self::default() };
         if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
@@ -53,7 +55,7 @@ impl OwnSession {
         own
     }
 
-    /// Keeps a session and reports what it finds, until nobody listens; never longer than it is polled.
+    /// Keeps a session and reports its findings until nobody listens. Dropping the future stops it.
     pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
         let options = above_chroot(&options, &target);
         let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
@@ -74,7 +76,7 @@ impl OwnSession {
         }
     }
 
-    /// Reads the config from time to time, as long as the session lasts.
+    /// Reads the config at intervals while the session lasts.
     async fn stay(&mut self, client: &Client, found: &watch::Sender<Self>) {
         let mut over = std::pin::pin!(ended(client.state_watcher()));
         loop {
@@ -95,13 +97,14 @@ impl OwnSession {
         self.client = Some(client);
     }
 
-    /// Whether it is another than before. One that cannot be read now stays as it was.
+    /// Reads the config and returns whether it changed. A config that cannot be read now counts as
+    /// unchanged.
     async fn read_config(&mut self, client: &Client) -> bool {
         let began = Instant::now();
         let read = timeout(REQUEST_TIMEOUT, client.get_data(CONFIG_PATH)).await;
         let configured = match &read {
             Ok(Ok((data, _))) => EnsembleConfig::read(data),
-            // Forbidden to us, or older than 3.5.
+            // The config is forbidden to us, or the server is older than 3.5.
             Ok(Err(Error::NoAuth | Error::NoNode)) => EnsembleConfig::default(),
             _ => self.configured.clone(),
         };
@@ -117,11 +120,11 @@ impl OwnSession {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }
 
-    /// Sends a request on our session, so that its expiry and its last response show the servers' time. `None` when there is
-    /// no session or no answer.
+    /// Sends a request on our session, so that its expiry and its last response show the servers'
+    /// time. Returns `None` without a session or an answer.
     ///
-    /// After three seconds without a request it waits 1.2 s, until the leader knows of this one. A standalone server
-    /// (`alone`) knows at once: the wait would only make the time less certain.
+    /// After three seconds without a request it waits 1.2 s until the leader knows of this request.
+    /// A standalone server (`alone`) knows at once: the wait would only make the time less certain.
     pub(super) async fn touch(&self, load: &mut Load, alone: bool) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());
@@ -144,7 +147,7 @@ impl OwnSession {
     }
 }
 
-/// The same ensemble, seen whole.
+/// Returns the options for the same ensemble without the chroot.
 fn above_chroot(options: &ConnectOptions, target: &ConnectString) -> ConnectOptions {
     let whole = ConnectString { servers: target.servers.clone(), chroot: None };
     ConnectOptions { connect: whole.to_string(), ..options.clone() }

@@ -1,4 +1,4 @@
-//! When to ask a server again, so that all questions together take little of its time.
+//! Decides when to ask a server again, so that all questions together take little of its time.
 
 use std::time::Duration;
 
@@ -6,35 +6,37 @@ use tokio::time::Instant;
 
 use lockscope_base::time::Backoff;
 
-/// How much of a server's time one kind of question may take. All kinds together may take 1 %, half of what is promised: the
-/// rest is for what cannot be seen from outside, such as several threads at work for one question, or garbage collection.
+/// The share of a server's time for one kind of question. All kinds together take 1 %, half of the
+/// promised 2 %. The rest covers costs that a client cannot see, such as several threads working on
+/// one question, or garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeBudget {
-    /// It may take the server's time divided by this.
+    /// The share is one part in `one_in`.
     one_in: u32,
     max_interval: Duration,
 }
 
-/// Who is connected, and which sessions there are: about 0.7 %.
+/// The connections and sessions: about 0.7 %.
 pub(super) const CLIENTS: TimeBudget = TimeBudget { one_in: 150, max_interval: Duration::from_secs(60) };
 
-/// How many watches there are, and how many events were sent: about 0.17 %. A server computes hundreds of figures for that.
+/// The numbers of watches and sent events: about 0.17 %. A server computes hundreds of figures for
+/// the answer.
 pub(super) const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(60) };
 
-/// Who watches what: about 0.17 %.
+/// The watchers of each path: about 0.17 %.
 pub(super) const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
 
 /// The shortest time between two rounds.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The longest time until a server that does not answer is asked again.
+/// The longest time until an unresponsive server is asked again.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What the first answer is taken to cost at most: a server that was never asked before takes long for it, and that says
-/// nothing of the next.
+/// The assumed upper bound of the first answer's cost: a server that was never asked before takes
+/// long, which says nothing about later answers.
 const ASSUMED_FIRST_COST: Duration = Duration::from_millis(20);
 
-/// When to ask a server the same again.
+/// Decides when to ask a server the same question again.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     budget: TimeBudget,
@@ -45,7 +47,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A server that answers is asked at least once in `max_interval`, whatever that costs it.
+    /// Creates a pace. An answering server is asked at least once in `max_interval`, whatever the
+    /// cost.
     pub(super) fn new(budget: TimeBudget, max_interval: Duration) -> Self {
         Self {
             budget,
@@ -56,27 +59,27 @@ impl Pace {
         }
     }
 
-    /// Whether it is time to ask.
+    /// Returns whether it is time to ask.
     pub(super) fn is_due(&self) -> bool {
         self.due.is_none_or(|due| Instant::now() >= due)
     }
 
-    /// After an answer that took that long. Of two in a row the shorter counts: a server that collects its garbage during one
-    /// is not slow.
+    /// Records an answer that took `took`. The shorter of the last two counts, because a server
+    /// that collects garbage once is not slow.
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
         self.backoff.reset();
         let cost = took.min(std::mem::replace(&mut self.last_cost, took));
         self.wait((cost * self.budget.one_in).min(self.max_interval).max(MIN_INTERVAL))
     }
 
-    /// After no answer: a second, then about twice as long each time.
+    /// Records a missing answer: waits a second, then about twice as long each time.
     pub(super) fn failed(&mut self) -> Duration {
         let wait = self.backoff.next_pause().max(MIN_INTERVAL);
         self.wait(wait)
     }
 
     fn wait(&mut self, wait: Duration) -> Duration {
-        // A little early is in time for the round that comes then.
+        // Slightly early counts as due, so that the question joins the round of that time.
         self.due = Some(Instant::now() + wait * 9 / 10);
         wait
     }
@@ -97,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_asked_as_often_as_is_asked_for_whatever_that_costs() {
+    fn a_server_is_asked_at_the_given_interval_whatever_the_cost() {
         let mut pace = Pace::new(WATCHERS, Duration::from_secs(5));
         pace.answered(Duration::from_secs(1));
         assert_eq!(pace.answered(Duration::from_secs(1)), Duration::from_secs(5));
     }
 
     #[test]
-    fn one_slow_answer_does_not_blind_us() {
+    fn one_slow_answer_does_not_slow_the_pace() {
         let mut pace = Pace::new(CLIENTS, Duration::MAX);
         assert!(pace.answered(Duration::from_secs(2)) < Duration::from_secs(4), "the first");
         pace.answered(Duration::from_millis(2));
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_answer_is_asked_less_and_less_often_up_to_a_bound() {
+    fn a_server_that_does_not_answer_is_asked_less_often_up_to_a_bound() {
         let mut pace = Pace::new(CLIENTS, Duration::MAX);
         for full in [1, 2, 4, 8, 10, 10].map(Duration::from_secs) {
             let wait = pace.failed();

@@ -1,4 +1,4 @@
-//! Runs a survey: a task for each member, and the view put together from their reports.
+//! Runs a survey: one task for each member, and a view combined from their reports.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::zk::connect_string::ConnectString;
 use lockscope_base::time::now;
 use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
 
-/// Reports that may wait: more than any ensemble has members.
+/// The most queued reports: more than any ensemble has members.
 const MAX_QUEUED_REPORTS: usize = 32;
 
-/// What one round of one member brought.
+/// The result of one round of one member.
 struct RoundReport {
     view: MemberView,
     load: Load,
 }
 
-/// Everything a survey runs on. Its tasks end with it.
+/// The state of a running survey. Its tasks end with it.
 struct Survey {
     options: SurveyOptions,
     target: ConnectString,
@@ -32,12 +32,12 @@ struct Survey {
     reports: mpsc::Sender<RoundReport>,
     tasks: JoinSet<()>,
     members: Vec<(MemberAddress, MemberView, AbortHandle)>,
-    /// Whether the config names members that are not among them.
+    /// Whether the config names further members.
     incomplete: bool,
     load: Load,
 }
 
-/// Asks until nobody wants views; never longer than it is polled.
+/// Asks until nobody wants views. Dropping the future stops the survey.
 pub(super) async fn run(
     options: SurveyOptions,
     target: ConnectString,
@@ -74,9 +74,9 @@ pub(super) async fn run(
 }
 
 impl Survey {
-    /// Finds out who the members are now; starts to ask the new ones and no longer asks those that are none.
+    /// Finds the current members, starts to ask new ones and stops asking those that are gone.
     async fn update_members(&mut self) {
-        // Those that were aborted at the last time.
+        // Clears the tasks that were aborted last time.
         while self.tasks.try_join_next().is_some() {}
         let configured = self.own.borrow_and_update().configured.clone();
         let MemberList { members: addresses, incomplete } = find_members(&self.target, &configured).await;
@@ -115,7 +115,7 @@ impl Survey {
     }
 }
 
-/// Asks one member at its pace, until nobody listens.
+/// Asks one member at its pace until nobody listens.
 async fn keep_asking(
     mut member: Member,
     own: watch::Receiver<OwnSession>,
@@ -130,15 +130,15 @@ async fn keep_asking(
         }
         tokio::select! {
             () = sleep(member.wait()) => {}
-            // Who begins to look waits for the answer.
+            // Someone starts to look at watchers and waits for the answer.
             Ok(_) = watchers_wanted.wait_for(|now| *now && !watchers) => {}
         }
     }
 }
 
-/// The view of these members.
+/// Combines the views of the members.
 pub(super) fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) -> ServerView {
-    // A standalone server has no config, and no other members.
+    // A standalone server has no config and no other members.
     let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
     let own_session_since = own.connecting_since.filter(|_| own.session().is_some());

@@ -1,4 +1,4 @@
-//! Who may use a transport: our own process, one connection at a time.
+//! Access to a transport: only our own process, one connection at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,22 +14,23 @@ use tokio_util::task::AbortOnDropHandle;
 use super::secret::{Proven, read_asked};
 use super::{Flow, TransportShared, relay};
 
-/// How long a connection may take to show the secret. The library does it at once.
+/// The time limit for a connection to show the secret. The library shows it at once.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many connections may be about to show the secret. One more closes the oldest.
+/// The most connections that have not shown the secret yet. One more closes the oldest.
 const MAX_UNPROVEN: usize = 16;
 
-/// The pause after a connection could not be accepted, for want of a socket or the like.
+/// The pause after a connection could not be accepted, for example for lack of a socket.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// How long the connection before may take to see its end and report why, when the library has made a new one.
+/// How long the previous connection may take to notice its end and report the reason, once the
+/// library has made a new one.
 const PREVIOUS_RELAY_GRACE: Duration = Duration::from_millis(50);
 
-/// How often it looks whether the sessions of its clients are over.
+/// How often to check whether the sessions of the clients are over.
 const SESSION_END_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Serves until it is to end, and keeps the port until no client can come back to it.
+/// Serves until `end` is cancelled, and then keeps the port until no client can come back to it.
 pub(super) async fn serve(
     listener: TcpListener,
     shared: Arc<TransportShared>,
@@ -50,7 +51,7 @@ pub(super) async fn serve(
 
 async fn relay_each(listener: &TcpListener, shared: &Arc<TransportShared>, flow: &watch::Receiver<Flow>) {
     let mut unproven = Unproven::default();
-    // Its end is the end of the connection.
+    // Dropping the handle ends the connection.
     let mut current: Option<AbortOnDropHandle<()>> = None;
     loop {
         tokio::select! {
@@ -59,7 +60,7 @@ async fn relay_each(listener: &TcpListener, shared: &Arc<TransportShared>, flow:
                 Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             },
             proven = unproven.proven() => {
-                // The library makes a new connection when it has given up the one before.
+                // The library makes a new connection after it has given up the previous one.
                 if let Some(before) = current.take() {
                     let _ = timeout(PREVIOUS_RELAY_GRACE, before).await;
                 }
@@ -82,7 +83,7 @@ async fn refuse_each(listener: &TcpListener) {
 #[derive(Default)]
 struct Unproven {
     tasks: JoinSet<Option<Proven>>,
-    /// The oldest first.
+    /// The handles of the connections, oldest first.
     handles: VecDeque<AbortHandle>,
 }
 
@@ -97,7 +98,7 @@ impl Unproven {
         self.handles.push_back(self.tasks.spawn(prove(stream, shared)));
     }
 
-    /// The next one that has shown it. Cancel safe.
+    /// Waits for the next connection that has shown the secret. Cancel safe.
     async fn proven(&mut self) -> Proven {
         loop {
             match self.tasks.join_next().await {

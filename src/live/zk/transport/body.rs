@@ -1,10 +1,10 @@
-//! Checks the body of a reply or of a watch event while it passes in pieces. Pure.
+//! Checks the body of a reply or a watch event, piece by piece. Pure.
 
 use super::steps::{self, Number, Step};
 use super::utf8::Utf8Check;
 use crate::zk::reply_fault::{MAX_NAMES, ReplyFault};
 
-/// The only state that the library takes in a watch event: connected.
+/// The only state that the library accepts in a watch event: connected.
 const CONNECTED: i32 = 3;
 
 /// The bits of all permissions.
@@ -13,27 +13,27 @@ const ALL_PERMISSIONS: i32 = 31;
 /// The part of a frame behind its header.
 #[derive(Debug, Default)]
 pub(super) struct Body {
-    /// What is to come, the next at the end. At most a handful.
+    /// The expected content, a stack with the next step on top. At most a handful of steps.
     steps: Vec<Step>,
     kept: [u8; 9],
     have: usize,
     text: Utf8Check,
-    /// Names and other things with memory of their own, in this frame.
+    /// Names and other items with memory of their own in this frame.
     counted: u32,
 }
 
 impl Body {
-    /// A reply of which nobody reads more than the header.
+    /// Expects a reply that nobody reads beyond its header.
     pub(super) fn ignore(&mut self, left: u32) {
         self.begin(&[Step::Skip(left)]);
     }
 
-    /// A watch event.
+    /// Expects a watch event.
     pub(super) fn expect_event(&mut self) {
         self.begin(steps::EVENT);
     }
 
-    /// The reply to an operation that was done.
+    /// Expects the reply to a successful operation.
     pub(super) fn expect(&mut self, operation: i32, left: u32) {
         match steps::of_reply(operation) {
             Some(steps) => self.begin(steps),
@@ -48,12 +48,12 @@ impl Body {
         self.text = Utf8Check::default();
     }
 
-    /// Whether all has come.
+    /// Returns whether the whole body has arrived.
     pub(super) fn is_done(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Takes what there is of it from the bytes; `left` is what is still to come of the frame.
+    /// Consumes the bytes that belong to the body; `left` is the rest of the frame in bytes.
     pub(super) fn feed(&mut self, bytes: &mut &[u8], left: &mut u32) -> Result<(), ReplyFault> {
         while let Some(step) = self.steps.pop() {
             let goes_on = match step {
@@ -108,7 +108,8 @@ impl Body {
         Ok(())
     }
 
-    /// Takes at most so many bytes, and whether these were all; what is missing is to come next.
+    /// Takes up to `length` bytes, and returns whether that was all; the missing rest becomes the
+    /// next step.
     fn take<'a>(
         &mut self,
         bytes: &mut &'a [u8],
@@ -129,7 +130,8 @@ impl Body {
         Ok((piece, taken == length))
     }
 
-    /// Keeps bytes until there are as many as the goal, which is small; until then the step is to come next.
+    /// Collects bytes until there are `goal` of them, a small number; until then the step stays the
+    /// next one.
     fn gather(&mut self, bytes: &mut &[u8], left: &mut u32, goal: usize, step: Step) -> Result<bool, ReplyFault> {
         let missing = u32::try_from(goal - self.have).unwrap_or_default();
         if missing > *left {
@@ -152,10 +154,10 @@ impl Body {
         i32::from_be_bytes([self.kept[at], self.kept[at + 1], self.kept[at + 2], self.kept[at + 3]])
     }
 
-    /// What follows a number.
+    /// Pushes the steps that follow a number.
     fn number(&mut self, number: Number, value: i32, left: u32) -> Result<(), ReplyFault> {
         let impossible = Err(ReplyFault::Impossible(value));
-        // The protocol writes what is absent with the length -1.
+        // The protocol marks absent values with the length -1.
         let length =
             || if value == -1 { Ok(0) } else { u32::try_from(value).map_err(|_| ReplyFault::Impossible(value)) };
         match number {
@@ -178,7 +180,7 @@ impl Body {
         Ok(())
     }
 
-    /// So many things, each of which begins with a number.
+    /// Pushes `times` items, each starting with a number.
     fn repeat(&mut self, times: u32, number: Number, left: u32) -> Result<(), ReplyFault> {
         self.count(times)?;
         if times.saturating_mul(4) > left {
@@ -193,7 +195,7 @@ impl Body {
         if self.counted > MAX_NAMES { Err(ReplyFault::TooMany(self.counted)) } else { Ok(()) }
     }
 
-    /// What follows the head of one result of several.
+    /// Pushes the steps that follow the header of one result in a multi.
     fn result(&mut self) -> Result<(), ReplyFault> {
         let operation = self.kept_number(0);
         match self.kept[4] {
@@ -209,8 +211,8 @@ impl Body {
     }
 }
 
-/// Takes the names that lie whole in the bytes, and leaves what is unusual to those who look at each number. Gives how many are
-/// still to come.
+/// Skips the names that lie whole in the bytes, and leaves unusual ones to the step-by-step check.
+/// Returns how many names are left.
 fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32, ReplyFault> {
     let within = bytes.len().min(*left as usize);
     let mut rest = &bytes[..within];

@@ -1,4 +1,4 @@
-//! The two directions of a connection: what is noted and checked of what passes.
+//! The two directions of a connection: checks and counts the bytes that pass.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use super::replies::Replies;
 use super::requests::Requests;
 use crate::zk::reply_fault::ReplyFault;
 
-/// What both directions of a connection share.
+/// The state shared by both directions of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     outstanding: Mutex<Outstanding>,
@@ -25,12 +25,12 @@ impl Exchange {
     }
 }
 
-/// What the client sends.
+/// The direction from the client to the server.
 pub(super) struct ClientToServer<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
     requests: Requests,
-    /// Requests in what is about to pass.
+    /// Requests in the bytes that are about to pass.
     found: u64,
 }
 
@@ -70,18 +70,18 @@ impl Direction for ClientToServer<'_> {
     }
 }
 
-/// What the server sends.
+/// The direction from the server to the client.
 pub(super) struct ServerToClient<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
     replies: Replies,
-    /// Watch events in what is about to pass.
+    /// Watch events in the bytes that are about to pass.
     events: u64,
     /// Whether the server has answered a request.
     pub(super) served: bool,
     /// How the server broke the protocol.
     pub(super) fault: Option<ReplyFault>,
-    /// Whether it refused a login.
+    /// Whether the server refused a login.
     pub(super) refused: bool,
 }
 
@@ -92,7 +92,8 @@ impl<'a> ServerToClient<'a> {
 }
 
 impl ServerToClient<'_> {
-    /// What the server did not finish when the connection ended; `by_client`: whether the client ended it.
+    /// Returns what the server left unfinished when the connection ended. `by_client` tells whether
+    /// the client ended it.
     pub(super) fn left_open(&self, by_client: bool) -> Option<ReplyFault> {
         if self.replies.is_within() {
             Some(ReplyFault::Unfinished)

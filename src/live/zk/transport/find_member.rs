@@ -1,4 +1,4 @@
-//! Finds a member of the ensemble that takes the client's session.
+//! Finds a member of the ensemble that accepts the client's session.
 
 use std::io;
 use std::time::Duration;
@@ -12,21 +12,23 @@ use super::secret::is_new;
 use crate::zk::fault::ServerFault;
 use crate::zk::stream::Stream;
 
-/// How long one member may take to accept a connection and to answer the handshake, at most.
+/// The time limit for a member to accept a connection and to answer the handshake.
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A member that is tried within this time is the first one, and has all the time that there is.
+/// A member whose attempt starts within this time is the first one: it had all the time, so its
+/// silence is a fault.
 const FIRST_TRY_WITHIN: Duration = Duration::from_millis(100);
 
-/// A member that gave a session, or took one over.
+/// A member that created or resumed the session.
 pub(super) struct ServingMember {
-    /// Its place in the connect string.
+    /// The index in the connect string.
     pub(super) index: usize,
     pub(super) stream: Box<dyn Stream>,
     pub(super) answer: ConnectResponse,
 }
 
-/// Tries members until one answers the handshake; `None` when none did, or the library has waited as long as it does.
+/// Tries members until one answers the handshake. Returns `None` when none did, or when the
+/// library's own timeout is over.
 pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
     let began = Instant::now();
     let until = began + asked.library_timeout();
@@ -46,7 +48,7 @@ pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared
         let fault = match attempt(index, asked, shared, member_until).await {
             Ok((stream, answer)) => return Some(ServingMember { index, stream, answer }),
             Err(ServerFault::TimedOut | ServerFault::Silent) if member_until == until && !is_first => {
-                // It had less time than others.
+                // This member had less time than the others.
                 shared.state().round.put_back(index);
                 return None;
             }
@@ -59,7 +61,8 @@ pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared
     }
 }
 
-/// All members were tried in vain: asks those that closed the connection without a word why, and reports it.
+/// Handles a round without success: asks the members that closed the connection without a reply
+/// why, and reports the faults.
 async fn exhausted(shared: &TransportShared) {
     let closed: Vec<(usize, ServerFault)> = {
         let state = shared.state();
@@ -88,13 +91,14 @@ async fn attempt(
     until: Instant,
 ) -> Result<(Box<dyn Stream>, ConnectResponse), ServerFault> {
     let (dialer, member) = (&shared.dialer, &shared.dialer.members()[index]);
-    // Before a session is asked for, which a server would keep for a while when there is no ticket.
+    // The login comes before the session: without a ticket, a server would keep an unused session
+    // for a while.
     let login = dialer.begin_login(member, until).await?;
     let mut stream = timeout_at(until, dialer.open(member)).await.map_err(|_| ServerFault::TimedOut)??;
     let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
     let (session, password) = match known {
         Some((session, password)) => (session, password),
-        // One that this transport does not know is a new one.
+        // A session unknown to this transport is requested as a new one.
         None => (0, vec![0; 16]),
     };
     let request = ConnectRequest { session, ..*asked }.write(&password);
@@ -120,7 +124,7 @@ async fn attempt(
     Ok((stream, answer))
 }
 
-/// Reads the answer to a handshake and nothing behind it.
+/// Reads exactly the answer to a handshake.
 async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<ConnectResponse, ServerFault>> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).await?;

@@ -1,33 +1,35 @@
-//! How a transport delays, pauses, loses or cuts what passes, and what it counts.
+//! How a transport delays, pauses, drops or cuts the traffic, and what it counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How a transport treats what passes.
+/// How a transport treats the traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// By how much everything is delayed, each way.
+    /// The delay of all bytes, each way.
     pub delay: Duration,
-    /// How long what the server sends may wait for more, so that much passes at once: after a piece passed, nothing is read for
-    /// this time, unless a request is not answered yet. Each piece that passes wakes several tasks and threads, which costs more than what is in it.
+    /// How long bytes from the server may wait for more: after a piece passed, nothing is read for
+    /// this time, unless a request is unanswered. Each piece that passes wakes several tasks and
+    /// threads, which costs more than handling its content.
     pub gather: Duration,
-    /// Whether nothing passes, while the connection stays.
+    /// Whether all bytes are held back while the connection stays.
     pub paused: bool,
-    /// Whether there is no connection.
+    /// Whether connections are cut.
     pub cut: bool,
-    /// Whether what the server sends is lost. The connection ends soon after the first lost byte.
+    /// Whether bytes from the server are dropped. The connection ends soon after the first dropped
+    /// byte.
     pub loses_replies: bool,
 }
 
-/// What passed a transport, or several.
+/// The traffic of one or more transports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Requests that somebody made for a purpose: no heartbeats, no authentication, no end of a session.
+    /// Requests of the program itself: no heartbeats, authentication or ends of sessions.
     pub requests: u64,
-    /// Watch events.
+    /// The watch events.
     pub events: u64,
-    /// Bytes to the server, those of handshakes included.
+    /// Bytes to the server, including handshakes.
     pub up: u64,
     /// Bytes from the server.
     pub down: u64,
@@ -42,7 +44,7 @@ impl std::ops::AddAssign for Passed {
     }
 }
 
-/// Counts what has passed.
+/// Counts the traffic.
 #[derive(Debug, Default)]
 pub(super) struct FlowMeter {
     requests: AtomicU64,
@@ -64,7 +66,7 @@ impl FlowMeter {
         self.heard.is_now();
     }
 
-    /// When a byte from a server last passed.
+    /// Tells when a byte from a server last passed.
     pub(super) fn heard(&self) -> Arc<LastHeard> {
         Arc::clone(&self.heard)
     }
@@ -80,11 +82,11 @@ impl FlowMeter {
     }
 }
 
-/// When a server was last heard of: a reply, an event, or the answer to a heartbeat.
+/// When a server was last heard from: by a reply, an event, or the answer to a heartbeat.
 #[derive(Debug)]
 pub(super) struct LastHeard {
     began: Instant,
-    /// Milliseconds from then on, and one more; 0 as long as there was nothing.
+    /// Milliseconds from `began` to the last byte, plus one; 0 while nothing was heard.
     after: AtomicU64,
 }
 
@@ -100,15 +102,16 @@ impl LastHeard {
         self.after.store(after + 1, Ordering::Relaxed);
     }
 
-    /// How long ago; `None` when nothing has been heard.
+    /// How long ago a byte arrived; `None` when none has.
     pub(super) fn ago(&self) -> Option<Duration> {
         let after = self.after.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(after)))
     }
 }
 
-/// Lets connections write only while the transport is not cut. A cut takes effect with the call that makes it: not one byte more of
-/// an older connection is handed to the system, even when the cut is healed at once.
+/// Lets connections write only while the transport is not cut. A cut takes effect before the call
+/// returns: not one byte of an older connection is passed to the system afterwards, even when the
+/// cut is undone at once.
 #[derive(Debug, Default)]
 pub(super) struct Gate(Mutex<Cuts>);
 
@@ -118,12 +121,12 @@ struct Cuts {
     is_cut: bool,
 }
 
-/// When a connection began, counted in cuts.
+/// The number of cuts when a connection began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Admission(u64);
 
 impl Gate {
-    /// Cuts, or heals.
+    /// Cuts, or undoes the cut.
     pub(super) fn set(&self, is_cut: bool) {
         let mut cuts = self.lock();
         if is_cut && !cuts.is_cut {
@@ -132,25 +135,25 @@ impl Gate {
         cuts.is_cut = is_cut;
     }
 
-    /// Lets a new connection begin; `None` while there is a cut.
+    /// Admits a new connection; `None` during a cut.
     pub(super) fn admit(&self) -> Option<Admission> {
         let cuts = self.lock();
         (!cuts.is_cut).then_some(Admission(cuts.so_far))
     }
 
-    /// Whether no cut came since.
+    /// Returns whether no cut has happened since the connection was admitted.
     pub(super) fn admits(&self, admission: Admission) -> bool {
         self.lock().so_far == admission.0
     }
 
-    /// Does something that a cut waits for; `None` when a cut came before it.
+    /// Runs `act` while cuts wait; `None` when a cut came before.
     pub(super) fn while_open<T>(&self, admission: Admission, act: impl FnOnce() -> T) -> Option<T> {
         let cuts = self.lock();
         (cuts.so_far == admission.0).then(act)
     }
 
     fn lock(&self) -> MutexGuard<'_, Cuts> {
-        // Nothing under the lock leaves it half done.
+        // No code panics halfway under the lock, so a poisoned state is still consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_that_is_mended_at_once_still_ends_what_was_there() {
+    fn a_cut_that_is_undone_at_once_still_ends_existing_connections() {
         let gate = Gate::default();
         let before = gate.admit().expect("no cut");
         assert_eq!(gate.while_open(before, || 1), Some(1));
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(gate.admit(), None);
         gate.set(false);
         assert_eq!(gate.while_open(before, || 1), None);
-        let after = gate.admit().expect("it is mended");
+        let after = gate.admit().expect("no cut any more");
         assert!(gate.admits(after) && !gate.admits(before));
     }
 }

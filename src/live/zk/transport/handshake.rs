@@ -1,20 +1,22 @@
-//! The first frame of each side: the client asks for a session or for its old one, and the server answers. Pure.
+//! The handshake: the client asks for a new session or its old one, and the server answers. Pure.
 
 use std::time::Duration;
 
-/// What stands in place of the secret by which a server knows a session's client.
+/// The length of the password by which a server recognizes the client of a session, in bytes.
 pub(super) const PASSWORD_LENGTH: usize = 16;
 
-/// The largest first frame that is read, in bytes; the known ones have less than fifty.
+/// The largest handshake frame, in bytes; the known ones have less than fifty.
 pub(super) const MAX_HANDSHAKE: usize = 256;
 
-/// What stands before the password: version, last transaction seen, timeout, session, and the password's length.
+/// The fields before the password: version, last zxid seen, timeout, session, and the password's
+/// length.
 const REQUEST_HEAD: usize = 4 + 8 + 4 + 8 + 4;
 
-/// What stands before the password in an answer: version, timeout, session, and the password's length.
+/// The fields before the password in an answer: version, timeout, session, and the password's
+/// length.
 const RESPONSE_HEAD: usize = 4 + 4 + 8 + 4;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConnectRequest {
     pub(super) last_zxid: i64,
@@ -28,7 +30,7 @@ impl ConnectRequest {
     /// The length of the frame, in bytes.
     pub(super) const FRAME: usize = 4 + REQUEST_HEAD + PASSWORD_LENGTH + 1;
 
-    /// Reads a frame without its length.
+    /// Reads a frame without its length prefix.
     pub(super) fn read(frame: &[u8]) -> Option<Self> {
         let (head, rest) = frame.split_at_checked(REQUEST_HEAD)?;
         let (password, read_only) = rest.split_first_chunk::<PASSWORD_LENGTH>()?;
@@ -43,7 +45,7 @@ impl ConnectRequest {
         })
     }
 
-    /// The frame, with its length.
+    /// Returns the frame with its length prefix.
     pub(super) fn write(&self, password: &[u8]) -> Vec<u8> {
         let mut body = 0_i32.to_be_bytes().to_vec();
         body.extend(self.last_zxid.to_be_bytes());
@@ -52,30 +54,30 @@ impl ConnectRequest {
         write_end(body, password, Some(self.read_only))
     }
 
-    /// How long the client library waits for an answer: two fifths of the session timeout.
+    /// Returns how long the client library waits for an answer: two fifths of the session timeout.
     pub(super) fn library_timeout(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.timeout).unwrap_or_default()) * 2 / 5
     }
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConnectResponse {
     pub(super) timeout: i32,
-    /// Zero when there is no such session any more.
+    /// The id of the session; zero when it no longer exists.
     pub(super) session: i64,
     pub(super) password: Vec<u8>,
-    /// `None` from servers that do not know of such sessions.
+    /// Whether the session is read-only; `None` from servers that do not know such sessions.
     pub(super) read_only: Option<bool>,
 }
 
 impl ConnectResponse {
-    /// That there is no such session any more.
+    /// Returns the answer that the session no longer exists.
     pub(super) fn expired() -> Self {
         Self { timeout: 0, session: 0, password: vec![0; PASSWORD_LENGTH], read_only: Some(false) }
     }
 
-    /// Reads a frame without its length.
+    /// Reads a frame without its length prefix.
     pub(super) fn read(frame: &[u8]) -> Option<Self> {
         let (head, rest) = frame.split_at_checked(RESPONSE_HEAD)?;
         let (password, read_only) = rest.split_at_checked(usize::try_from(int(head, 16)?).ok()?)?;
@@ -90,7 +92,7 @@ impl ConnectResponse {
         is_right.then(|| Self { timeout, session, password: password.to_vec(), read_only })
     }
 
-    /// The frame, with its length, and another password.
+    /// Returns the frame with its length prefix and another password.
     pub(super) fn write(&self, password: &[u8; PASSWORD_LENGTH]) -> Vec<u8> {
         let mut body = 0_i32.to_be_bytes().to_vec();
         body.extend(self.timeout.to_be_bytes());
@@ -99,7 +101,7 @@ impl ConnectResponse {
     }
 }
 
-/// Puts the password and the flag behind what is there, and the length before it.
+/// Appends the password and the flag, and adds the length prefix.
 fn write_end(mut body: Vec<u8>, password: &[u8], read_only: Option<bool>) -> Vec<u8> {
     body.extend(u32::try_from(password.len()).unwrap_or_default().to_be_bytes());
     body.extend(password);
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_written_with_another_password() {
+    fn a_request_is_written_with_another_password() {
         let asked = ConnectRequest { last_zxid: 7, timeout: 6_000, session: 9, password: [3; 16], read_only: false };
         let frame = asked.write(&[5; 16]);
         assert_eq!(frame.len(), ConnectRequest::FRAME);

@@ -1,12 +1,15 @@
-//! The transport between the client library and the servers: all sessions of this program go through one.
+//! The transport between the client library and the servers. All sessions of this program go
+//! through one.
 //!
-//! A [`Transport`] is a port on loopback that serves one client of this very process ([`secret`]). The library connects to it in
-//! plain text; the transport connects to a member of the ensemble, over TLS where that is wanted, and so knows the cause of
-//! every failure ([`round`], [`Report`]). It checks what the servers send before the library sees it ([`replies`]), counts what
-//! passes, and can delay, pause, lose and cut it ([`flow`]).
+//! A [`Transport`] is a loopback port that serves one client of this process ([`secret`]). The
+//! library connects to it in plain text. The transport connects to a member of the ensemble, over
+//! TLS where wanted, and so knows the cause of every failure ([`round`], [`Report`]).
 //!
-//! Architecture invariant: nothing that a server or a stranger sends is kept beyond a stated bound, and nothing reaches a server
-//! before the client has shown the secret.
+//! It checks the bytes of the servers before the library sees them ([`replies`]), counts the
+//! traffic, and can delay, pause, drop and cut it ([`flow`]).
+//!
+//! Architecture invariant: nothing that a server or a stranger sends is kept beyond a stated bound,
+//! and nothing reaches a server before the client has shown the secret.
 
 mod accept;
 mod body;
@@ -44,8 +47,9 @@ use self::secret::Secret;
 use super::dial::Dialer;
 use super::fault::{ServerFault, Unreachable};
 
-/// The connection of one client to the servers. It ends with this value: its connections are cut, and its port stays taken until the
-/// client's session is over, so that nobody else can take the port and receive the secret from the library.
+/// The connection of one client to the servers. Dropping it cuts the connections. The port stays
+/// taken until the client's session is over, so that no other process can take the port and receive
+/// the secret from the library.
 #[derive(Debug)]
 pub struct Transport {
     address: SocketAddr,
@@ -55,7 +59,7 @@ pub struct Transport {
     _end: DropGuard,
 }
 
-/// What the tasks of a transport share.
+/// The state shared by the tasks of a transport.
 #[derive(Debug)]
 struct TransportShared {
     dialer: Arc<Dialer>,
@@ -64,24 +68,24 @@ struct TransportShared {
     meter: FlowMeter,
     state: Mutex<TransportState>,
     report: watch::Sender<TransportReport>,
-    /// That somebody wants another member ([`TransportStatus::want_another_member`]).
+    /// Signals that another member is wanted ([`TransportStatus::want_another_member`]).
     leave: Arc<Notify>,
 }
 
-/// What is remembered from connection to connection.
+/// State kept across connections.
 #[derive(Debug)]
 struct TransportState {
     round: Round,
-    /// The member that gave the last connection, by its place in the connect string.
+    /// The index of the last serving member in the connect string.
     serving: Option<usize>,
-    /// The session that the servers gave, and the password to it, which the library does not know.
+    /// The session at the servers and its password, which the library does not know.
     session: Option<(i64, Vec<u8>)>,
     /// The clients that have had a session here.
     clients: Vec<StateWatcher>,
 }
 
 impl Transport {
-    /// A transport to the servers that `dialer` knows. It fails when there are no sockets left.
+    /// Starts a transport to the servers of `dialer`. Fails when there are no sockets left.
     pub async fn start(dialer: Arc<Dialer>, flow: Flow) -> io::Result<Self> {
         let secret = Secret::of_this_process().await?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -103,7 +107,7 @@ impl Transport {
         Ok(Self { address, secret, shared, flow, _end: end.drop_guard() })
     }
 
-    /// Where the client connects.
+    /// The address for the client to connect to.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -118,20 +122,20 @@ impl Transport {
         self.shared.dialer.chroot().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Stays until this client's session is over, whatever becomes of this value.
+    /// Keeps the port until this client's session is over, even when the transport is dropped.
     pub(super) fn serves(&self, states: StateWatcher) {
         let mut state = self.shared.state();
         state.clients.retain(|client| !client.peek_state().is_terminated());
         state.clients.push(states);
     }
 
-    /// How it treats what passes.
+    /// How the transport treats the traffic.
     pub fn flow(&self) -> Flow {
         *self.flow.borrow()
     }
 
-    /// Changes how it treats what passes, from now on; what is under way included. After a cut not one byte more passes on the
-    /// connection that was there, in either direction.
+    /// Changes how the transport treats the traffic from now on, including bytes under way. After a
+    /// cut not one more byte passes on the old connection, in either direction.
     pub fn change(&self, change: impl FnOnce(&mut Flow)) {
         self.flow.send_modify(|flow| {
             change(flow);
@@ -139,20 +143,20 @@ impl Transport {
         });
     }
 
-    /// What has passed so far.
+    /// The traffic so far.
     pub fn passed(&self) -> Passed {
         self.shared.meter.passed()
     }
 
-    /// What it knows about the servers.
+    /// Returns what the transport knows about the servers.
     pub fn status(&self) -> TransportStatus {
         let has_others = self.shared.dialer.members().len() > 1;
         let leave = Arc::clone(&self.shared.leave);
         TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), leave, has_others)
     }
 
-    /// Cuts the connection as often as another member is wanted. The client's next one tries all
-    /// other members before this one.
+    /// Cuts the connection each time another member is wanted. The client's next connection tries
+    /// all other members before this one.
     pub(super) async fn leave_members(&self) {
         loop {
             self.shared.leave.notified().await;
@@ -167,7 +171,7 @@ impl Transport {
 }
 
 impl TransportState {
-    /// Whether the last client reports that it is connected.
+    /// Returns whether the last client reports that it is connected.
     fn client_believes_connected(&self) -> bool {
         self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)
     }
@@ -175,16 +179,16 @@ impl TransportState {
 
 impl TransportShared {
     fn state(&self) -> MutexGuard<'_, TransportState> {
-        // Nothing under the lock leaves it half done.
+        // No code panics halfway under the lock, so a poisoned state is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the library gets in place of the servers' password.
+    /// The password that the library gets in place of the servers' one.
     fn password(&self) -> &[u8; PASSWORD_LENGTH] {
         self.secret.bytes()
     }
 
-    /// What is the matter with the members that have been tried.
+    /// Returns the faults of the members tried so far.
     fn unreachable(&self, state: &TransportState) -> Unreachable {
         let members = self.dialer.members();
         let named = |(member, fault): (usize, &ServerFault)| (members[member].address(), fault.clone());

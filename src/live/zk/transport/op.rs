@@ -1,4 +1,4 @@
-//! The numbers of the protocol's operations, as ZooKeeper's `ZooDefs.OpCode` has them.
+//! The numbers of the protocol's operations, from ZooKeeper's `ZooDefs.OpCode`.
 
 pub(super) const CREATE: i32 = 1;
 pub(super) const DELETE: i32 = 2;
@@ -26,5 +26,5 @@ pub(super) const GET_ALL_CHILDREN_NUMBER: i32 = 104;
 pub(super) const SET_WATCHES_2: i32 = 105;
 pub(super) const WHO_AM_I: i32 = 107;
 pub(super) const CLOSE_SESSION: i32 = -11;
-/// In the reply to a multi: that operation failed.
+/// In the reply to a multi: the operation failed.
 pub(super) const ERROR: i32 = -1;

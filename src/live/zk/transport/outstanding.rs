@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use super::op;
 use crate::zk::reply_fault::ReplyFault;
 
-/// With so many requests outstanding no more are taken from the client until some are answered. Eight bytes each.
+/// The most outstanding requests, at eight bytes each; no more are taken from the client until some
+/// are answered.
 const MAX_OUTSTANDING: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +15,10 @@ struct Request {
     op: i32,
 }
 
-/// The requests of one connection that are not answered yet.
+/// The unanswered requests of one connection.
 ///
-/// A server answers the requests of a session in their order. Only heartbeats, which all bear one number, and logins, which are
-/// answered before they stand in line, may be answered earlier.
+/// A server answers the requests of a session in order. Two kinds may be answered earlier:
+/// heartbeats, which all have the same xid, and logins, which are answered before they are queued.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     in_order: VecDeque<Request>,
@@ -26,7 +27,7 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    /// Notes a request that is sent.
+    /// Records a sent request.
     pub(super) fn sent(&mut self, xid: i32, op: i32) {
         match op {
             op::PING => self.pings = self.pings.saturating_add(1),
@@ -35,23 +36,23 @@ impl Outstanding {
         }
     }
 
-    /// Whether the client has to wait.
+    /// Returns whether the client has to wait.
     pub(super) fn is_full(&self) -> bool {
         self.in_order.len() + self.logins.len() >= MAX_OUTSTANDING
     }
 
-    /// Whether there is anything that the server has still to answer.
+    /// Returns whether any request is unanswered.
     pub(super) fn is_waiting(&self) -> bool {
         self.pings > 0 || !self.in_order.is_empty() || !self.logins.is_empty()
     }
 
-    /// A heartbeat was answered.
+    /// Records the answer to a heartbeat.
     pub(super) fn pinged(&mut self) -> Result<(), ReplyFault> {
         self.pings = self.pings.checked_sub(1).ok_or(ReplyFault::NeverAsked)?;
         Ok(())
     }
 
-    /// Which operation a reply with this number answers.
+    /// Returns the operation that the reply with this xid answers.
     pub(super) fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
         if let Some(request) = self.in_order.front().copied().filter(|request| request.xid == xid) {
             self.in_order.pop_front();
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_answered_in_their_order_and_once() {
+    fn requests_are_answered_in_order_and_once() {
         let mut outstanding = Outstanding::default();
         outstanding.sent(1, 4);
         outstanding.sent(2, 8);
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn logins_and_heartbeats_may_be_answered_before_their_turn_but_only_when_they_were_sent() {
+    fn logins_and_heartbeats_may_be_answered_early_but_only_once_sent() {
         let mut outstanding = Outstanding::default();
         outstanding.sent(-8, op::SET_WATCHES);
         outstanding.sent(7, op::SASL);
@@ -93,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound() {
+    fn outstanding_requests_are_bounded() {
         let mut outstanding = Outstanding::default();
-        for xid in 0..i32::try_from(MAX_OUTSTANDING).expect("it is small") {
+        for xid in 0..i32::try_from(MAX_OUTSTANDING).expect("a small bound") {
             assert!(!outstanding.is_full());
             outstanding.sent(xid, 4);
         }

@@ -1,4 +1,4 @@
-//! Passes on what one side of a connection sends to the other.
+//! Passes the bytes of one side of a connection to the other.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,43 +14,44 @@ use super::Flow;
 use super::flow::{Admission, Gate};
 use crate::deadline::until;
 
-/// What is read at once, at first and at most, in bytes: it grows where much passes.
+/// The first and the largest read buffer, in bytes: it grows with the traffic.
 const READ_BUFFER_SIZES: (usize, usize) = (4 << 10, 64 << 10);
 
-/// What may be kept for its delay, in bytes; then nothing more is read until some of it has passed.
+/// The most bytes held for a delay; reading pauses above it.
 const MAX_DELAYED_BYTES: usize = 1 << 20;
 
-/// How long after the first lost byte the connection ends: time enough for what the client sent to take effect.
+/// How long the connection lives after the first dropped byte: time for the client's requests to
+/// take effect.
 const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
 
 /// How a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The side that is read has closed.
+    /// The reading side closed.
     Closed,
-    /// Nothing can be written any more.
+    /// The writing side accepts no more bytes.
     Unwritable,
-    /// The transport stopped it: a cut, a loss, or a fault in what was read.
+    /// The transport stopped it: a cut, a loss, or a fault in the bytes.
     Stopped,
 }
 
 /// One direction of a connection.
 pub(super) trait Direction {
-    /// Looks at what is about to pass. It gives how many of the bytes may.
+    /// Checks the bytes that are about to pass. Returns how many of them may.
     fn inspect(&mut self, bytes: &[u8]) -> usize;
-    /// Whether the rest was held back for good.
+    /// Returns whether the rest is held back for good.
     fn is_over(&self) -> bool;
-    /// These have passed.
+    /// Records that `bytes` have passed.
     fn passed(&mut self, bytes: usize);
     /// Waits until more may be read. Cancel safe.
     fn ready(&self) -> impl Future<Output = ()> + Send;
-    /// Waits until somebody waits for what comes next, so that it must not be held to pass with more. Cancel safe.
+    /// Resolves when the next bytes are awaited and must not be gathered. Cancel safe.
     fn awaited(&self) -> impl Future<Output = ()> + Send;
-    /// Whether this is what the server says.
+    /// Whether this is the direction from the server.
     const IS_DOWN: bool;
 }
 
-/// Writes for one side, as long as there is no cut.
+/// A writer to one side that works only while there is no cut.
 pub(super) struct Gated<'a, W> {
     pub(super) to: W,
     pub(super) gate: &'a Gate,
@@ -58,7 +59,7 @@ pub(super) struct Gated<'a, W> {
 }
 
 impl<W: AsyncWrite + Unpin> Gated<'_, W> {
-    /// Writes all of it, and hands it to the system.
+    /// Writes all bytes and passes them to the system.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let cut = || io::Error::from(io::ErrorKind::ConnectionAborted);
         while !bytes.is_empty() {
@@ -79,8 +80,8 @@ impl<W: AsyncWrite + Unpin> Gated<'_, W> {
     }
 }
 
-/// Takes what one side says to the other, until one of them ends, there is a cut, or the direction is over. An error is the
-/// reading side's.
+/// Copies from one side to the other until one of them ends, there is a cut, or the direction is
+/// over. The error is one of the reading side.
 pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
     from: &mut R,
     to: &mut Gated<'_, W>,
@@ -117,7 +118,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     return Ok(Ended::Closed);
                 }
                 if D::IS_DOWN && flow.borrow().loses_replies {
-                    // Keep on reading: what is lost must not hold up the server.
+                    // Reading continues, so that dropped bytes do not block the server.
                     let rest = async { while matches!(from.read(&mut piece).await, Ok(1..)) {} };
                     let _ = timeout(CUT_AFTER_LOSS_DELAY, rest).await;
                     return Ok(Ended::Stopped);
@@ -134,14 +135,14 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                 if is_full && length < READ_BUFFER_SIZES.1 {
                     piece.resize(length * 2, 0);
                 }
-                // Where more is there than fits, waiting would gather nothing.
+                // A full buffer means that more is waiting: gathering would gain nothing.
                 gathers_until = (D::IS_DOWN && !is_full && !gather.is_zero()).then(|| Instant::now() + gather);
             }
         }
     }
 }
 
-/// Reads what there is, but not before `from_then_on`, unless it is awaited.
+/// Reads the available bytes, but not before `from_then_on` unless they are awaited.
 async fn read<R: AsyncRead + Unpin, D: Direction>(
     from: &mut R,
     piece: &mut [u8],
@@ -158,7 +159,7 @@ async fn read<R: AsyncRead + Unpin, D: Direction>(
     from.read(piece).await
 }
 
-/// `None` when it goes on.
+/// Passes the bytes on. Returns `None` to continue.
 async fn pass<W: AsyncWrite + Unpin, D: Direction>(
     to: &mut Gated<'_, W>,
     bytes: &[u8],

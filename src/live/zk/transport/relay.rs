@@ -1,4 +1,4 @@
-//! One connection of the client: finds a member that takes its session, and then passes on what both say.
+//! One connection of the client: finds a member for its session, then relays both directions.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::secret::{Proven, is_new};
 use super::{Flow, TransportShared};
 use crate::zk::fault::ServerFault;
 
-/// What is said when the library's task is gone.
+/// The message shown when the library's task is gone.
 const LIBRARY_ENDED: &str = "the ZooKeeper client library ended unexpectedly, which is a defect of this program and not of \
      the servers: please report it";
 
@@ -28,9 +28,9 @@ pub(super) async fn relay(proven: Proven, shared: Arc<TransportShared>, flow: wa
     let mut cut = flow.clone();
     tokio::select! {
         () = converse(proven, &shared, flow, admission) => {}
-        // The transport's end is the end of its connection too.
+        // Dropping the transport ends its connections too.
         cut = cut.wait_for(|_| !shared.gate.admits(admission)) => if cut.is_ok() {
-            // No server broke this connection, whatever ended the one before.
+            // A cut: no server broke this connection, even if one broke the previous.
             shared.report.send_modify(|report| report.broken = None);
         },
     }
@@ -42,13 +42,13 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
     }
     let Proven { stream: mut client, request: asked } = proven;
     if !is_new(asked.session) && !shared.knows(asked.session) {
-        // A session of which the servers' password is not known cannot go on.
+        // A session whose server password is unknown cannot continue.
         let _ = client.write_all(&ConnectResponse::expired().write(shared.password())).await;
         return;
     }
     let Some(member) = find_member(&asked, shared).await else { return };
     shared.serves(member.index);
-    // Small frames shall not wait for each other.
+    // Sends small frames without delay.
     let _ = client.set_nodelay(true);
     let (mut from_client, to_client) = client.into_split();
     let (mut from_server, to_server) = tokio::io::split(member.stream);
@@ -77,7 +77,7 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
             Ok(Ended::Stopped) => EndedBy::Transport,
         },
     };
-    // What this side delays or loses is no fault of the server.
+    // Delays and losses on this side are no fault of the server.
     let treated = *treated.borrow();
     let is_plain = treated == Flow { gather: treated.gather, ..Flow::default() };
     if down.fault.is_none() && is_plain {
@@ -87,11 +87,11 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
             EndedBy::Transport => None,
         };
     }
-    // Both sides are still open: whoever learns of the end finds the reason there.
+    // Both sides are still open here, so that the reason is stored before either learns of the end.
     shared.ended(member.index, &down, &end);
 }
 
-/// Who ended a connection.
+/// The side that ended a connection.
 #[derive(Debug)]
 enum EndedBy {
     Client,
@@ -100,14 +100,14 @@ enum EndedBy {
 }
 
 impl TransportShared {
-    /// A connection has ended.
+    /// Records the end of a connection.
     fn ended(&self, index: usize, down: &ServerToClient<'_>, end: &EndedBy) {
         let mut state = self.state();
         let fault = down.fault.map(ServerFault::Broken);
         let broken = fault.as_ref().map(|fault| format!("{} {fault}", self.dialer.members()[index].address()));
         let mut over = false;
         if down.served {
-            // Whoever stopped answering is tried last.
+            // A member that stopped answering is tried last.
             state.round.begin(Some(index));
         } else {
             let other = || match end {
@@ -134,19 +134,19 @@ impl TransportShared {
         });
     }
 
-    /// A member has given a connection.
+    /// Records the serving member of a connection.
     fn serves(&self, index: usize) {
         self.state().serving = Some(index);
         let member = self.dialer.members()[index].address();
         self.report.send_modify(|report| report.member = Some(member));
     }
 
-    /// A request was answered: the connection is good.
+    /// Records that a request was answered: the connection works.
     pub(super) fn served(&self) {
         self.report.send_modify(|report| report.servers = None);
     }
 
-    /// Whether a session can go on here.
+    /// Returns whether the session can continue here.
     fn knows(&self, session: i64) -> bool {
         self.state().session.as_ref().is_some_and(|(known, _)| *known == session)
     }

@@ -1,45 +1,47 @@
-//! What a server sends after the handshake, checked while it passes: no byte is kept but those of a number. Pure.
+//! Checks what a server sends after the handshake, as it passes. Only the bytes of a number are
+//! kept. Pure.
 //!
-//! Whoever passes on what was fed without an error hands on nothing that the client library could choke on: a frame's last byte is
-//! only fed without an error when the whole frame is what the request asked for.
+//! Bytes that were fed without an error are safe to pass to the client library: the last byte of a
+//! frame is fed without an error only when the whole frame is what the request asked for.
 
 use super::body::Body;
 use super::outstanding::Outstanding;
 use crate::zk::reply_fault::{MAX_REPLY, ReplyFault};
 
-/// The number that a watch event has in place of a request's.
+/// The xid of every watch event.
 const EVENT: i32 = -1;
-/// The number of every heartbeat.
+/// The xid of every heartbeat.
 const PING: i32 = -2;
 
-/// A reply's number, the server's last transaction, and the error.
+/// The length of a reply's header, in bytes: the xid, the server's last zxid, and the error.
 const HEADER: u32 = 16;
 
-/// ZooKeeper's error codes end here.
+/// The lowest error code of ZooKeeper.
 const LOWEST_ERROR: i32 = -200;
 
-/// Errors that end the session whatever was asked: it expired, its login failed, a login is required.
+/// Errors that end the session after any request: it expired, its login failed, or a login is
+/// required.
 const FINAL_ERRORS: [i32; 3] = [-112, -115, -124];
 
-/// That a login failed, or is required.
+/// Errors that a login failed or is required.
 const LOGIN_ERRORS: [i32; 2] = [-115, -124];
 
 /// A server that broke the protocol.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken {
-    /// How many of the bytes belong to frames that were right, up to the end of the last of them.
+    /// The number of bytes up to the end of the last valid frame.
     pub(super) whole: usize,
     pub(super) fault: ReplyFault,
 }
 
-/// What was in the bytes.
+/// The content of the bytes fed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FedReplies {
     /// Watch events that have begun.
     pub(super) events: u64,
-    /// Whether any request was answered.
+    /// Whether a request was answered.
     pub(super) answered: bool,
-    /// Whether a login was refused, or is missing.
+    /// Whether a login was refused or is missing.
     pub(super) login_refused: bool,
 }
 
@@ -50,13 +52,13 @@ enum Part {
     Body,
 }
 
-/// Reads the replies of one connection as they pass, in whatever pieces.
+/// Checks the replies of one connection, in pieces of any size.
 #[derive(Debug)]
 pub(super) struct Replies {
     part: Part,
     kept: [u8; HEADER as usize],
     have: usize,
-    /// What is still to come of the frame.
+    /// The rest of the frame, in bytes.
     left: u32,
     body: Body,
 }
@@ -66,7 +68,7 @@ impl Replies {
         Self { part: Part::Length, kept: [0; HEADER as usize], have: 0, left: 0, body: Body::default() }
     }
 
-    /// Whether a frame has begun and not ended.
+    /// Returns whether a frame has begun and not ended.
     pub(super) fn is_within(&self) -> bool {
         self.part != Part::Length || self.have > 0
     }
@@ -84,7 +86,7 @@ impl Replies {
         Ok(seen)
     }
 
-    /// Takes some bytes; `true` at the end of a frame.
+    /// Consumes some bytes; `true` at the end of a frame.
     fn advance(
         &mut self,
         rest: &mut &[u8],
@@ -151,7 +153,7 @@ impl Replies {
         Ok(())
     }
 
-    /// Keeps bytes until there are as many as the goal, and begins anew then.
+    /// Collects bytes until there are `goal` of them, then starts again.
     fn keep(&mut self, bytes: &mut &[u8], goal: usize) -> bool {
         let take = (goal - self.have).min(bytes.len());
         self.kept[self.have..self.have + take].copy_from_slice(&bytes[..take]);
@@ -169,7 +171,7 @@ impl Replies {
     }
 }
 
-/// The length of a frame, when there can be such a one.
+/// Returns the length of a frame if it is valid.
 fn length(number: i32) -> Result<u32, ReplyFault> {
     let length = u32::try_from(number).map_err(|_| ReplyFault::NegativeLength(number))?;
     match length {

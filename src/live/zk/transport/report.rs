@@ -1,4 +1,4 @@
-//! What a transport knows about the servers, for those who wait for them.
+//! What a transport knows about the servers, for tasks that wait for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,17 @@ use tokio::sync::{Notify, watch};
 use super::flow::LastHeard;
 use crate::zk::fault::Unreachable;
 
-/// What a transport knows.
+/// The state published by a transport.
 #[derive(Clone, Debug, Default)]
 pub struct TransportReport {
-    /// How often no member gave a session that lasted, each tried once.
+    /// How many rounds, in which each member was tried once, ended without a lasting session.
     pub(super) rounds: u64,
-    /// What was the matter with those that have been tried since there was a connection.
+    /// The faults of the members tried since the last connection.
     pub(super) servers: Option<Unreachable>,
-    /// Why the connection before was ended, as a sentence, when a server broke the protocol or the library failed.
+    /// A sentence that says why the previous connection ended, when a server broke the protocol or
+    /// the library failed.
     pub(super) broken: Option<String>,
-    /// Whether the library's own task has ended without a word.
+    /// Whether the library's own task has ended unexpectedly.
     pub(super) library_ended: bool,
     /// The member that gave the last connection, as the connect string names it.
     pub(super) member: Option<String>,
@@ -47,29 +48,30 @@ impl TransportStatus {
         self.report.borrow().member.clone()
     }
 
-    /// Whether the connect string names more than one member.
+    /// Returns whether the connect string names more than one member.
     pub fn has_other_members(&self) -> bool {
         self.has_others
     }
 
-    /// Ends the connection soon, so that the client makes another one: to any other member, if one
-    /// takes it.
+    /// Ends the connection soon, so that the client makes a new one: to any other member, if one
+    /// accepts it.
     pub fn want_another_member(&self) {
         self.leave.notify_one();
     }
 
-    /// How long ago a byte from a server last passed, answers to heartbeats included; `None` when none has.
+    /// Returns how long ago a byte from a server last passed, including answers to heartbeats;
+    /// `None` when none has.
     pub fn last_heard(&self) -> Option<Duration> {
         self.heard.ago()
     }
 
-    /// How often all members were tried in vain.
+    /// Returns how many rounds of trying all members have failed.
     pub fn rounds(&self) -> u64 {
         self.report.borrow().rounds
     }
 
-    /// Waits until all members were tried in vain more often than so; gives what was the matter with each. For ever when the
-    /// transport has ended. Cancel safe.
+    /// Waits until more than `rounds` rounds have failed, and returns the fault of each member.
+    /// Waits forever once the transport has ended. Cancel safe.
     pub async fn exhausted(&mut self, rounds: u64) -> Unreachable {
         if self.report.wait_for(|report| report.rounds > rounds).await.is_err() {
             std::future::pending::<()>().await;
@@ -77,23 +79,24 @@ impl TransportStatus {
         self.report.borrow().servers.clone().unwrap_or_default()
     }
 
-    /// What was the matter with the members that have been tried since there was a connection; `None` when none has been.
+    /// The faults of the members tried since the last connection; `None` when none has been tried.
     pub fn servers(&self) -> Option<Unreachable> {
         self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
     }
 
-    /// How the server, or the client library, broke the last connection that has ended, as a sentence; `None` when it was closed or cut
-    /// in the ordinary way.
+    /// Returns a sentence that says how the server or the client library broke the last ended
+    /// connection; `None` when it was closed or cut in the ordinary way.
     pub fn broken(&self) -> Option<String> {
         self.report.borrow().broken.clone()
     }
 
-    /// Whether the library's own task has ended without a word, so that its client never learns of anything any more.
+    /// Returns whether the library's own task has ended unexpectedly. Its client never learns of
+    /// anything any more.
     pub fn library_ended(&self) -> bool {
         self.report.borrow().library_ended
     }
 
-    /// Waits for that; for ever when the transport has ended. Cancel safe.
+    /// Waits until the library's task has ended; forever once the transport has ended. Cancel safe.
     pub(in crate::zk) async fn until_library_ended(&mut self) {
         if self.report.wait_for(|report| report.library_ended).await.is_err() {
             std::future::pending::<()>().await;

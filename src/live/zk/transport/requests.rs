@@ -1,26 +1,28 @@
-//! What a client sends after its handshake: a length, the number of a request, its operation, and what it is about. Pure,
-//! and keeps twelve bytes.
+//! Reads what a client sends after its handshake: frames of a length, an xid, an operation and its
+//! arguments. Pure; keeps twelve bytes.
 
 use super::op;
 use super::outstanding::Outstanding;
 
-/// Requests that the client library makes by itself: they serve no purpose of its user's.
+/// Requests that the client library makes by itself, for no purpose of its user.
 const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES_2, op::CLOSE_SESSION];
 
-/// The length of a frame, and the number and the operation of a request.
+/// The length of a frame's length, xid and operation together, in bytes.
 const HEADER: usize = 12;
 
-/// Reads requests as they pass, in whatever pieces. The client is this program: its frames are not checked.
+/// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
+/// are not checked.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     kept: [u8; HEADER],
     have: usize,
-    /// What is still to come of the frame's body.
+    /// The rest of the frame's body, in bytes.
     left: usize,
 }
 
 impl Requests {
-    /// Notes every request whose header ends in these bytes; gives how many of them somebody made for a purpose.
+    /// Records every request whose header ends in these bytes. Returns how many of them the program
+    /// itself made.
     pub(super) fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {
         let mut count = 0;
         while !bytes.is_empty() {
@@ -55,14 +57,14 @@ mod tests {
     use super::*;
 
     fn frame(xid: i32, op: i32, more: usize) -> Vec<u8> {
-        let length = i32::try_from(8 + more).expect("it is short");
+        let length = i32::try_from(8 + more).expect("a short frame");
         let mut bytes: Vec<u8> = [length, xid, op].iter().flat_map(|number| number.to_be_bytes()).collect();
         bytes.resize(bytes.len() + more, 7);
         bytes
     }
 
     #[test]
-    fn the_librarys_own_requests_are_noted_and_not_counted() {
+    fn requests_of_the_library_are_recorded_and_not_counted() {
         let mut outstanding = Outstanding::default();
         let said = [frame(1, 15, 90), frame(-2, op::PING, 0), frame(2, 8, 20), frame(3, op::CLOSE_SESSION, 0)];
         assert_eq!(Requests::default().feed(&said.concat(), &mut outstanding), 2);

@@ -1,25 +1,26 @@
-//! Which member of the ensemble is tried next, and what was the matter with those before. Pure, but for the dice.
+//! The order in which members are tried, and the faults of those tried. Pure, except for random
+//! numbers.
 
 use crate::zk::fault::ServerFault;
 
 /// The members in the order in which they are tried, each once in a round.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// Who has not been tried, the next at the end.
+    /// The members not tried yet, the next one at the end.
     waiting: Vec<usize>,
-    /// What was the matter with each member that was tried, by its place in the connect string.
+    /// The fault of each member that was tried, by its index in the connect string.
     faults: Vec<Option<ServerFault>>,
 }
 
 impl Round {
-    /// A first round of so many members.
+    /// Starts the first round of `members` members.
     pub(super) fn new(members: usize) -> Self {
         let mut round = Self { waiting: Vec::new(), faults: vec![None; members] };
         round.begin(None);
         round
     }
 
-    /// Begins anew, in random order; a member that is given comes last.
+    /// Starts a new round in random order. If `last` is given, that member is tried last.
     pub(super) fn begin(&mut self, last: Option<usize>) {
         self.waiting = (0..self.faults.len()).filter(|member| Some(*member) != last).collect();
         fastrand::shuffle(&mut self.waiting);
@@ -29,29 +30,29 @@ impl Round {
         self.faults.fill(None);
     }
 
-    /// The member to be tried next; `None` when all have been tried.
+    /// Returns the next member to try; `None` when all have been tried.
     pub(super) fn next(&mut self) -> Option<usize> {
         self.waiting.pop()
     }
 
-    /// The member could not be tried to the end: it is tried again first.
+    /// Puts back a member that could not be tried completely: it is tried again first.
     pub(super) fn put_back(&mut self, member: usize) {
         self.waiting.push(member);
     }
 
-    /// Whether all have been tried.
+    /// Returns whether all members have been tried.
     pub(super) fn is_over(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The member gave no session, or none that lasted.
+    /// Records that the member gave no session, or none that lasted.
     pub(super) fn fail(&mut self, member: usize, fault: ServerFault) {
         if let Some(known) = self.faults.get_mut(member) {
             *known = Some(fault);
         }
     }
 
-    /// What is the matter with those that have been tried, by their place in the connect string.
+    /// Returns the faults of the members tried, by their index in the connect string.
     pub(super) fn faults(&self) -> impl Iterator<Item = (usize, &ServerFault)> {
         self.faults.iter().enumerate().filter_map(|(member, fault)| Some((member, fault.as_ref()?)))
     }

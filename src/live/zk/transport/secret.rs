@@ -1,10 +1,12 @@
 //! The secret by which a transport recognizes its own process.
 //!
-//! Whoever connects to a transport must show, as the password of the session that it asks for, a secret that only this process
-//! knows. The client library can show it from its first frame on, since it can be asked to go on with a session; but such a
-//! session can only be had from the library itself. So it is paired once for the whole process: a port of its own takes exactly one
-//! connection and gives it a session with the secret as its password. When it was the library that got it, nobody else
-//! did.
+//! A client of a transport must show a secret that only this process knows, as the password of the
+//! session that it asks for. The client library can show it from its first frame on, because it can
+//! be asked to resume a session.
+//!
+//! Such a session can only be obtained through the library itself. So the process pairs once with
+//! the library: a port of its own accepts exactly one connection and gives it a session with the
+//! secret as its password. When the library got that session, no one else did.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -19,19 +21,21 @@ use zookeeper_client::{Client, SessionInfo};
 
 use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE, PASSWORD_LENGTH};
 
-/// How long pairing may take. It is a few milliseconds on an idle machine.
+/// The time limit of pairing, which takes a few milliseconds on an idle machine.
 const PAIRING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often it is tried: a stranger who was faster ends a try, and learns a secret that is then thrown away.
+/// The most attempts at pairing. A stranger who connects first ends an attempt, and learns a secret
+/// that is then discarded.
 const MAX_PAIRING_ATTEMPTS: u32 = 5;
 
-/// The session that the library asks to go on with when it wants a new one. No server gives this number.
+/// The session id that the library asks to resume when it wants a new session. No server gives out
+/// this id.
 const NEW_SESSION: i64 = 1;
 
-/// The answer to a heartbeat: its number, no transaction, no error.
+/// The answer to a heartbeat: its xid, no zxid, no error.
 const PONG: [u8; 20] = [0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// What only this process knows.
+/// A secret known only to this process.
 #[derive(Clone)]
 pub(super) struct Secret {
     bytes: [u8; PASSWORD_LENGTH],
@@ -44,7 +48,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A connection of our own process, and what it asked for.
+/// A connection of our own process, and its request.
 #[derive(Debug)]
 pub(super) struct Proven {
     pub(super) stream: TcpStream,
@@ -54,29 +58,29 @@ pub(super) struct Proven {
 static SECRET: OnceCell<Secret> = OnceCell::const_new();
 
 impl Secret {
-    /// The secret of this process, made when it is first asked for.
+    /// Returns the secret of this process, created on first use.
     pub(super) async fn of_this_process() -> io::Result<&'static Self> {
         SECRET.get_or_try_init(pair).await
     }
 
-    /// What the library shows.
+    /// Returns the session that the library shows.
     pub(super) fn session(&self) -> SessionInfo {
         self.session.clone()
     }
 
-    /// As it stands in place of every session's password towards the library.
+    /// Returns the password that replaces the password of every session towards the library.
     pub(super) fn bytes(&self) -> &[u8; PASSWORD_LENGTH] {
         &self.bytes
     }
 
-    /// Whether it was shown. Takes the same time whatever was.
+    /// Returns whether the request shows the secret, in constant time.
     pub(super) fn was_shown(&self, asked: &ConnectRequest) -> bool {
         let differs = self.bytes.iter().zip(&asked.password).fold(0, |differs, (one, other)| differs | (one ^ other));
         std::hint::black_box(differs) == 0
     }
 }
 
-/// Whether what the library asks for is a session that is not there yet.
+/// Returns whether the library asks for a new session.
 pub(super) fn is_new(session: i64) -> bool {
     session == NEW_SESSION || session == 0
 }
@@ -107,14 +111,15 @@ async fn pair_once() -> io::Result<Secret> {
     let mut serving = std::pin::pin!(serving);
     let client = tokio::select! {
         served = &mut serving => match served {
-            // The other side has closed, which the library would not have done: it was a stranger.
+            // The other side closed, which the library would not have done: it was a stranger.
             Ok(()) => return Err(io::ErrorKind::PermissionDenied.into()),
             Err(error) => return Err(error),
         },
         client = &mut connecting => client.map_err(io::Error::other)?,
     };
     let session = client.into_session();
-    // The library closes first. Else it would try again, and show the secret to whoever has the port by then.
+    // The library must close first. Otherwise it would reconnect, and show the secret to any
+    // process that has the port by then.
     serving.await?;
     Ok(Secret { bytes, session })
 }
@@ -125,7 +130,7 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_LENGTH]) -> io::Resul
     let timeout = i32::try_from(PAIRING_TIMEOUT.as_millis()).unwrap_or(i32::MAX);
     let answer = ConnectResponse { timeout, session: NEW_SESSION, password: bytes.to_vec(), read_only: Some(false) };
     stream.write_all(&answer.write(&bytes)).await?;
-    // A heartbeat is a frame of twelve bytes, its length included.
+    // A heartbeat is a frame of twelve bytes, including its length.
     let mut heartbeat = [0; 12];
     while stream.read_exact(&mut heartbeat).await.is_ok() {
         stream.write_all(&PONG).await?;
@@ -133,7 +138,7 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_LENGTH]) -> io::Resul
     Ok(())
 }
 
-/// Reads what a client asks for and nothing behind it; `None` when it is not that.
+/// Reads exactly the request of a client; `None` when the bytes are something else.
 pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_HANDSHAKE {

@@ -1,4 +1,4 @@
-//! What stands in a reply, step by step, by the operation that it answers, as ZooKeeper's `jute` writes it. Pure.
+//! The content of replies, step by step, for each operation, in ZooKeeper's `jute` encoding. Pure.
 
 use super::op;
 use Number::{Acls, Any, Bytes, EventState, EventType, Names, Path, Text, Users};
@@ -10,24 +10,24 @@ const STAT: u32 = 68;
 /// A watch event.
 pub(super) const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
 
-/// What comes next.
+/// The next item in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// So many bytes, whatever they are.
+    /// This many bytes of any content.
     Skip(u32),
-    /// So many bytes of text.
+    /// This many bytes of text.
     Text(u32),
-    /// A path: a text that begins with a slash.
+    /// A path of this many bytes: a text that begins with a slash.
     Slash(u32),
-    /// A number of four bytes, and what it means.
+    /// A four-byte number and its meaning.
     Number(Number),
-    /// So many things that each begin with the same kind of number.
+    /// This many items, each starting with the same kind of number.
     Repeat(u32, Number),
-    /// The head of one result of several, or of their end.
+    /// The header of one result of a multi, or of the end of the results.
     Result,
 }
 
-/// What a number in a reply means.
+/// The meaning of a number in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     /// The length of bytes, or -1 for none.
@@ -36,11 +36,11 @@ pub(super) enum Number {
     Text,
     /// The length of the path of an event.
     Path,
-    /// How many there are of what follows.
+    /// The number of items that follow.
     Names,
     Acls,
     Users,
-    /// The permissions of an ACL's entry; its scheme and its identity follow.
+    /// The permissions in an ACL entry; its scheme and identity follow.
     Permissions,
     /// The length of a user's scheme; the user follows.
     Scheme,
@@ -49,7 +49,8 @@ pub(super) enum Number {
     Any,
 }
 
-/// The reply to an operation that was done; `None` when the client library reads no more of it than its header.
+/// Returns the steps of the reply to a successful operation; `None` when the client library reads
+/// only its header.
 pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CREATE | op::SYNC => &[N(Text)],
@@ -67,7 +68,8 @@ pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
     })
 }
 
-/// One result of several, after its head; `None` when there is no such result.
+/// Returns the steps of one result of a multi, after its header; `None` when there is no such
+/// result.
 pub(super) fn of_result(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CHECK | op::DELETE => &[],

@@ -1,4 +1,4 @@
-//! Ten thousand malformed answers, through the client library itself.
+//! Ten thousand malformed answers, sent through the client library.
 
 mod answers;
 mod oracle;
@@ -20,27 +20,28 @@ use crate::zk::{ConnectOptions, connect_through};
 
 const ANSWERS: usize = 10_000;
 const HANDSHAKES: usize = 300;
-/// Most of the time goes by in waiting for servers that fall silent.
+/// The number of concurrent clients: most of the time passes waiting for servers that fall silent.
 const CLIENTS: usize = 50;
-/// How long a request may take whatever is answered.
+/// The time limit of a request, whatever the answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// In KiB.
+/// The memory limit, in KiB.
 const MAX_MEMORY: u64 = 150 << 10;
-/// Set in the process that runs the test, so that nothing else takes memory there.
+/// Set in the child process that runs the test, so that nothing else uses memory there.
 const CHILD: &str = "LOCKSCOPE_TEST_MALFORMED";
 
-/// What a fake server and who asks it have in common.
+/// State shared by a fake server and its client.
 #[derive(Debug, Default)]
 struct Shown {
-    /// What is said next in place of something malformed.
+    /// The next answer, if it is not random.
     next: Mutex<Option<Said>>,
-    /// What the last answer was.
+    /// The kind of the last answer.
     last: Mutex<Option<Kind>>,
 }
 
 type Next = Arc<Shown>;
 
-/// A server that answers handshakes and heartbeats as it should, and the rest with what is to be said next.
+/// A server that answers handshakes and heartbeats correctly, and other requests with the next
+/// answer.
 async fn fake(next: Next, seed: u64) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -85,12 +86,12 @@ async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) ->
         for part in &said.parts {
             stream.write_all(part).await?;
         }
-        // What follows a right answer is the next one.
+        // After an accidentally valid answer the connection serves the next request.
         if said.closes && (is_wanted || kind != Kind::Right) {
             return Ok(());
         }
         if kind != Kind::Right {
-            // Whatever is said to a heartbeat would be read as the rest of it.
+            // The client would read an answer to a heartbeat as the rest of the unfinished one.
             return tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop);
         }
     }
@@ -111,7 +112,7 @@ async fn transport_to(options: &ConnectOptions) -> Transport {
     Transport::start(Arc::new(dialer), Flow::default()).await.expect("a port")
 }
 
-/// One request of the kinds that the program makes.
+/// Sends one request of the kinds that the program uses.
 async fn ask(client: &Client, kind: usize) -> Result<(), Error> {
     match kind % 12 {
         0 | 1 => client.get_data("/a").await.map(drop),
@@ -137,7 +138,7 @@ async fn ask(client: &Client, kind: usize) -> Result<(), Error> {
     }
 }
 
-/// How many answers there were of each kind.
+/// The number of answers of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     right: usize,
@@ -145,7 +146,7 @@ struct Counted {
     unfinished: usize,
 }
 
-/// Asks so often, and holds each answer against what it is.
+/// Sends `times` requests and compares each result with the kind of its answer.
 async fn ask_often(number: usize, times: usize) -> Counted {
     let shown = Next::default();
     let address = fake(Arc::clone(&shown), number as u64).await;
@@ -156,7 +157,7 @@ async fn ask_often(number: usize, times: usize) -> Counted {
         if client.as_ref().is_none_or(|client| client.state().is_terminated()) {
             client = Some(connect_through(&transport, &options).await.expect("handshakes are right"));
         }
-        let client = client.as_ref().expect("there is one");
+        let client = client.as_ref().expect("a client");
         let mut states = client.state_watcher();
         transport.shared.report.send_modify(|report| report.broken = None);
         let asked = timeout(PATIENCE, ask(client, kind + number)).await;
@@ -178,7 +179,8 @@ async fn ask_often(number: usize, times: usize) -> Counted {
     counted
 }
 
-/// What is right is taken, and all else ends the connection with a sentence that names the server.
+/// Valid answers must succeed. All others must end the connection with a sentence that names the
+/// server.
 async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &Result<(), Error>) {
     if said == Kind::Right {
         assert!(
@@ -188,9 +190,9 @@ async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &
         );
         return;
     }
-    // The library has words of its own for having lost its patience.
+    // After its timeout the library returns an error of its own.
     assert!(matches!(answer, Err(Error::ConnectionLoss | Error::Custom(_))), "{said:?} was taken as {answer:?}");
-    // When the library has lost its patience that is reported right after.
+    // After the library's timeout the report follows shortly.
     let mut report = transport.shared.report.subscribe();
     let reported = timeout(PATIENCE, report.wait_for(|report| report.broken.is_some())).await;
     let reported = reported.unwrap_or_else(|_| panic!("{said:?} was not reported")).expect("the transport is there");
@@ -198,7 +200,7 @@ async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &
     assert!(sentence.starts_with(&format!("{address} ")) && !sentence.contains('\n'), "{said:?}: {sentence}");
 }
 
-/// What a server says in place of an answer to the handshake.
+/// Sends garbage instead of an answer to the handshake.
 async fn greet_badly(number: u64) {
     let mut chance = fastrand::Rng::with_seed(number);
     let answer =
@@ -230,7 +232,7 @@ async fn greet_badly(number: u64) {
     }
 }
 
-/// Frames that do not end, and such as end wrongly after much.
+/// Sends frames that do not end, and frames that end wrongly after much data.
 async fn flood() {
     let next = Next::default();
     let address = fake(Arc::clone(&next), 1).await;
@@ -239,7 +241,7 @@ async fn flood() {
     let client = connect_through(&transport, &options).await.expect("a session");
     let much = 48_u32 << 20;
     let mut head = frame(1, 0, &[]);
-    // The library's first request after its heartbeat bears number 1.
+    // The library's first request after its heartbeat has xid 1.
     head[..4].copy_from_slice(&(much + 16 + 4 + 60).to_be_bytes());
     head.extend(much.to_be_bytes());
     let mut parts = vec![head];
@@ -251,20 +253,20 @@ async fn flood() {
     assert!(sentence.contains("cut a reply short"), "{sentence}");
 }
 
-/// A connection of this process that says nothing more after its handshake.
+/// Opens a connection of this process that stays silent after its handshake.
 async fn silent_client(transport: &Transport) -> TcpStream {
     let password = *transport.secret.bytes();
     let asked = handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: false };
     let mut stream = TcpStream::connect(transport.address()).await.expect("the port is open");
-    stream.write_all(&asked.write(&password)).await.expect("it is read");
+    stream.write_all(&asked.write(&password)).await.expect("a reader");
     read_frame(&mut stream).await.expect("a session");
     stream
 }
 
 #[tokio::test]
-async fn an_end_of_the_librarys_own_task_is_reported_as_what_it_is() {
+async fn the_end_of_the_librarys_own_task_is_reported() {
     let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
-    // A client that takes itself for connected, behind a connection that is not its own.
+    // A client that believes to be connected, behind a connection of another client.
     let transport = transport_to(&options).await;
     let client = connect_through(&transport, &options).await.expect("a session");
     let other =
@@ -286,7 +288,7 @@ async fn a_second_connection_with_the_secret_ends_the_first_and_one_without_it_g
     let mut stranger = TcpStream::connect(transport.address()).await.expect("the port is open");
     let asked =
         handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password: [7; 16], read_only: false };
-    stranger.write_all(&asked.write(&[7; 16])).await.expect("it is read");
+    stranger.write_all(&asked.write(&[7; 16])).await.expect("a reader");
     let mut said = Vec::new();
     let read = timeout(PATIENCE, stranger.read_to_end(&mut said)).await.expect("in time");
     assert!(read.is_err() || said.is_empty(), "{said:?}");
@@ -303,7 +305,7 @@ async fn a_cut_is_not_blamed_on_the_server_that_broke_the_connection_before() {
     let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
     let transport = transport_to(&options).await;
     let mut report = transport.shared.report.subscribe();
-    // Whichever of its tasks learns of the cut first.
+    // Repeated, because either task may notice the cut first.
     for _ in 0..8 {
         let _stream = silent_client(&transport).await;
         transport.shared.report.send_modify(|report| report.broken = Some("of the connection before".to_owned()));
@@ -315,7 +317,7 @@ async fn a_cut_is_not_blamed_on_the_server_that_broke_the_connection_before() {
 }
 
 #[tokio::test]
-async fn after_a_cut_nothing_passes_even_when_it_is_mended_at_once() {
+async fn after_a_cut_nothing_passes_even_when_it_is_undone_at_once() {
     let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
     let transport = transport_to(&options).await;
     let mut stream = silent_client(&transport).await;
@@ -337,7 +339,7 @@ async fn everything() {
     let asking = (0..CLIENTS).map(|number| tokio::spawn(ask_often(number, ANSWERS / CLIENTS)));
     let mut all = Counted::default();
     for asked in futures::future::join_all(asking).await {
-        let Counted { right, malformed, unfinished } = asked.expect("each answer ends as it should, without a panic");
+        let Counted { right, malformed, unfinished } = asked.expect("no panic");
         all.right += right;
         all.malformed += malformed;
         all.unfinished += unfinished;
@@ -367,7 +369,7 @@ fn ten_thousand_malformed_answers_end_in_a_sentence_each_without_a_panic_and_wit
         .args(["--exact", &format!("zk::transport::tests::{name}"), "--nocapture"])
         .env(CHILD, "1")
         .output()
-        .expect("it starts");
+        .expect("a child process");
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     println!("{out}");
     assert!(run.status.success() && !err.contains("panicked"), "{out}\n{err}");

@@ -1,8 +1,8 @@
-//! Checks text that comes in pieces: whether it is UTF-8. Pure.
+//! Checks whether text that arrives in pieces is UTF-8. Pure.
 
 use crate::zk::reply_fault::ReplyFault;
 
-/// Checks one text after another. Keeps no more of it than the beginning of a character.
+/// Checks one text after another. Keeps only the beginning of an unfinished character.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Check {
     begun: [u8; 4],
@@ -10,7 +10,7 @@ pub(super) struct Utf8Check {
 }
 
 impl Utf8Check {
-    /// Whether the text has stopped in the middle of a character.
+    /// Returns whether the text stopped in the middle of a character.
     pub(super) fn is_within_character(&self) -> bool {
         self.begun_len > 0
     }
@@ -19,7 +19,8 @@ impl Utf8Check {
     pub(super) fn feed(&mut self, mut piece: &[u8]) -> Result<(), ReplyFault> {
         while self.begun_len > 0 {
             let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
-            // A character has at most four bytes, and four that are none are an error below.
+            // A character has at most four bytes; four bytes that are no character are an error
+            // below.
             self.begun[self.begun_len] = *byte;
             (self.begun_len, piece) = (self.begun_len + 1, rest);
             match std::str::from_utf8(&self.begun[..self.begun_len]) {
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_checked_alike_in_whatever_pieces_it_comes() {
+    fn the_result_does_not_depend_on_the_pieces() {
         let text = "a\u{fc}\u{20ac}\u{1f600}b".as_bytes();
         for size in 1..=text.len() {
             let mut check = Utf8Check::default();

@@ -1,10 +1,10 @@
-//! Tests of checking replies: in any pieces, right or broken.
+//! Tests of checking replies: in pieces of any size, valid or broken.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Builds what stands in a frame.
+/// Builds the content of a frame.
 #[derive(Clone, Default)]
 struct Jute(Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Jute {
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Self {
-        self = self.int(i32::try_from(bytes.len()).expect("it is short"));
+        self = self.int(i32::try_from(bytes.len()).expect("a short value"));
         self.0.extend(bytes);
         self
     }
@@ -26,7 +26,7 @@ impl Jute {
     }
 
     fn names(self, names: &[&str]) -> Self {
-        let count = i32::try_from(names.len()).expect("they are few");
+        let count = i32::try_from(names.len()).expect("a short list");
         names.iter().fold(self.int(count), |jute, name| jute.bytes(name.as_bytes()))
     }
 
@@ -38,13 +38,13 @@ impl Jute {
 }
 
 fn frame(xid: i32, error: i32, body: &Jute) -> Vec<u8> {
-    let length = i32::try_from(16 + body.0.len()).expect("it is short");
+    let length = i32::try_from(16 + body.0.len()).expect("a short frame");
     let mut frame = Jute::default().int(length).int(xid).int(0).int(9).int(error).0;
     frame.extend(&body.0);
     frame
 }
 
-/// Right replies, with the operations that they answer.
+/// Returns valid replies, with the operations that they answer.
 fn replies() -> Vec<(i32, Jute)> {
     let jute = Jute::default;
     vec![
@@ -94,7 +94,7 @@ fn fault_of(requests: &[(i32, i32)], bytes: &[u8]) -> Option<ReplyFault> {
 }
 
 #[test]
-fn right_replies_pass_whatever_was_asked() {
+fn valid_replies_to_all_operations_pass() {
     for (operation, body) in replies() {
         assert_eq!(fault_of(&[(1, operation)], &frame(1, 0, &body)), None, "{operation}");
         assert_eq!(fault_of(&[(1, operation)], &frame(1, -101, &Jute::default())), None, "{operation}");
@@ -102,7 +102,7 @@ fn right_replies_pass_whatever_was_asked() {
 }
 
 #[test]
-fn a_reply_that_ends_early_or_late_never_passes_whole() {
+fn a_reply_that_ends_early_or_late_never_passes_completely() {
     let looked_at = |operation: &i32| ![2, 106].contains(operation);
     for (operation, body) in replies().into_iter().filter(|(operation, _)| looked_at(operation)) {
         for length in 0..body.0.len() {
@@ -116,7 +116,7 @@ fn a_reply_that_ends_early_or_late_never_passes_whole() {
 }
 
 #[test]
-fn lengths_and_counts_that_cannot_be_are_refused_by_their_head_alone() {
+fn impossible_lengths_and_counts_are_refused_by_their_header_alone() {
     let jute = Jute::default;
     for (length, fault) in [
         (-1, ReplyFault::NegativeLength(-1)),
@@ -132,7 +132,7 @@ fn lengths_and_counts_that_cannot_be_are_refused_by_their_head_alone() {
 }
 
 #[test]
-fn answers_to_nothing_and_errors_that_are_none_are_refused() {
+fn answers_without_a_request_and_unknown_errors_are_refused() {
     let body = Jute::default().stat();
     assert_eq!(fault_of(&[], &frame(1, 0, &body)), Some(ReplyFault::NeverAsked));
     assert_eq!(fault_of(&[], &frame(-2, 0, &Jute::default())), Some(ReplyFault::NeverAsked));
@@ -142,7 +142,7 @@ fn answers_to_nothing_and_errors_that_are_none_are_refused() {
 }
 
 #[test]
-fn names_must_be_text_also_where_a_character_is_cut_by_the_end() {
+fn names_must_be_utf8_even_when_the_end_splits_a_character() {
     let names = |name: &[u8]| frame(1, 0, &Jute::default().int(1).bytes(name));
     assert_eq!(fault_of(&[(1, 8)], &names("\u{20ac}".as_bytes())), None);
     assert_eq!(fault_of(&[(1, 8)], &names(&[0xe2, 0x82])), Some(ReplyFault::NotText));
@@ -150,7 +150,7 @@ fn names_must_be_text_also_where_a_character_is_cut_by_the_end() {
 }
 
 #[test]
-fn events_are_counted_and_must_be_ones_that_the_library_knows() {
+fn events_are_counted_and_must_be_known_to_the_library() {
     let event = |kind, state, path: &[u8]| frame(-1, 0, &Jute::default().int(kind).int(state).bytes(path));
     let right = event(1, 3, b"/a/b");
     let seen = Replies::new().feed(&[right.clone(), right].concat(), &mut Outstanding::default());
@@ -161,7 +161,7 @@ fn events_are_counted_and_must_be_ones_that_the_library_knows() {
 }
 
 #[test]
-fn what_was_right_before_the_fault_is_reported() {
+fn the_valid_part_before_the_fault_is_reported() {
     let good = frame(1, 0, &Jute::default().stat());
     let bytes = [good.clone(), frame(5, 0, &Jute::default())].concat();
     let broken = Replies::new().feed(&bytes, &mut asked(&[(1, 3)]));
@@ -174,7 +174,8 @@ fn a_refused_login_is_reported_at_any_time() {
     assert!(seen.is_ok_and(|seen| seen.login_refused));
 }
 
-/// What became of some bytes, fed in pieces: how many of them may pass, events, and the fault.
+/// The result of feeding some bytes in pieces: how many of them may pass, the events, and the
+/// fault.
 fn fed(bytes: &[u8], requests: &[(i32, i32)], cuts: &[usize]) -> (usize, u64, Option<ReplyFault>) {
     let (mut replies, mut outstanding) = (Replies::new(), asked(requests));
     let (mut from, mut frames, mut events) = (0, 0, 0);
@@ -193,7 +194,7 @@ fn fed(bytes: &[u8], requests: &[(i32, i32)], cuts: &[usize]) -> (usize, u64, Op
     (frames, events, None)
 }
 
-/// Up to where the frames are whole.
+/// Returns the length of the leading complete frames.
 fn whole_frames(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(head) = bytes.get(at..at + 4) {

@@ -1,14 +1,14 @@
-//! What a server says that breaks the protocol, or nearly does.
+//! Answers that break the protocol, or nearly do.
 
-/// What the server says to the next request, and whether it closes the connection behind that.
+/// The next answer of the server, and whether the connection closes after it.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// Each is written on its own.
+    /// The pieces of the answer, each written on its own.
     pub(super) parts: Vec<Vec<u8>>,
     pub(super) closes: bool,
 }
 
-/// The body of a right answer to an operation.
+/// Returns the body of a valid answer to an operation.
 fn right(operation: i32) -> Vec<u8> {
     let text = |text: &str| [&u32::try_from(text.len()).expect("short").to_be_bytes()[..], text.as_bytes()].concat();
     let names = || [&3_u32.to_be_bytes()[..], &text("a"), &text("lock-0000000001"), &text("\u{20ac}")].concat();
@@ -34,7 +34,7 @@ pub(super) fn frame(xid: i32, error: i32, body: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], &xid.to_be_bytes(), &7_i64.to_be_bytes(), &error.to_be_bytes(), body].concat()
 }
 
-/// Numbers that stand where lengths and counts do.
+/// Values for the places of lengths and counts.
 pub(super) const ODD: [i32; 10] = [-1, -2, i32::MIN, i32::MAX, 10_000_000, 1 << 26, (1 << 26) + 1, 1 << 24, 0, 255];
 
 pub(super) fn garbage(chance: &mut fastrand::Rng) -> Vec<u8> {
@@ -42,14 +42,14 @@ pub(super) fn garbage(chance: &mut fastrand::Rng) -> Vec<u8> {
     std::iter::repeat_with(|| chance.u8(..)).take(length).collect()
 }
 
-/// A malformed answer.
+/// Returns a malformed answer.
 pub(super) fn malformed(chance: &mut fastrand::Rng, xid: i32, operation: i32) -> Said {
     let body = right(operation);
     let mut whole = frame(xid, 0, &body);
     let odd = |chance: &mut fastrand::Rng| ODD[chance.usize(..ODD.len())];
     let mut closes = false;
     match chance.u8(..13) {
-        // Cut, with a length that says so, or with the end of the connection.
+        // Cut short, with a matching length or with the end of the connection.
         0 | 1 => whole = frame(xid, 0, &body[..chance.usize(..=body.len().saturating_sub(1))]),
         2 => (closes, whole) = (true, whole[..chance.usize(1..whole.len())].to_vec()),
         3 => whole[..4].copy_from_slice(&odd(chance).to_be_bytes()),
@@ -76,7 +76,8 @@ pub(super) fn malformed(chance: &mut fastrand::Rng, xid: i32, operation: i32) ->
         11 => whole = frame(xid, *[0, -1, -101, -199].get(chance.usize(..4)).expect("one"), &body),
         _ => whole = frame(xid, 0, &[&body[..], &[0, 0, 0, 1, 0xff]].concat()),
     }
-    // A frame that announces more than comes is waited for. Nine in ten end with the connection.
+    // The client waits for the rest of a frame that announces more bytes than arrive. Nine in ten
+    // of these end with the connection.
     let announced = whole.first_chunk().map_or(0, |head| i32::from_be_bytes(*head));
     let waits = usize::try_from(announced).is_ok_and(|length| length + 4 > whole.len());
     closes |= waits && chance.u8(..10) > 0;

@@ -1,23 +1,24 @@
-//! What a server's answer is, found from the whole of it at once: knows ZooKeeper's records by itself and nothing of the transport's.
+//! Classifies a server's answer from its whole content. Implements ZooKeeper's records
+//! independently of the transport.
 
-/// What an answer to one request is.
+/// The kind of an answer to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What was asked for, as the protocol has it.
+    /// A valid answer to the request.
     Right,
-    /// Whole, and against the protocol.
+    /// A complete answer that violates the protocol.
     Malformed,
-    /// A part of one, or nothing: the rest never comes.
+    /// A part of an answer, or nothing: the rest never arrives.
     Unfinished,
 }
 
-/// More is no frame, in bytes.
+/// The largest frame, in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// More is no list.
+/// The longest list.
 const LONGEST: usize = 1 << 20;
 
-/// What this answer to that request is.
+/// Returns the kind of the answer `said` to a request.
 pub(super) fn kind_of(said: &[u8], xid: i32, operation: i32) -> Kind {
     let Some(head) = said.first_chunk::<4>() else { return Kind::Unfinished };
     let Ok(length) = usize::try_from(i32::from_be_bytes(*head)) else { return Kind::Malformed };
@@ -28,12 +29,12 @@ pub(super) fn kind_of(said: &[u8], xid: i32, operation: i32) -> Kind {
     if said.len() > 4 + length || !answers(frame, xid, operation) { Kind::Malformed } else { Kind::Right }
 }
 
-/// Whether the frame, without its length, answers the request.
+/// Returns whether the frame, without its length, answers the request.
 fn answers(frame: &[u8], xid: i32, operation: i32) -> bool {
     let mut header = Record(&frame[..16]);
     let (number, _zxid, error) = (header.int(), header.bytes(8), header.int());
     let mut body = Record(&frame[16..]);
-    // No request but this one is outstanding, and nothing is watched by it that could change.
+    // Only this request is outstanding, and it sets no watch that could fire.
     number == Some(xid)
         && match error {
             Some(0) => body.answer(operation).is_some() && body.0.is_empty(),
@@ -42,7 +43,7 @@ fn answers(frame: &[u8], xid: i32, operation: i32) -> bool {
         }
 }
 
-/// What is left of a record. Everything is `None` where it is not as it should be.
+/// The rest of a record. Methods return `None` on invalid content.
 struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
@@ -56,7 +57,7 @@ impl<'a> Record<'a> {
         self.bytes(4)?.try_into().ok().map(i32::from_be_bytes)
     }
 
-    /// A count, where -1 stands for nothing.
+    /// Reads a count, where -1 stands for nothing.
     fn count(&mut self) -> Option<usize> {
         let count = self.int()?;
         usize::try_from(if count == -1 { 0 } else { count }).ok()
@@ -80,7 +81,7 @@ impl<'a> Record<'a> {
         (0..count).try_for_each(|_| one(self))
     }
 
-    /// The operations that the test asks for, by their numbers in the protocol.
+    /// Reads the answer to an operation, given by its number in the protocol.
     fn answer(&mut self, operation: i32) -> Option<()> {
         match operation {
             1 => self.text(),
@@ -92,7 +93,7 @@ impl<'a> Record<'a> {
             12 => self.list(Self::text).and_then(|()| self.stat()),
             14 | 22 => self.results(),
             107 => self.list(|user| user.buffer().and_then(|_| user.buffer()).map(drop)),
-            // A watch is set: there is nothing to say but that.
+            // Setting a watch has an empty answer.
             106 => self.bytes(self.0.len()).map(drop),
             other => panic!("the test does not ask for {other}"),
         }
@@ -103,7 +104,7 @@ impl<'a> Record<'a> {
         self.buffer().and_then(|_| self.buffer()).map(drop)
     }
 
-    /// The results of a transaction, or of several reads, up to the head that ends them.
+    /// Reads the results of a transaction or of several reads, up to the header that ends them.
     fn results(&mut self) -> Option<()> {
         loop {
             let (operation, done, _error) = (self.int()?, self.bytes(1)?, self.int()?);
