@@ -1,4 +1,4 @@
-//! Who held and who waited, as bars over time: a picture for each lock.
+//! Draws holds and waits as bars over time: one picture for each lock.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -16,18 +16,18 @@ use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::{count, exact_time, latency};
 
-/// The height of a bar's row, of the queue's length, and of what is above.
+/// The heights of a bar's row, of the queue length, and of the head, in pixels.
 const ROW: f64 = 17.0;
 const QUEUE: f64 = 44.0;
 const HEAD: f64 = 22.0;
 
-/// Contenders of a lock that have a row of their own.
+/// The most contenders of a lock with a row of their own.
 pub(super) const MAX_ROWS: usize = 24;
 
-/// Parts of the time in which the length of the queue, and holds that are too many, are drawn.
+/// The number of parts of the time for which the queue length and merged holds are drawn.
 const PARTS: usize = 400;
 
-/// The picture of one lock, with how many of its contenders have no row.
+/// Returns the picture of one lock, and how many of its contenders have no row.
 pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Markup, usize) {
     let scale = Scale { from: incident.window.from.0, to: incident.window.to.0 };
     let shown = chosen(incident, lock);
@@ -76,7 +76,8 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
     (markup, left_out)
 }
 
-/// Those with a row of their own: who stood in the way, who waited longest, in the order in which they came.
+/// Chooses the contenders with a row of their own: those that others waited for and those that
+/// waited longest, in the order of arrival.
 fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
     let mut by_weight: Vec<usize> = lock.contenders.clone();
     if by_weight.len() > MAX_ROWS {
@@ -96,7 +97,8 @@ fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
     by_weight
 }
 
-/// All holds of the lock in one row; where there are many, how much of each part of the time somebody held.
+/// Draws all holds of the lock in one row. If there are many, draws how much of each part of the
+/// time the lock was held.
 fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Markup {
     let window = incident.times();
     let holds: Vec<(i64, i64)> =
@@ -128,7 +130,7 @@ fn dense(holds: &[(i64, i64)], scale: Scale) -> String {
     for (from, to) in spans {
         let (x, width) = scale.span(from, to);
         match merged.last_mut() {
-            // What is less apart than a part cannot be seen apart.
+            // Holds closer than a quarter of a part are merged: the gap would be invisible.
             Some(last) if x <= last.1 + (WIDTH - LEFT) / whole(PARTS) / 4.0 => last.1 = last.1.max(x + width),
             _ => merged.push((x, x + width)),
         }
@@ -181,10 +183,10 @@ fn contender(
     }
 }
 
-/// Who held when it came.
+/// Names the contender that held when `past` came.
 fn behind(incident: &Incident<'_>, lock: &LockRows<'_>, past: &PastContender) -> String {
     let Some(came) = past.enqueued_at else { return String::new() };
-    // Beside very many nobody looks at each.
+    // In a very long list nobody reads each row, so only the first contenders are searched.
     let before = lock.contenders.iter().take(1_000).filter_map(|at| incident.contender(*at));
     let holder = before.filter(|other| other.id != past.id).find(|other| {
         let held = other.acquired.is_some_and(|acquired| acquired.before <= came);
@@ -214,7 +216,7 @@ fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
     }
 }
 
-/// What stands at the end of a bar of somebody who held, or did not.
+/// Returns the sign at the end of a bar.
 fn sign(end: ContenderEnd, held: bool) -> Option<&'static str> {
     match end {
         ContenderEnd::Expired => Some("✝"),

@@ -1,4 +1,4 @@
-//! The events behind an incident, in the order of their times: of many, those that say most.
+//! The events of an incident in the order of time; of too many, the most important ones.
 
 use super::lock_rows::Incident;
 use super::words;
@@ -7,26 +7,25 @@ use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::latency;
 
-/// Events that a page lists.
+/// The most events on a page.
 pub(super) const MAX_EVENTS: usize = 400;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub at: Timestamp,
-    /// What happened, as in `lockscope watch`.
+    /// The kind of the event, as in `lockscope watch`.
     pub what: &'static str,
     pub lock: String,
     pub who: String,
     pub why: String,
-    /// How much it says: of many, the highest stay.
+    /// The importance: of too many events, the highest weights stay.
     weight: u64,
 }
 
-/// What every event but those of contenders weighs: more than they.
+/// The weight of every event that is not one of a contender: higher than those.
 const CERTAIN: u64 = u64::MAX;
 
-/// The events, and how many are left out.
+/// Returns the events, and how many are left out.
 pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
     let window = incident.window;
     let mut events: Vec<Event> = Vec::new();

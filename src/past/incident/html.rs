@@ -1,4 +1,4 @@
-//! The page.
+//! The page of an incident.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::record::history::PastGap;
 use lockscope_model::text::human::{bounded, count, date_and_time, exact_time, latency, plural};
 use lockscope_model::text::{Charset, html_page};
 
-/// Locks that have a picture.
+/// The most locks with a picture.
 const MAX_PICTURES: usize = 8;
 
-/// Standstills in the table.
+/// The most standstills in the table.
 const MAX_STANDSTILLS: usize = 50;
 
-/// The page, as the text of an HTML file. Times are local ones unless `utc` is set.
+/// Returns the page as the text of an HTML file. Times are local unless `utc` is set.
 pub fn html(incident: &Incident<'_>, utc: bool) -> String {
     let period = words::period(incident.window.from, incident.window.to, utc);
     let title = format!("Locks, {period}");

@@ -1,10 +1,10 @@
-//! Lanes: bars that overlap in time stand below each other.
+//! Assigns lanes to bars, so that overlapping bars are drawn below each other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// For each of these times, in order of their beginnings, the first lane that is free. Gives the lanes in the order of the times, and how
-/// many there are.
+/// Assigns each time span the first free lane, in order of the beginnings. Returns the lanes in the
+/// order of `times`, and the number of lanes.
 pub(super) fn lanes(times: &[(i64, i64)]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by_key(|at| times[*at]);
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_is_in_lanes_of_its_own_and_lanes_are_used_again() {
+    fn overlapping_spans_get_separate_lanes_and_lanes_are_reused() {
         assert_eq!(lanes(&[(0, 10), (5, 8), (8, 9), (10, 12)]), (vec![0, 1, 1, 0], 2));
         assert_eq!(lanes(&[(5, 6), (0, 9)]), (vec![1, 0], 2));
         assert_eq!(lanes(&[]), (vec![], 0));

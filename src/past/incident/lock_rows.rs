@@ -1,4 +1,4 @@
-//! The rows of an incident, by lock: those that stood still longest first.
+//! The content of an incident by lock, with the longest standstills first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,28 +7,27 @@ use super::standstill::{Standstill, standstills};
 use crate::record::history::{PastContender, PastFinding, PastWindow};
 use lockscope_base::znode::Timestamp;
 
-/// What happened within a time, in the order in which it matters.
+/// The events of a time range, ordered by importance.
 #[derive(Debug)]
 pub struct Incident<'a> {
     pub(super) window: &'a PastWindow,
-    /// The locks, those that stood still longest first.
+    /// The locks, with the longest standstills first.
     pub(super) locks: Vec<LockRows<'a>>,
 }
 
-/// One lock.
 #[derive(Debug)]
 pub(super) struct LockRows<'a> {
     pub path: &'a str,
     pub name: Option<&'a str>,
-    /// The places of its contenders, in the order in which they were first seen.
+    /// The indexes of the lock's contenders, in the order in which they were first seen.
     pub contenders: Vec<usize>,
-    /// The longest first.
+    /// The standstills, the longest first.
     pub standstills: Vec<Standstill>,
     pub findings: Vec<&'a PastFinding>,
 }
 
 impl<'a> Incident<'a> {
-    /// Sorts out what happened. Takes as long as sorting does.
+    /// Groups the window by lock. Takes as long as sorting does.
     pub fn new(window: &'a PastWindow) -> Self {
         let mut by_lock: BTreeMap<(&str, Option<&str>), Vec<usize>> = BTreeMap::new();
         for (at, past) in window.contenders.iter().enumerate() {
@@ -56,7 +55,7 @@ impl<'a> Incident<'a> {
         Self { window, locks }
     }
 
-    /// The standstills of all locks, the longest first: so many.
+    /// Returns the standstills of all locks, the longest first, up to `most`.
     pub fn longest(&self, most: usize) -> Vec<Standstill> {
         let mut all: Vec<Standstill> =
             self.locks.iter().flat_map(|lock| lock.standstills.iter().take(most).copied()).collect();
@@ -65,7 +64,7 @@ impl<'a> Incident<'a> {
         all
     }
 
-    /// A contender by its place.
+    /// Returns a contender by its index.
     pub(super) fn contender(&self, at: usize) -> Option<&'a PastContender> {
         self.window.contenders.get(at)
     }
@@ -74,7 +73,8 @@ impl<'a> Incident<'a> {
         (self.window.from, self.window.to)
     }
 
-    /// The finding that says most about a hold: about its node first, then the most severe.
+    /// Returns the finding that best explains a hold: findings about its node first, then the most
+    /// severe.
     pub(super) fn cause(&self, past: &PastContender, found: &Standstill) -> Option<&'a PastFinding> {
         let lock = self.locks.iter().find(|lock| lock.path == past.lock && lock.name == past.name.as_deref())?;
         let stood = lock.findings.iter().filter(|finding| {
@@ -86,7 +86,7 @@ impl<'a> Incident<'a> {
             _ => 0,
         };
         let about_it = |finding: &PastFinding| finding.node.as_deref() == Some(&*past.node);
-        // What is only worth knowing is no cause, nor is what is wrong with somebody else.
+        // Informational findings and those about another node explain nothing.
         let causes =
             stood.copied().filter(|finding| severity(finding) > 0 && (about_it(finding) || finding.node.is_none()));
         causes.max_by_key(|finding| (about_it(finding), severity(finding), Reverse(finding.raised_at)))

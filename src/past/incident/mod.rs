@@ -1,18 +1,21 @@
-//! An incident to hand over: what a recording says of a time, as a page and as a trace. Pure.
+//! An incident report: the recorded events of a time range, as a page and as a trace. Pure.
 //!
 //! ```text
-//! record::history::PastWindow --> Incident -+-> html()   sentences, who held and waited as bars, queue lengths, events
+//! record::history::PastWindow --> Incident -+-> html()   sentences, holds and waits as bars,
+//!                                           |            queue lengths, events
 //!                                           +-> trace()  Chrome's trace events, for Perfetto
 //! ```
 //!
 //! # What a standstill is
 //!
-//! A hold during which others waited for the same lock; its length is the time within the hold in which anybody did. Only what is certain
-//! counts: of a hold whose beginning or end was not seen, the part that is known.
+//! A standstill is a hold during which others waited for the same lock. Its length is the time
+//! within the hold in which at least one contender waited. Only certain times count: of a hold
+//! whose beginning or end was not seen, the known part.
 //!
-//! Architecture invariant: a page needs nothing but itself. It has no script, and it names no other file, no font and no server. Every text
-//! that came from a znode goes through `words`, which escapes what cannot be seen or turns the direction of writing, and is escaped by
-//! `maud`. Whatever is left out is said, with its number.
+//! Architecture invariant: a page is self-contained. It has no script, and refers to no other file,
+//! font or server. Every text from a znode goes through `words`, which escapes invisible characters
+//! and those that change the writing direction, and is escaped by `maud`. Whatever is left out is
+//! mentioned with its number.
 
 mod bars;
 mod events;

@@ -1,10 +1,10 @@
-//! How many waited for a lock over time, in as many steps as a picture can show.
+//! The queue length of a lock over time, in as many steps as a picture can show.
 
 use super::standstill::certain_wait;
 use crate::record::history::PastContender;
 use lockscope_base::znode::Timestamp;
 
-/// How many waited at most within each of so many equal parts of the time.
+/// Returns the longest queue within each of `parts` equal parts of the window.
 pub(super) fn queue_lengths(
     contenders: &[PastContender],
     of: &[usize],
@@ -13,7 +13,7 @@ pub(super) fn queue_lengths(
 ) -> Vec<usize> {
     let waits = of.iter().filter_map(|at| certain_wait(contenders.get(*at)?, window));
     let mut changes: Vec<(i64, bool)> = waits.flat_map(|(from, to)| [(from, true), (to, false)]).collect();
-    // At the same time those go first who go.
+    // At equal times, departures are counted before arrivals.
     changes.sort_unstable();
     let (first, length) = (window.0.0, (window.1.0 - window.0.0).max(1));
     let mut most = vec![0; parts];
@@ -42,7 +42,7 @@ mod tests {
     use crate::incident::testing::waiter;
 
     #[test]
-    fn each_part_has_the_most_that_waited_within_it() {
+    fn each_part_has_its_longest_queue() {
         let contenders = [waiter("a", 0, 30), waiter("b", 10, 12), waiter("c", 11, 60)];
         let lengths = queue_lengths(&contenders, &[0, 1, 2], (Timestamp(0), Timestamp(100)), 10);
         assert_eq!(lengths, [1, 3, 2, 2, 1, 1, 1, 0, 0, 0]);

@@ -1,13 +1,13 @@
-//! Where times stand in a picture, and which of them are written below it.
+//! The time scale of a picture, and the times written below it.
 
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::{date_and_time, exact_time, time_of_day};
 
-/// The width of a picture, and from where on its time is drawn.
+/// The width of a picture, and the offset of its time axis, in pixels.
 pub(super) const WIDTH: f64 = 1120.0;
 pub(super) const LEFT: f64 = 240.0;
 
-/// Lengths between two times that are written, in milliseconds: those that people count in.
+/// The possible intervals between written times, in milliseconds: those that people count in.
 const STEPS: [i64; 28] = [
     1,
     2,
@@ -40,10 +40,10 @@ const STEPS: [i64; 28] = [
 ];
 const HOUR: i64 = 3_600_000;
 
-/// Times that are written below a picture at most.
+/// The most times written below a picture.
 const MAX_TICKS: i64 = 8;
 
-/// Round times, and how they are written.
+/// Returns round times and their texts.
 pub(super) fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
     let span = scale.to.saturating_sub(scale.from).max(1);
     let longest = STEPS[STEPS.len() - 1];
@@ -60,7 +60,7 @@ pub(super) fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
     times.map(|at| (at, time(at))).collect()
 }
 
-/// Where a time stands in the picture.
+/// Maps times to positions in the picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub from: i64,
@@ -73,19 +73,19 @@ impl Scale {
         tenth(LEFT + part * (WIDTH - LEFT))
     }
 
-    /// To which side of its place a text goes, so that it stays in the picture.
+    /// Returns the anchor of a text at a time, so that the text stays in the picture.
     pub fn anchor(self, at: i64) -> &'static str {
         if self.x(at) > WIDTH - 60.0 { "end" } else { "middle" }
     }
 
-    /// From where, and how wide: never so narrow that it cannot be seen.
+    /// Returns the position and width of a span; the width is at least visible.
     pub fn span(self, from: i64, to: i64) -> (f64, f64) {
         let x = self.x(from);
         (x, tenth((self.x(to) - x).max(1.0)))
     }
 }
 
-/// To a tenth of a pixel.
+/// Rounds to a tenth of a pixel.
 pub(super) fn tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_below_a_picture_are_round_and_few_however_long_it_is() {
+    fn times_below_a_picture_are_round_and_few_for_any_length() {
         let began = 1_714_574_467_123;
         let written = |span: i64| {
             let ticks = ticks(Scale { from: began, to: began + span }, true);

@@ -1,4 +1,4 @@
-//! What stood still and why, in a few sentences.
+//! Describes the standstills and their causes in a few sentences.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::{count, date_and_time, duration, exact_time, plural};
 
-/// So many standstills have a sentence.
+/// The most standstills with a sentence.
 pub(super) const MAX_SENTENCES: usize = 3;
 
-/// A hold that kept others waiting for less is none that anybody would call a standstill.
+/// Shorter standstills are not worth a sentence.
 const MIN_STANDSTILL_MS: u64 = 1_000;
 
-/// The standstills that have a sentence.
+/// Returns the standstills that have a sentence.
 pub(super) fn told(incident: &Incident<'_>) -> Vec<Standstill> {
     let mut longest = incident.longest(MAX_SENTENCES);
     longest.retain(|found| found.ms >= MIN_STANDSTILL_MS);
     longest
 }
 
-/// One for each of the longest standstills, or one that says that there was none.
+/// Returns one sentence for each of the longest standstills, or one that says that there was none.
 pub(super) fn sentences(incident: &Incident<'_>, utc: bool) -> Vec<String> {
     let told = told(incident);
     let sentences: Vec<String> = told.iter().filter_map(|found| standstill(incident, found, utc)).collect();
@@ -64,7 +64,7 @@ fn standstill(incident: &Incident<'_>, found: &Standstill, utc: bool) -> Option<
     ))
 }
 
-/// Since when, and how it ended.
+/// Describes the beginning and the end of a hold.
 fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
     let time = |at: Timestamp| if at < window_began { date_and_time(at, utc) } else { exact_time(at, utc) };
     let from = past.acquired.map_or_else(String::new, |acquired| match acquired.exactly() {
@@ -90,7 +90,7 @@ fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
     }
 }
 
-/// What the end of a hold says of its length.
+/// Explains the length of a hold by its end.
 fn why_by_end(past: &PastContender) -> &'static str {
     match past.end {
         ContenderEnd::Expired => {
@@ -101,7 +101,7 @@ fn why_by_end(past: &PastContender) -> &'static str {
     }
 }
 
-/// What is not shown, a sentence each.
+/// Returns a sentence for each kind of content that is left out.
 pub(super) fn left_out(incident: &Incident<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if incident.window.left_out > 0 {

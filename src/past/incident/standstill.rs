@@ -8,25 +8,25 @@ use lockscope_base::znode::Timestamp;
 /// A hold during which others waited for the same lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
-    /// Which contender held, by its place among those of the incident.
+    /// The holder, as an index into the contenders of the incident.
     pub holder: usize,
-    /// When the first of the others waited during the hold.
+    /// The first time during the hold at which another contender waited.
     pub from: Timestamp,
-    /// When the last of them did.
+    /// The last time during the hold at which another contender waited.
     pub to: Timestamp,
-    /// For how long anybody waited during the hold, in milliseconds.
+    /// How long at least one contender waited during the hold, in milliseconds.
     pub ms: u64,
-    /// How many did.
+    /// The number of waiting contenders.
     pub waiters: usize,
 }
 
-/// When a contender is known to have held, within the time of the incident.
+/// Returns the time in which a contender is known to have held, within the window.
 pub(super) fn certain_hold(past: &PastContender, window: (Timestamp, Timestamp)) -> Option<(i64, i64)> {
     let ended = past.ended.map_or(past.known_until, |ended| ended.after);
     clip(past.acquired?.before, ended, window)
 }
 
-/// When a contender is known to have waited, within the time of the incident.
+/// Returns the time in which a contender is known to have waited, within the window.
 pub(super) fn certain_wait(past: &PastContender, window: (Timestamp, Timestamp)) -> Option<(i64, i64)> {
     let ended = past.ended.map_or(past.known_until, |ended| ended.after);
     clip(past.enqueued_at?, past.acquired.map_or(ended, |acquired| acquired.after), window)
@@ -37,10 +37,10 @@ fn clip(from: Timestamp, to: Timestamp, (first, last): (Timestamp, Timestamp)) -
     (from < to).then_some((from, to))
 }
 
-/// When anybody waited for a lock, and how many did.
+/// The times in which contenders waited for a lock, and their number.
 #[derive(Debug, Default)]
 struct Waits {
-    /// Apart from each other, in order, with the sum of the lengths of those before.
+    /// The merged times in order, each with the total length of those before.
     merged: Vec<(i64, i64, i64)>,
     starts: Vec<i64>,
     ends: Vec<i64>,
@@ -65,14 +65,14 @@ impl Waits {
         Self { merged, starts, ends }
     }
 
-    /// For how long anybody waited before this time.
+    /// Returns how long at least one contender waited before `time`.
     fn until(&self, time: i64) -> i64 {
         let at = self.merged.partition_point(|(from, ..)| *from < time);
         let Some((from, to, before)) = at.checked_sub(1).and_then(|at| self.merged.get(at)) else { return 0 };
         before + time.min(*to) - from
     }
 
-    /// What a hold was for those who waited.
+    /// Returns the standstill caused by a hold, if others waited during it.
     fn during(&self, holder: usize, (from, to): (i64, i64)) -> Option<Standstill> {
         let ms = u64::try_from(self.until(to) - self.until(from)).ok().filter(|ms| *ms > 0)?;
         let first = self.merged.get(self.merged.partition_point(|(_, end, _)| *end <= from))?;
@@ -89,7 +89,8 @@ impl Waits {
     }
 }
 
-/// The standstills of one lock, the longest first. `of`: the places of its contenders.
+/// Returns the standstills of one lock, the longest first. `of` holds the indexes of its
+/// contenders.
 pub(super) fn standstills(
     contenders: &[PastContender],
     of: &[usize],
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_time_in_which_somebody_waited_counts() {
+    fn only_time_with_a_waiter_counts() {
         let waits = Waits::of(vec![(10, 20), (15, 30), (50, 60), (70, 71)]);
         assert_eq!([0, 10, 15, 30, 40, 55, 60, 100].map(|time| waits.until(time)), [0, 0, 5, 20, 20, 25, 30, 31]);
         let found =

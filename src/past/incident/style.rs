@@ -1,9 +1,9 @@
-//! Colours and layout. Light is the rule, dark an exception for screens that ask for it, so that paper is always light; nothing is
-//! told by colour alone.
+//! Colours and layout. The page is light unless a screen asks for dark, so that paper is always
+//! light. Colour alone carries no information.
 
 use maud::{Markup, html};
 
-/// The rules of the page.
+/// Returns the style sheet of the page.
 pub(super) fn rules() -> String {
     let text = "body{background:PAPER;color:INK}.muted,.label,.time,dt,caption{fill:MUTED;color:MUTED}text{fill:INK}\
         .label{fill:INK}.time{fill:MUTED}th,td{border-color:GRID}.grid{stroke:GRID}\
@@ -36,7 +36,7 @@ pub(super) fn rules() -> String {
     format!("{LAYOUT}{light}@media screen and (prefers-color-scheme:dark){{{dark}}}")
 }
 
-/// The pattern of gaps.
+/// Returns the hatching of gaps.
 pub(super) fn hatching() -> Markup {
     html! {
         svg class="patterns" width="0" height="0" aria-hidden="true" {

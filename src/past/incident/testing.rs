@@ -1,10 +1,10 @@
-//! Incidents made by hand.
+//! Incidents made by hand, for tests.
 
 use crate::record::history::{PastContender, PastDeletion, PastFinding, PastGap, PastWindow};
 use crate::record::tables::{ContenderEnd, TimeBounds};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// When the incidents begin: 2024-05-01 14:41:07 UTC.
+/// The beginning of the incidents: 2024-05-01 14:41:07 UTC.
 pub(super) const BEGAN: i64 = 1_714_574_467_000;
 
 pub(super) fn at(ms: i64) -> Timestamp {
@@ -32,13 +32,13 @@ fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
     }
 }
 
-/// One that waits in a time that begins at zero.
+/// Returns a contender that only waits; its times start at zero.
 pub(super) fn waiter(node: &str, from: i64, to: i64) -> PastContender {
     let ended = Some(TimeBounds::exact(Timestamp(to)));
     PastContender { ended, end: ContenderEnd::Gone, known_until: Timestamp(to), ..contender(node, Timestamp(from)) }
 }
 
-/// One that came, acquired and ended at these times of an incident.
+/// Returns a contender that came, acquired and ended at these times of an incident.
 pub(super) fn holder(node: &str, times: [i64; 3], end: ContenderEnd) -> PastContender {
     let ended = (end != ContenderEnd::Open).then_some(TimeBounds::exact(at(times[2])));
     let known_until = if end == ContenderEnd::Open { at(60_000) } else { at(times[2]) };
@@ -51,7 +51,8 @@ pub(super) fn holder(node: &str, times: [i64; 3], end: ContenderEnd) -> PastCont
     }
 }
 
-/// A minute in which a holder's session expired while two waited, the second of whom held it briefly.
+/// A minute in which a holder's session expires while two others wait. The second of them then
+/// holds briefly.
 pub(super) fn window() -> PastWindow {
     let mut second = holder("lock-2", [5_000, 32_000, 33_000], ContenderEnd::Gone);
     (second.client, second.client_name) = (Some("10.0.4.18:51000".to_owned()), None);
@@ -88,7 +89,8 @@ pub(super) fn window() -> PastWindow {
     }
 }
 
-/// The same, with names that would be markup, turn what follows, and are no XML.
+/// The same window, with names that contain markup, characters that reverse text, and characters
+/// forbidden in XML.
 pub(super) fn hostile() -> PastWindow {
     let bad = |text: &mut String| {
         text.push_str("<script>alert(1)</script>\" onload=\"x\u{202e}\u{0}\u{1b}]0;\u{ffff}&<img src=x>");
@@ -113,7 +115,7 @@ pub(super) fn hostile() -> PastWindow {
     window
 }
 
-/// An hour in which so many held, one after the other, each while another waited.
+/// An hour in which `holds` contenders hold one after the other, each while another waits.
 pub(super) fn busy(holds: i64, locks: i64) -> PastWindow {
     let step = 3_600_000 / holds.max(1);
     let contenders = (0..holds).map(|id| {

@@ -1,4 +1,4 @@
-//! Pages and traces of incidents made by hand.
+//! Tests of pages and traces of incidents made by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ fn the_sentences_name_lock_holder_length_cause_and_end() {
 }
 
 #[test]
-fn where_nobody_waited_nothing_stood_still() {
+fn without_a_waiter_there_is_no_standstill() {
     let mut calm = window();
     calm.contenders.truncate(1);
     insta::assert_snapshot!(told(&calm).join("\n"), @"No lock was held for a second or longer while others waited for it (1 hold, 1 lock).");
@@ -61,7 +61,7 @@ fn where_nobody_waited_nothing_stood_still() {
 }
 
 #[test]
-fn the_longest_comes_first_and_at_most_three_are_told() {
+fn the_longest_comes_first_and_at_most_three_are_described() {
     let mut window = window();
     for (lock, length) in [("/b", 50_000), ("/c", 900), ("/d", 20_000), ("/e", 10_000)] {
         let mut holds = holder("lock-1", [0, 0, length], ContenderEnd::Gone);
@@ -75,7 +75,7 @@ fn the_longest_comes_first_and_at_most_three_are_told() {
 }
 
 #[test]
-fn a_page_has_no_script_and_names_nothing_outside() {
+fn a_page_has_no_script_and_refers_to_nothing_outside() {
     let window = window();
     let text = html(&Incident::new(&window), true);
     for part in ["<script", "http:", "https:", "src=", "@import", "url(h"] {
@@ -93,14 +93,14 @@ fn a_page_has_no_script_and_names_nothing_outside() {
     }
 }
 
-/// The pictures of a page, which are XML.
+/// Returns the pictures of a page, which are XML.
 fn pictures(page: &str) -> Vec<&str> {
     let parts = page.match_indices("<svg class=\"bars\"");
     parts.map(|(at, _)| &page[at..at + page[at..].find("</svg>").expect("an end") + 6]).collect()
 }
 
 #[test]
-fn pictures_are_whole_and_stay_within_their_frame() {
+fn pictures_are_complete_and_stay_within_their_frame() {
     let window = window();
     let text = html(&Incident::new(&window), true);
     let pictures = pictures(&text);
@@ -138,7 +138,7 @@ fn hostile_names_stay_text_on_the_page_and_in_the_trace() {
     checked(&text);
 }
 
-/// Reads a trace as strictly as the strictest importer of Perfetto does, and gives its events.
+/// Reads a trace as strictly as the strictest importer of Perfetto, and returns its events.
 fn checked(text: &str) -> Vec<Value> {
     assert!(!text.contains(char::is_control), "it has a control character");
     let has_escape = text.match_indices("\\u").any(|(at, _)| {
@@ -195,7 +195,7 @@ fn checked(text: &str) -> Vec<Value> {
     events
 }
 
-/// A process and a thread.
+/// A process id and a thread id.
 type Thread = (u32, u32);
 
 fn thread(event: &Value) -> Thread {
@@ -205,7 +205,7 @@ fn thread(event: &Value) -> Thread {
     thread
 }
 
-/// It goes from within a slice to where another one is.
+/// Asserts that a flow begins within a slice and ends within another one.
 fn is_a_flow(ends: &[&Value], slices: &BTreeMap<Thread, Vec<(i64, i64)>>) {
     let [start, finish] = ends else { panic!("{ends:?}") };
     let phases = (start["ph"].as_str(), finish["ph"].as_str(), finish["bp"].as_str());
@@ -239,7 +239,7 @@ fn a_trace_has_locks_as_processes_holds_and_waits_as_slices_and_hand_overs_as_fl
 }
 
 #[test]
-fn very_many_holds_are_summed_up_and_it_is_said() {
+fn many_holds_are_summarized_and_the_page_says_so() {
     let window = busy(20_000, 30);
     let incident = Incident::new(&window);
     let (page, trace) = (html(&incident, true), trace(&incident).expect("JSON"));
@@ -259,7 +259,7 @@ fn very_many_holds_are_summed_up_and_it_is_said() {
 }
 
 #[test]
-fn findings_and_deletions_that_do_not_fit_are_said_to_be_missing() {
+fn missing_findings_and_deletions_are_mentioned() {
     let part = "There are more findings or deletions than this page has";
     for is_cut in [false, true] {
         let window = PastWindow { is_cut, ..window() };

@@ -1,11 +1,15 @@
-//! The incident as trace events, as Chrome and Perfetto read them: each lock a process, holds and waits as slices in its threads,
-//! hand-overs as flows, how many wait as a counter. The format is that of the document "Trace Event Format".
+//! The incident as trace events for Chrome and Perfetto: each lock is a process, holds and waits
+//! are slices in its threads, hand-overs are flows, and the queue length is a counter. The format
+//! is described in the document "Trace Event Format".
 //!
-//! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond. What the importers of Perfetto ask for besides:
+//! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond. The importers of
+//! Perfetto have further requirements:
 //!
-//! - The unit of the times is not named: some of them read all times in the unit in which they are only to be shown.
-//! - A thread has a number that no thread of another process has, and 0 is none of them: names of threads are found by that alone. The thread
-//!   with the number of its process is its main one, which has what belongs to no slice.
+//! - The unit of the times is not named: some importers read all times in the unit named for
+//!   display.
+//! - Thread ids are unique across processes and never 0, because importers find thread names by the
+//!   id alone. The thread with the id of its process is the main one; it holds whatever belongs to
+//!   no slice.
 //! - Slices of a thread do not overlap, and a flow begins and ends within a slice.
 //! - Texts have no `\u` escapes and no control characters, and no value of an event is an array.
 
@@ -23,20 +27,20 @@ use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_model::report::rfc3339;
 
-/// Contenders in a trace: of more, those that held or waited longest. A file of them has less than 5 MB.
+/// The most contenders in a trace; of more, those that held or waited longest. Such a file has less
+/// than 5 MB.
 const MAX_CONTENDERS: usize = 5_000;
 
-/// Steps of the counter of a lock, and locks that have one.
+/// The steps of a lock's counter, and the most locks with a counter.
 const COUNTER_STEPS: usize = 500;
 const MAX_COUNTERS: usize = 20;
 
-/// Threads other than the main one of a process have numbers from here on: there are not so many locks.
+/// The first id of threads other than main ones; there are fewer locks than this.
 const FIRST_THREAD: usize = 1_000_000;
 
-/// The process of what concerns no lock.
+/// The process of events that concern no lock.
 const RECORDING: usize = 1;
 
-/// The file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Trace {
@@ -45,7 +49,7 @@ struct Trace {
     other_data: Value,
 }
 
-/// The events so far, and which numbers are free.
+/// The events so far, and the next free ids.
 #[derive(Debug)]
 struct TraceEvents {
     events: Vec<TraceEvent>,
@@ -53,7 +57,7 @@ struct TraceEvents {
     next_flow: usize,
 }
 
-/// One event. The names are those of the format.
+/// One event, with the field names of the format.
 #[derive(Debug, Default, Serialize)]
 struct TraceEvent {
     name: String,
@@ -67,17 +71,17 @@ struct TraceEvent {
     tid: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<usize>,
-    /// To which slice the end of a flow belongs.
+    /// The binding point: the slice in which a flow ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
-    /// How far an instant reaches.
+    /// The scope of an instant event.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     args: Map<String, Value>,
 }
 
-/// The trace, as the text of a JSON file.
+/// Returns the trace as the text of a JSON file.
 pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
     let shown = longest(incident);
     let mut trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
@@ -104,7 +108,7 @@ pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
     lockscope_model::report::json::to_string(&Trace { events: trace.events, other_data })
 }
 
-/// Which contenders are in the trace.
+/// Returns which contenders are in the trace.
 fn longest(incident: &Incident<'_>) -> Vec<bool> {
     let contenders = &incident.window.contenders;
     let mut order: Vec<usize> = (0..contenders.len()).collect();
@@ -123,13 +127,14 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
 }
 
 impl TraceEvents {
-    /// Names a process. They stand in the order of their numbers.
+    /// Names a process. Processes are listed in the order of their ids.
     fn process(&mut self, pid: usize, name: &str) {
         self.events.push(metadata("process_name", (pid, pid), ("name", name.into())));
         self.events.push(metadata("process_sort_index", (pid, pid), ("sort_index", pid.into())));
     }
 
-    /// Names as many threads as slices with these times need, and says to which each belongs. They stand in the order of their numbers.
+    /// Names as many threads as slices with these times need, and returns the thread of each slice.
+    /// Threads are listed in the order of their ids.
     fn threads(&mut self, pid: usize, name: &str, spans: &[(i64, i64)]) -> Vec<usize> {
         let (lanes, count) = lanes(spans);
         let first = self.next_thread;
@@ -174,7 +179,7 @@ impl TraceEvents {
         }
     }
 
-    /// Gives the thread of each.
+    /// Adds the slices and returns the thread of each.
     fn slices(
         &mut self,
         pid: usize,
@@ -189,13 +194,14 @@ impl TraceEvents {
         threads
     }
 
-    /// From the end of each hold to the beginning of the next one.
+    /// Adds a flow from the end of each hold to the beginning of the next.
     fn handovers(&mut self, holds: &[(&PastContender, (i64, i64))], threads: &[usize], pid: usize) {
         let mut by_begin: Vec<usize> = (0..holds.len()).collect();
         by_begin.sort_by_key(|at| holds[*at].1);
         for pair in by_begin.windows(2) {
             let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
-            // Who holds at the same time was handed nothing; and what was not seen is no hand-over.
+            // Simultaneous holders handed nothing over, and a hold whose end was not seen exactly
+            // gives no flow.
             if next < ended || before.ended.is_none_or(|ended| ended.exactly().is_none()) {
                 continue;
             }
@@ -210,7 +216,7 @@ impl TraceEvents {
                 bp,
                 ..TraceEvent::default()
             };
-            // Within the slice from which it goes.
+            // The flow must begin within the slice that it leaves.
             let begins = event("s", (micros(ended) - 1).max(micros(began)), threads[pair[0]], None);
             let ends = event("f", micros(next), threads[pair[1]], Some("e"));
             self.events.extend([begins, ends]);
@@ -219,7 +225,7 @@ impl TraceEvents {
     }
 }
 
-/// How many wait, where that changes.
+/// Adds the queue length at each change.
 fn counter(incident: &Incident<'_>, lock: &LockRows<'_>, pid: usize, events: &mut Vec<TraceEvent>) {
     let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), COUNTER_STEPS);
     let (from, to) = (incident.window.from.0, incident.window.to.0);
@@ -276,7 +282,7 @@ fn instant(name: String, cat: &'static str, pid: usize, at: i64) -> TraceEvent {
     TraceEvent { name, cat, ph: "i", ts: micros(at), pid, tid: pid, s: Some("p"), ..TraceEvent::default() }
 }
 
-/// What a process or a thread is called, or where it stands.
+/// Returns an event that names or orders a process or a thread.
 fn metadata(what: &str, (pid, tid): (usize, usize), (key, value): (&str, Value)) -> TraceEvent {
     let args = Map::from_iter([(key.to_owned(), value)]);
     TraceEvent { name: what.to_owned(), ph: "M", pid, tid, args, ..TraceEvent::default() }

@@ -1,22 +1,23 @@
-//! Names and sentences as a page may contain them.
+//! Names and sentences in a form that is safe on a page.
 
 use crate::record::history::PastContender;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::date_and_time;
 use lockscope_model::text::{Charset, Keep, cut, fit};
 
-/// Columns of a name at most.
+/// The most columns of a name.
 const NAME_COLUMNS: usize = 80;
 
-/// Columns of a sentence at most.
+/// The most columns of a sentence.
 const SENTENCE_COLUMNS: usize = 600;
 
-/// A name as it came from a znode or from a server: what cannot be seen stands as `\u{202e}`, and of one that is too long both ends stay.
+/// Returns a name from a znode or a server in a safe form: invisible characters are escaped as in
+/// `\u{202e}`, and of a long name both ends are kept.
 pub(super) fn name(text: &str) -> String {
     without_noncharacters(fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode))
 }
 
-/// A sentence in which names are escaped already.
+/// Returns a sentence whose names are already escaped.
 pub(super) fn sentence(text: &str) -> String {
     let harmless = if text.chars().any(|char| char != '\\' && lockscope_base::znode::must_be_escaped(char)) {
         lockscope_base::znode::escaped(text).into_owned()
@@ -26,7 +27,7 @@ pub(super) fn sentence(text: &str) -> String {
     without_noncharacters(cut(&harmless, SENTENCE_COLUMNS, Keep::Ends, Charset::Unicode).clone())
 }
 
-/// No XML has these.
+/// Escapes the noncharacters that XML forbids.
 fn without_noncharacters(text: String) -> String {
     if text.contains(['\u{fffe}', '\u{ffff}']) {
         text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
@@ -35,12 +36,13 @@ fn without_noncharacters(text: String) -> String {
     }
 }
 
-/// A lock: its path, and which of its parent's queues, where that has several.
+/// Returns a lock's path, with the name of the queue if its parent has several.
 pub(super) fn lock(path: &str, own_name: Option<&str>) -> String {
     own_name.map_or_else(|| name(path), |own| format!("{} {}", name(path), name(own)))
 }
 
-/// Who a contender was: `worker-3 (10.0.4.17:51586)`, or as much of it as is known.
+/// Returns the known identity of a contender: `worker-3 (10.0.4.17:51586)`, or the known part of
+/// it.
 pub(super) fn client(past: &PastContender) -> String {
     match (past.client_name.as_deref(), past.client.as_deref(), past.session) {
         (Some(own), Some(address), _) if !address.starts_with(own) => format!("{} ({})", name(own), name(address)),
@@ -52,7 +54,8 @@ pub(super) fn client(past: &PastContender) -> String {
     }
 }
 
-/// From when to when, as `2026-05-01 02:00:00 to 02:30:00 UTC`: what both have in common stands once.
+/// Returns a time range such as `2026-05-01 02:00:00 to 02:30:00 UTC`; the day and zone appear once
+/// when they are equal.
 pub(super) fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
     let (from, to) = (date_and_time(from, utc), date_and_time(to, utc));
     let parts = |text: &str| text.splitn(3, ' ').map(str::to_owned).collect::<Vec<_>>();
@@ -70,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_names_day_and_zone_once_where_they_are_the_same() {
+    fn a_period_names_an_equal_day_and_zone_once() {
         let began = Timestamp(1_714_574_467_000);
         let after = |minutes: i64| Timestamp(began.0 + minutes * 60_000);
         assert_eq!(period(began, after(30), true), "2024-05-01 14:41:07 to 15:11:07 UTC");
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_name_hides_or_turns_what_stands_beside_it() {
+    fn no_name_hides_or_reverses_the_text_beside_it() {
         assert_eq!(name("a\u{202e}b\u{0}\u{1b}[2J\u{ffff}\n"), r"a\u{202e}b\0\u{1b}[2J\u{ffff}\n");
         assert!(name(&"x".repeat(5_000)).chars().count() <= NAME_COLUMNS);
         assert_eq!(sentence(r"it is \u{1b} escaped"), r"it is \u{1b} escaped");

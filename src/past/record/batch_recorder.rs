@@ -1,4 +1,4 @@
-//! Takes down what a table takes in, as batches for a file. It waits for nothing.
+//! Records what a table takes in, as batches for a file. Never waits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,28 +13,30 @@ use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
 use lockscope_model::queue::{Change, Happening, LockTable};
 
-/// Takes down what a table takes in: whoever has the table lets it take in changes by [`apply`](Self::apply) and examines it by
-/// [`examine`](Self::examine), and gives what [`take_batches`](Self::take_batches) answers to a [`BatchWriter`](super::BatchWriter).
+/// Records what a table takes in. The owner of the table applies changes through
+/// [`apply`](Self::apply), looks for findings through [`examine`](Self::examine), and passes the
+/// result of [`take_batches`](Self::take_batches) to a [`BatchWriter`](super::BatchWriter).
 #[derive(Debug)]
 pub struct BatchRecorder {
     /// Whether the data of contenders is recorded.
     with_data: bool,
-    /// The servers, and the node that stands for /.
+    /// The servers and the chroot, for display.
     connect: Arc<str>,
     tables: TableRecorder,
     segment_bounds: SegmentBounds,
     segment: Option<GrowingSegment>,
-    /// How the segment begins, while no batch has it.
+    /// The start of the current segment, until a batch contains it.
     start: Option<SegmentStart>,
-    /// Batches that nobody took yet.
+    /// Batches not taken yet.
     ready: Vec<Batch>,
-    /// Whether something is missing between the last segment and the next one.
+    /// Whether entries are missing between the last segment and the next one.
     misses_entries: bool,
     clock: RecordingClock,
 }
 
 impl BatchRecorder {
-    /// One of this ensemble: its servers, and the node that stands for `/`. `tables` are those of the file.
+    /// Creates a recorder for one ensemble, given by its servers and chroot. `tables` continue
+    /// those of the file.
     pub(super) fn new(connect: &str, tables: TableRecorder, segment_bounds: SegmentBounds, with_data: bool) -> Self {
         Self {
             with_data,
@@ -49,14 +51,14 @@ impl BatchRecorder {
         }
     }
 
-    /// With segments that end sooner or later.
+    /// Sets when segments end.
     #[cfg(test)]
     pub(super) fn set_segment_bounds(&mut self, segment_bounds: SegmentBounds) {
         self.segment_bounds = segment_bounds;
     }
 
-    /// Has a table take in a change, and takes it down. Answers when that was: not before what was recorded last, unless the clock was set
-    /// back.
+    /// Applies a change to a table and records it. Returns the recorded time, which is not before
+    /// that of the last entry unless the clock was set back.
     pub fn apply(
         &mut self,
         change: Change,
@@ -73,7 +75,8 @@ impl BatchRecorder {
         (at, happenings)
     }
 
-    /// Examines a table for findings, and takes that down. Answers when that was, as [`apply`](Self::apply).
+    /// Looks for findings in a table and records the look. Returns the recorded time, as
+    /// [`apply`](Self::apply) does.
     pub fn examine(
         &mut self,
         now: Timestamp,
@@ -88,7 +91,8 @@ impl BatchRecorder {
         (at, changes)
     }
 
-    /// Forgets what was found, because the locks were not seen for a while, and takes that down. Answers what it was.
+    /// Forgets the findings, because the locks were not seen for a while, and records that. Returns
+    /// the forgotten findings with the recorded time.
     pub fn forget_findings(
         &mut self,
         now: Timestamp,
@@ -104,18 +108,20 @@ impl BatchRecorder {
         changes.cleared
     }
 
-    /// How many bytes were taken down that [`take_batches`](Self::take_batches) did not give away yet, before they are compressed.
+    /// Returns how many recorded bytes [`take_batches`](Self::take_batches) has not returned yet,
+    /// uncompressed.
     pub fn untaken_bytes(&self) -> u64 {
         let growing = self.segment.as_ref().map_or(0, GrowingSegment::unwritten_bytes);
         growing + self.ready.iter().map(Batch::bytes).sum::<u64>()
     }
 
-    /// Takes an outcome of the audit log: somebody deleted a node by hand.
+    /// Records an outcome of the audit log: a node was deleted by hand.
     pub fn deleted(&mut self, deletion: RecordedDeletion) {
         self.tables.deleted(deletion);
     }
 
-    /// What came since the last time, oldest first. To be called once a second, also when nothing happens: that is recorded too.
+    /// Returns the batches since the last call, oldest first. Must be called once a second, even
+    /// when nothing happens: that is recorded too.
     pub fn take_batches(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
         let at = self.at(now, table);
         if self.segment.is_some() {
@@ -124,7 +130,7 @@ impl BatchRecorder {
         std::mem::take(&mut self.ready)
     }
 
-    /// Ends the recording. What follows, if anything does, is behind a gap.
+    /// Ends the recording and returns the last batches. Anything recorded later follows a gap.
     pub fn end(&mut self, now: Timestamp, table: &LockTable) -> Vec<Batch> {
         let at = self.at(now, table);
         self.end_batch(at, table, true);
@@ -135,13 +141,13 @@ impl BatchRecorder {
         ready
     }
 
-    /// What is taken down from now on is another table, as after a new connection with other settings.
+    /// Starts over with another table, as after a new connection with other settings.
     pub(super) fn start_over(&mut self, connect: &str, tables: TableRecorder) {
         (self.connect, self.tables, self.clock) = (connect.into(), tables, RecordingClock::default());
     }
 
-    /// What is taken down from now on begins with what is known at that time, as in an excerpt of another recording. The tables begin with
-    /// the same.
+    /// Starts over with the state known at `at`, as in an excerpt of another recording. The tables
+    /// must start with the same state.
     pub(super) fn begin_with(
         &mut self,
         connect: &str,
@@ -153,12 +159,13 @@ impl BatchRecorder {
         self.before(at, &state.table, &state.diagnosis);
     }
 
-    /// The gaps of an excerpt: those of its recording, and others.
+    /// Sets the gaps of an excerpt: those of its recording, and others.
     pub(super) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
         self.tables.give_gaps(excerpt, others);
     }
 
-    /// Batches from that time on were lost, for that reason: what follows is behind a gap. The tables are those that are in the file.
+    /// Records that batches since `from` were lost for a reason: later entries follow a gap.
+    /// `tables` are those in the file.
     pub fn lost(&mut self, from: Timestamp, now: Timestamp, reason: &str, tables: Option<TableRecorder>) {
         (self.segment, self.start, self.misses_entries) = (None, None, true);
         self.clock.reaches(now);
@@ -168,7 +175,7 @@ impl BatchRecorder {
         self.tables.lost(from, now, reason);
     }
 
-    /// When what happens now is to be recorded. Where the clock was set back, that makes a gap.
+    /// Returns the time at which to record what happens now. A clock that was set back makes a gap.
     fn at(&mut self, now: Timestamp, table: &LockTable) -> Timestamp {
         self.clock.now(now).unwrap_or_else(|before| {
             if self.segment.is_some() {
@@ -180,7 +187,7 @@ impl BatchRecorder {
         })
     }
 
-    /// The state of this moment may begin a new segment.
+    /// Starts a new segment with the current state if one is due.
     fn before(&mut self, at: Timestamp, table: &LockTable, diagnosis: &Diagnosis) {
         if self.segment.as_ref().is_some_and(|segment| segment.is_full(at)) {
             self.end_batch(at, table, true);
@@ -195,7 +202,7 @@ impl BatchRecorder {
     }
 
     fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
-        // A state or an entry that cannot be written at all is as good as a gap. There is none.
+        // An entry that cannot be encoded would count as a gap; there is no such entry.
         if self.segment.as_mut().is_some_and(|segment| segment.push(at, entry).is_err()) {
             (self.segment, self.start, self.misses_entries) = (None, None, true);
         }
@@ -213,7 +220,8 @@ impl BatchRecorder {
     }
 }
 
-/// The change without the data of its node, unless that is the number of leases of a semaphore.
+/// Removes the data of the node from a change, unless they hold the number of leases of a
+/// semaphore.
 fn without_data(mut change: Change, table: &LockTable) -> Change {
     if let Change::Seen { path, node } = &mut change {
         let is_number = std::str::from_utf8(node.data.bytes()).is_ok_and(|text| text.trim().parse::<u32>().is_ok());

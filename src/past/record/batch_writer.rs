@@ -1,4 +1,4 @@
-//! Writes batches into the file of a recording, or into the memory of the program.
+//! Writes batches into the file of a recording, or into memory.
 
 use std::path::Path;
 use std::thread;
@@ -16,11 +16,11 @@ use super::unwritten::Unwritten;
 use super::writer::{Batch, WritePlace};
 use lockscope_base::znode::Timestamp;
 
-/// How often the end of a recording is tried to be written, and how long to wait after each.
+/// The number of attempts to write the end of a recording, and the pause after each.
 const LAST_TRIES: u32 = 5;
 const LAST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Writes what a [`BatchRecorder`] takes down. Everything here blocks the thread as long as the disk does.
+/// Writes the batches of a [`BatchRecorder`]. All methods block the thread during disk access.
 #[derive(Debug)]
 pub struct BatchWriter {
     store: Store,
@@ -34,21 +34,21 @@ pub struct BatchWriter {
 /// Batches that were given up.
 #[derive(Clone, Debug)]
 pub struct LostBatches {
-    /// From when on nothing is known.
+    /// The beginning of the time that is lost.
     pub from: Timestamp,
-    /// Why, as a part of a sentence.
+    /// The reason, as a part of a sentence.
     pub reason: String,
-    /// The tables as they are in the file; `None` where they cannot be read.
+    /// The tables as they are in the file; `None` when they cannot be read.
     pub tables: Option<TableRecorder>,
 }
 
 impl BatchWriter {
-    /// Begins or goes on with a recording.
+    /// Begins or continues a recording.
     pub fn create(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
         Self::new(Store::create(path, options.group_reads)?, options)
     }
 
-    /// Begins a recording that is never on a disk, and ends with the program.
+    /// Begins a recording in memory, which ends with the program.
     pub fn in_memory(options: RecordOptions) -> Result<Self, StoreError> {
         Self::new(Store::in_memory()?, options)
     }
@@ -62,37 +62,37 @@ impl BatchWriter {
         Ok(Self { store, with_data: options.with_data, space, place, table_writer, unwritten })
     }
 
-    /// What takes down batches for it, of an ensemble: its servers, and the node that stands for `/`.
+    /// Creates the recorder for this writer and one ensemble, given by its servers and chroot.
     pub fn recorder(&mut self, connect: &str) -> Result<BatchRecorder, StoreError> {
         Ok(BatchRecorder::new(connect, self.tables()?, self.space.segment_bounds(), self.with_data))
     }
 
-    /// Goes on from the rows that are there.
+    /// Resumes the tables from the rows in the file.
     pub(super) fn tables(&mut self) -> Result<TableRecorder, StoreError> {
         let (with_data, in_memory) = (self.with_data, self.store.is_in_memory());
         let tables = self.store.sql(|sql| TableRecorder::resume(sql, !with_data))?;
-        // Whoever goes back within the program reads the segments.
+        // A replay within the program reads the segments, not the tables.
         Ok(if in_memory { tables.without_contenders() } else { tables })
     }
 
-    /// Does something else with the file.
+    /// Runs `act` on the connection to the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.store.sql(act)
     }
 
-    /// What is written, for reading.
+    /// Opens the written part for reading.
     pub fn past(&self) -> Result<Past, StoreError> {
         Past::of(&self.store)
     }
 
-    /// Waits no longer for another program that has the file locked.
+    /// Sets how long to wait for another program that has the file locked.
     #[cfg(test)]
     pub(super) fn wait_at_most(&mut self, time: Duration) {
         self.store.sql(|sql| sql.busy_timeout(time)).expect("a connection");
     }
 
-    /// Takes batches, oldest first, and writes what can be written. What cannot is kept and tried again, later and later, until there is
-    /// too much of it: then all of it is lost.
+    /// Takes batches, oldest first, and writes as much as possible. The rest is kept and retried
+    /// with growing pauses. When too much is kept, all of it is lost and returned as such.
     pub fn take(&mut self, batches: Vec<Batch>, now: Timestamp) -> Option<LostBatches> {
         self.unwritten.extend(batches);
         if !self.unwritten.is_empty() && self.unwritten.is_due(now) {
@@ -103,11 +103,11 @@ impl BatchWriter {
             return None;
         }
         let reason = format!("what happened could not be written: {}", self.trouble().unwrap_or_default());
-        // The rows are lost with the rest: those that are in the file are continued.
+        // The rows are lost too, so the tables continue from those in the file.
         Some(LostBatches { from: self.unwritten.clear(), reason, tables: self.tables().ok() })
     }
 
-    /// Takes the last batches; fails when they cannot be written within two seconds.
+    /// Writes the last batches. Fails when they cannot be written within two seconds.
     pub fn finish(&mut self, batches: Vec<Batch>, now: Timestamp) -> Result<(), StoreError> {
         self.unwritten.extend(batches);
         for _ in 1..LAST_TRIES {
@@ -119,12 +119,12 @@ impl BatchWriter {
         self.write(now)
     }
 
-    /// Why nothing is written at the moment, as a sentence.
+    /// Returns the reason why nothing is written at the moment, as a sentence.
     pub fn trouble(&self) -> Option<&str> {
         self.unwritten.trouble()
     }
 
-    /// Writes the batches one by one, until one cannot be written.
+    /// Writes the batches one by one, until one fails.
     fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
         while let Some(batch) = self.unwritten.first() {
             let has_ended = batch.ends;
@@ -147,7 +147,8 @@ impl BatchWriter {
         Ok(())
     }
 
-    /// Deletes what is too old or too much; where the file is full, the oldest in any case. Whether there was anything to delete.
+    /// Deletes what is too old or too much; when the file is full, always the oldest. Returns
+    /// whether something was deleted.
     fn keep(&mut self, now: Timestamp, is_full: bool) -> Result<bool, StoreError> {
         let space = self.space;
         let deleted = self.store.sql(|sql| space.keep(sql, now, is_full))?;
@@ -158,7 +159,7 @@ impl BatchWriter {
     }
 }
 
-/// Adds a batch to the file, or nothing. Answers where the next one belongs.
+/// Adds a batch to the file in one transaction. Returns the place of the next batch.
 fn add(
     store: &mut Store,
     mut place: WritePlace,

@@ -1,4 +1,4 @@
-//! How far back a recording reaches, and how large its file may become.
+//! The limits of a recording in time and size.
 
 use std::time::Duration;
 
@@ -12,58 +12,61 @@ use lockscope_base::znode::Timestamp;
 /// How much of a recording is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// What is older is deleted; `None` for never.
+    /// The age after which entries are deleted; `None` for never.
     pub keep: Option<Duration>,
-    /// How large the file may become, in bytes, with what `SQLite` keeps beside it; `None` for as large as the disk. The oldest goes first.
+    /// The most bytes of the file, including those that `SQLite` keeps beside it; `None` for no
+    /// limit but the disk. The oldest entries are deleted first.
     pub max_bytes: Option<u64>,
 }
 
-/// How a recording is made.
+/// The options of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// How much of it is kept.
+    /// How much of the recording is kept.
     pub bounds: Bounds,
-    /// Whether the data of contenders is recorded, which may hold secrets.
+    /// Whether the data of contenders are recorded; they may hold secrets.
     pub with_data: bool,
-    /// Whether the group of its file may read it from now on.
+    /// Whether the file's group may read the file from now on.
     pub group_reads: bool,
 }
 
 impl Bounds {
-    /// The smallest bound on the size that makes sense, in bytes.
+    /// The smallest useful limit of the size, in bytes.
     pub const MIN_BYTES: u64 = 16 << 20;
 
-    /// What a file is kept within where nobody says anything else: a week, and 2 GiB.
+    /// The default limits of a file: a week, and 2 GiB.
     pub const USUAL: Self = Self { keep: Some(Duration::from_secs(7 * 24 * 3600)), max_bytes: Some(2 << 30) };
 }
 
-/// How a recording keeps within its bounds, where it lies.
+/// Keeps a recording within its bounds, in memory or in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpaceKeeper {
-    /// What is older is deleted.
+    /// The age after which entries are deleted.
     keep: Option<Duration>,
-    /// How large the file itself may become, in bytes.
+    /// The most bytes of the file itself.
     file: Option<u64>,
-    /// How much may be written before it is moved into the file, in bytes.
+    /// The most bytes in the log beside the file before they are moved into the file.
     room: Option<u64>,
-    /// So many of the oldest segments are deleted at once.
+    /// How many of the oldest segments are deleted at once.
     at_once: u32,
 }
 
 impl SpaceKeeper {
-    /// What `SQLite` may keep beside the file, in bytes: an eighth of all, and at least this.
+    /// The space for files that `SQLite` keeps beside the main one, in bytes: an eighth of the
+    /// total, and at least this.
     const MIN_BESIDE: u64 = 8 << 20;
 
-    /// What `SQLite` keeps beside the file though nobody reads it, and what it takes to write anything, in bytes.
+    /// The part of that space that is not available: the log that `SQLite` keeps without readers,
+    /// and the overhead of a write, in bytes.
     const SPARE: u64 = 5 << 20;
 
-    /// So many of the oldest segments of a file are deleted at once, so that no transaction is long.
+    /// How many of the oldest segments of a file are deleted at once, so that transactions stay
+    /// short.
     const AT_ONCE: u32 = 4;
 
-    /// Of a recording in memory, or in a file.
     pub fn new(Bounds { keep, max_bytes }: Bounds, in_memory: bool) -> Self {
         if in_memory {
-            // Nothing lies beside it; a segment must be a small part of it nevertheless.
+            // Nothing lies beside memory; a segment must still be a small part of the total.
             return Self { keep, file: max_bytes, room: max_bytes.map(|most| most / 2), at_once: 1 };
         }
         let beside = max_bytes.map(|most| (most / 8).max(Self::MIN_BESIDE));
@@ -71,24 +74,25 @@ impl SpaceKeeper {
         Self { keep, file, room: beside.map(|beside| beside.saturating_sub(Self::SPARE)), at_once: Self::AT_ONCE }
     }
 
-    /// Has `SQLite` refuse what would make the file larger than it may become.
+    /// Lets `SQLite` refuse writes beyond the largest size of the file.
     pub fn limit(&self, sql: &Connection) -> rusqlite::Result<()> {
         let Some(most) = self.file else { return Ok(()) };
         let page: u64 = sql.pragma_query_value(None, "page_size", |row| row.get(0))?;
         sql.pragma_update(None, "max_page_count", (most / page.max(1)).min(u32::MAX.into()))
     }
 
-    /// When segments end, so that one fits into what lies beside the file when it is put together.
+    /// Returns the bounds of segments, so that a segment fits beside the file when its chunks are
+    /// merged.
     pub fn segment_bounds(&self) -> SegmentBounds {
         let usual = SegmentBounds::default();
         let bytes = self.room.map_or(usual.bytes, |room| room / 4);
         SegmentBounds { bytes: usual.bytes.min(bytes), ..usual }
     }
 
-    /// Sees to it that what lies beside the file does not grow beyond its bound when so many bytes are added.
+    /// Makes room for `bytes` more in the log beside the file.
     pub fn make_room(&self, store: &mut Store, bytes: u64) -> Result<(), StoreError> {
         let Some(room) = self.room else { return Ok(()) };
-        // A transaction may write as much again for the segment that it puts together.
+        // A transaction may write as much again for the segment whose chunks it merges.
         let most = room / 2;
         if bytes > most {
             return Err(StoreError::NoRoom { path: store.path().to_owned(), bytes });
@@ -100,8 +104,8 @@ impl SpaceKeeper {
         if blocked == 0 { Ok(()) } else { Err(StoreError::LongRead(store.path().to_owned())) }
     }
 
-    /// Deletes what is too old or too much, and gives the space back; where the file is full, the oldest in any case. Whether there was
-    /// anything to delete.
+    /// Deletes what is too old or too much, and frees the space; when the file is full, always
+    /// deletes the oldest. Returns whether something was deleted.
     pub fn keep(&self, sql: &mut Connection, now: Timestamp, is_full: bool) -> rusqlite::Result<bool> {
         let mut deleted = false;
         if let Some(keep) = self.keep {
@@ -111,7 +115,7 @@ impl SpaceKeeper {
             }
         }
         if let Some(most) = self.file {
-            // A tenth is left for what comes until the next segment ends.
+            // A tenth is kept free for entries until the next segment ends.
             while used_bytes(sql)? > most / 10 * 9 && delete_oldest(sql, self.at_once, "?1 = 0", 0)? {
                 deleted = true;
             }
@@ -122,7 +126,7 @@ impl SpaceKeeper {
     }
 }
 
-/// Gives free pages back to the system. Each step of the statement frees one.
+/// Returns free pages to the file system. Each step of the statement frees one.
 fn give_back(sql: &Connection) -> rusqlite::Result<()> {
     let mut statement = sql.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut rows = statement.query([])?;
@@ -130,7 +134,8 @@ fn give_back(sql: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Deletes some of the oldest segments of which that is true, and never the last one. Whether there were any.
+/// Deletes some of the oldest segments that satisfy `condition`, but never the last one. Returns
+/// whether there were any.
 fn delete_oldest(sql: &mut Connection, at_once: u32, condition: &str, value: i64) -> rusqlite::Result<bool> {
     let transaction = sql.transaction()?;
     let oldest = format!(
@@ -147,7 +152,7 @@ fn delete_oldest(sql: &mut Connection, at_once: u32, condition: &str, value: i64
     Ok(deleted > 0)
 }
 
-/// What is in use of the file, in bytes.
+/// Returns how many bytes of the file are in use.
 pub(super) fn used_bytes(sql: &Connection) -> rusqlite::Result<u64> {
     let pragma = |name: &str| sql.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
     Ok((pragma("page_count")?.saturating_sub(pragma("freelist_count")?)) * pragma("page_size")?)

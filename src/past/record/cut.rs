@@ -1,10 +1,12 @@
-//! Cuts a part of the time out of a recording, as a recording of its own that can be handed to somebody.
+//! Cuts a time range out of a recording into a recording of its own, which can be given to others.
 //!
-//! The excerpt is recorded anew from what is played of the recording: it begins with the state of its first moment, and its stream and its
-//! tables have only what was learned up to its last one. What they took over from before is what was known then: who stood, since when, and
-//! with what identity. The memory of who had gone before stays behind, but for those who come again within the time.
+//! The excerpt is recorded anew from the played entries. It begins with the state of its first
+//! moment. Its stream and tables contain only what was known by its last moment. Earlier facts in
+//! them were known at the beginning: who stood, since when, and with what identity. Facts about
+//! clients that were gone before are left out, unless they return within the range.
 //!
-//! The recording may grow meanwhile. What is damaged of it is left out, and is a gap with that reason.
+//! The recording may grow meanwhile. Damaged parts are left out, and appear as gaps with that
+//! reason.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,20 +25,20 @@ use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 use lockscope_files::{FileError, NewFile};
 use lockscope_model::queue::Change;
 
-/// What `SQLite` may leave beside a file.
+/// The suffixes of the files that `SQLite` may leave beside a file.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// So much of the time is written at once, as a recorder does.
+/// The time span written at once, as a recorder does.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Which part of a recording is cut out.
+/// The options of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOptions {
-    /// Its first moment.
+    /// The first moment of the excerpt.
     pub from: Timestamp,
-    /// Its last moment.
+    /// The last moment of the excerpt.
     pub to: Timestamp,
-    /// Whether the data of contenders is in it, where it was recorded.
+    /// Whether the excerpt contains the data of contenders, where they were recorded.
     pub with_data: bool,
 }
 
@@ -85,8 +87,9 @@ pub enum CutError {
     Interrupted,
 }
 
-/// Cuts a part out of a recording, into a file that is not there yet and is there whole or not at all; answers which segments are left out
-/// since they are damaged. `should_stop` is asked again and again. Blocks the thread for as long as it takes to play the part.
+/// Cuts a part out of a recording into a new file, which appears complete or not at all. Returns
+/// the segments that are left out because they are damaged. `should_stop` is polled during the
+/// work. Blocks the thread for as long as it takes to play the part.
 pub fn cut(
     source: &Path,
     target: &Path,
@@ -104,7 +107,7 @@ pub fn cut(
     if segments.is_empty() {
         return Err(CutError::NothingRecorded);
     }
-    // Deleted, where nothing comes of it, when nobody writes it any more.
+    // Created first, so that on failure it is dropped, and deleted, after its writer.
     let file = NewFile::beside(target, &BESIDE).map_err(of_file)?;
     let heard_of = HeardOf::read(&mut past, &segments, options, should_stop)?;
     let cutter = Cutter {
@@ -123,14 +126,15 @@ pub fn cut(
     Ok(damaged)
 }
 
-/// Of so many sessions and nodes it is remembered that they are mentioned: what was remembered of others is forgotten.
+/// The most sessions and nodes noted as mentioned; facts about others are left out.
 const MAX_HEARD_OF: usize = 4 << 20;
 
-/// Whom the entries of the excerpt mention: what was remembered of them before belongs to it.
+/// The sessions and nodes that the entries of the excerpt mention; earlier facts about these belong
+/// to it.
 #[derive(Debug, Default)]
 struct HeardOf {
     sessions: FxHashSet<SessionId>,
-    /// The transactions that created the nodes that are read.
+    /// The creating transactions of the nodes that are read.
     nodes: FxHashSet<Zxid>,
 }
 
@@ -165,7 +169,8 @@ impl HeardOf {
         }
     }
 
-    /// A state without all others, and without data where that is not wanted.
+    /// Reduces a state to facts about the mentioned sessions and nodes, and removes data unless
+    /// they are wanted.
     fn known(&self, mut state: RecordedState, with_data: bool) -> RecordedState {
         let shown: FxHashSet<SessionId> = state.table.view().sessions().collect();
         let session_stays = |session| self.sessions.contains(&session) || shown.contains(&session);
@@ -183,7 +188,7 @@ struct Written {
     writer: BatchWriter,
     excerpt: TableExcerpt,
     state: RecordedState,
-    /// Up to when.
+    /// The time up to which the excerpt is written.
     until: Timestamp,
 }
 
@@ -216,7 +221,7 @@ impl Cutter<'_> {
         excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
         batches.give_gaps(excerpt, gaps);
         writer.finish(batches.end(until, &state.table), until)?;
-        // One file, beside which nothing is needed and nothing is left.
+        // The result is one file that needs no files beside it.
         writer.sql(|sql| sql.pragma_update(None, "journal_mode", "DELETE"))?;
         Ok(self.damaged)
     }
@@ -254,14 +259,14 @@ impl Cutter<'_> {
         Ok(())
     }
 
-    /// Begins with a state, or goes on with it after something that is missing.
+    /// Begins with a state, or continues with it after missing entries.
     fn begin(&mut self, segment: &SegmentInfo, state: RecordedState) -> Result<(), CutError> {
         let CutOptions { from, to, with_data } = self.options;
         let at = segment.from.max(from);
         let connect = self.reader.past.connect(segment.run)?;
         let mut state = self.heard_of.known(state, with_data);
         if !with_data {
-            // What was found names clients as their data did.
+            // Earlier findings name clients by their data, so they are computed anew.
             state.diagnosis.examine(&state.table, at);
         }
         let (no_data, known) = (!with_data, (&state.table, &state.diagnosis, at));
@@ -284,7 +289,7 @@ impl Cutter<'_> {
             }
         };
         let Written { batches, writer, state, .. } = self.written.insert(written);
-        // To write a state takes memory: it is given back before the entries add to the state.
+        // Writing a state takes memory, which is freed before the entries add to the state.
         _ = writer.take(batches.take_batches(at, &state.table), at);
         self.flushed_at = at;
         Ok(())

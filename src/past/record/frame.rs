@@ -1,17 +1,17 @@
-//! Bytes of the file, compressed: each piece shows by itself whether it is whole. Who reads a
-//! recording unpacks them as they are [decoded](super::decode).
+//! Compression of the file's pieces. Each piece contains a checksum. Readers of a recording
+//! decompress pieces while they are [decoded](super::decode).
 
 use std::io::{self, Read, Write};
 
 use super::Damage;
 
-/// More than this is never unpacked as a whole, in bytes: twice what a segment has when it ends.
+/// The largest piece decompressed as a whole, in bytes: twice the size at which a segment ends.
 const MAX_UNPACKED: u64 = 64 << 20;
 
-/// zstd's own default: a higher level costs several times as much and saves a tenth.
+/// zstd's default: a higher level costs several times as much and saves a tenth.
 const LEVEL: i32 = 3;
 
-/// Compresses bytes, with a checksum.
+/// Compresses bytes and adds a checksum.
 pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
     encoder.include_checksum(true)?;
@@ -20,7 +20,7 @@ pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The bytes that were compressed, of a piece that this program just wrote.
+/// Decompresses a piece that this program has just written.
 pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| Damage::Checksum)?;

@@ -1,5 +1,5 @@
-//! The locks and what is wrong with them, as the console and the commands without a screen know
-//! them: takes in changes, looks for findings, and has both recorded where that is wanted.
+//! The locks and their findings, as the console and the headless commands share them: takes in
+//! changes, looks for findings, and records both if wanted.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
 use lockscope_model::queue::{Change, Happening, LockId, LockTable};
 
-/// The locks and what is wrong with them, live or replayed.
+/// The locks and their findings, live or replayed.
 ///
-/// While the connection is cut nothing is looked for, and what was found stays. The first look
-/// after a cut begins anew: nobody knows how long something has been wrong that was not seen.
+/// While the connection is cut, no look is made and the findings stay. The first look after a cut
+/// starts over, because it is unknown how long an unseen problem has lasted.
 #[derive(Clone, Debug)]
 pub struct LiveState {
     known: RecordedState,
-    /// Whether a look was due while the locks were not seen.
+    /// Whether a look was due during a cut.
     was_cut_off: bool,
 }
 
-/// What one look for findings changed.
+/// The result of one look for findings.
 #[derive(Clone, Debug, Default)]
 pub struct Looked {
-    /// When that was.
+    /// The time of the look.
     pub at: Timestamp,
-    /// What had been found before a cut and was forgotten.
+    /// Findings from before a cut that were forgotten.
     pub forgotten: Vec<Arc<Finding>>,
-    /// What is found now and was not, and what is not found any more.
+    /// The new findings, and those that are cleared.
     pub changes: FindingChanges,
 }
 
 impl LiveState {
-    /// A state in which nothing was looked for yet.
+    /// Creates a state in which no look was made yet.
     pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
         Self::of(RecordedState::new(table, thresholds))
     }
 
-    /// The state of a moment of a recording.
+    /// Creates a state from a moment of a recording.
     pub fn of(known: RecordedState) -> Self {
         Self { known, was_cut_off: false }
     }
@@ -46,17 +46,17 @@ impl LiveState {
         &self.known.table
     }
 
-    /// The locks that changed since this was last asked.
+    /// Takes the locks that changed since the last call.
     pub fn take_touched(&mut self) -> Vec<LockId> {
         self.known.table.take_touched()
     }
 
-    /// Why locks are stuck.
+    /// The findings of the locks.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.known.diagnosis
     }
 
-    /// The locks and why they are stuck, when nothing is followed any more.
+    /// Returns the locks and their findings when nothing is followed any more.
     pub fn into_parts(self) -> (LockTable, Diagnosis) {
         (self.known.table, self.known.diagnosis)
     }
@@ -66,7 +66,8 @@ impl LiveState {
         self.known.play(at, entry)
     }
 
-    /// Takes in a change. Answers when that was, which is not before what was recorded last, and what it means.
+    /// Takes in a change. Returns its time, which is not before that of the last recorded entry,
+    /// and the events that it means.
     pub fn apply(
         &mut self,
         change: Change,
@@ -80,7 +81,8 @@ impl LiveState {
         }
     }
 
-    /// Looks what is wrong with the locks; `None` while they are not seen. Work follows the number of contenders.
+    /// Looks for findings; returns `None` while the locks are not seen. The cost grows with the
+    /// number of contenders.
     pub fn look(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
         let RecordedState { table, diagnosis } = &mut self.known;
         if !table.is_live() {
@@ -115,7 +117,8 @@ mod tests {
         found.iter().map(|finding| finding.code.id()).collect()
     }
 
-    /// What the looks before, in and after a cut say of a node that nobody will ever release.
+    /// Returns the results of looks before, during and after a cut, for a node that nobody will
+    /// ever release.
     fn looks_around_a_cut(mut recorder: Option<&mut BatchRecorder>) -> Vec<String> {
         let mut fixture = TableFixture::new();
         let node = "/c/_c_00000000-0000-4000-8000-000000000001-lock-0000000000";
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_stay_during_a_cut_and_are_looked_for_anew_after_it_whether_they_are_recorded_or_not() {
+    fn findings_stay_during_a_cut_and_start_over_after_it_recorded_or_not() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::start(&folder.path().join("locks.db"), CONNECT, ALL).unwrap();
         let expected = [

@@ -1,13 +1,16 @@
-//! The past: the stream of changes in a file, written while it happens and played back as the same stream.
+//! Recordings: the stream of changes in a file, written live and played back as the same stream.
 //!
-//! A [`Recorder`] writes what a table takes in; a [`Past`] reads it, and makes of it the state of any moment ([`RecordedState`]), exactly as it
-//! was known then. What was not seen is not made up: between two runs of a recorder there is a gap.
+//! A [`Recorder`] writes what a table takes in. A [`Past`] reads it, and reconstructs the state of
+//! any moment ([`RecordedState`]) exactly as it was known then. Nothing is invented: between two
+//! runs of a recorder there is a gap.
 //!
-//! The file is a `SQLite` database. The stream lies in compressed *segments*, each with a *keyframe*: the whole state at its beginning. To show
-//! a moment, one keyframe is read and the entries after it are played.
+//! The file is a `SQLite` database. The stream is stored in compressed *segments*, each with a
+//! *keyframe*: the whole state at its beginning. To show a moment, one keyframe is read and the
+//! entries after it are played.
 //!
-//! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped. What is read of it
-//! takes a bounded part of the memory, whatever it says: `memory.rs` has the bounds, and the recorder keeps within them.
+//! A recording may come from others. Defects of a part are reported as [`Damage`], and the part is
+//! skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the bounds,
+//! and the recorder keeps within them.
 
 mod batch_recorder;
 mod batch_writer;

@@ -1,4 +1,4 @@
-//! What a recording has in all: how much happened when, what was not recorded, what was found.
+//! An overview of a recording: its activity over time, its gaps, its findings.
 
 use rusqlite::params;
 
@@ -9,11 +9,11 @@ use super::store::StoreError;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::Severity;
 
-/// Gaps that are listed at most: the last ones.
+/// The most gaps in a list: the last ones.
 const MAX_GAPS: usize = 1_000;
 
 impl Past {
-    /// How much happened in each of some equal parts of a time.
+    /// Returns the number of events in each of `parts` equal parts of a time range.
     pub fn density(&mut self, from: Timestamp, until: Timestamp, parts: usize) -> Result<Vec<u32>, StoreError> {
         let length = until.0.saturating_sub(from.0).max(1);
         let query = "SELECT (until_at - ?1) * ?2 / ?3 AS part, sum(events) FROM activity
@@ -21,7 +21,7 @@ impl Past {
         let mut density = vec![0_u32; parts];
         let count = i64::try_from(parts).unwrap_or(i64::MAX);
         let counted: Vec<(i64, u32)> = self.store.sql(|sql| {
-            // A recording that was made before there was such a table.
+            // Older recordings have no such table.
             if !sql.table_exists(None, "activity")? {
                 return Ok(Vec::new());
             }
@@ -36,13 +36,14 @@ impl Past {
         Ok(density)
     }
 
-    /// When nothing was seen, and why; oldest first: of very many, the last ones.
+    /// Returns the gaps and their reasons, oldest first; of too many, the last ones.
     pub fn gaps(&mut self) -> Result<Vec<PastGap>, StoreError> {
         let gaps = self.store.sql(|sql| history::gaps(sql))?;
         Ok(gaps[gaps.len().saturating_sub(MAX_GAPS)..].to_vec())
     }
 
-    /// When findings were raised, how bad they were at the worst, and their codes: the last ones, oldest first.
+    /// Returns when findings were raised, their worst severity, and their codes: the last ones,
+    /// oldest first.
     pub fn last_findings(&mut self, most: usize) -> Result<Vec<(Timestamp, Severity, String)>, StoreError> {
         let query =
             "SELECT * FROM (SELECT raised_at, severity, code FROM finding ORDER BY raised_at DESC LIMIT ?1) ORDER BY 1";
@@ -64,7 +65,7 @@ impl Past {
         })
     }
 
-    /// When the next finding was raised, or the one before.
+    /// Returns when the next finding was raised, or the previous one.
     pub fn finding_beside(&mut self, at: Timestamp, forward: bool) -> Result<Option<Timestamp>, StoreError> {
         let query = if forward {
             "SELECT min(raised_at) FROM finding WHERE raised_at > ?1"

@@ -15,49 +15,50 @@ use lockscope_base::znode::Timestamp;
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// Its number. Later ones have larger numbers, also where the clock was set back between them.
+    /// The id of the segment. Later segments have larger ids, even when the clock was set back
+    /// between them.
     pub id: i64,
-    /// The run that it belongs to: between two runs something is missing.
+    /// The run that the segment belongs to. Between two runs something is missing.
     pub run: i64,
-    /// When it begins, by the recorder's clock.
+    /// The beginning of the segment, by the recorder's clock.
     pub from: Timestamp,
-    /// Up to when everything that happened is in it.
+    /// The time up to which the segment contains everything that happened.
     pub until: Timestamp,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: u64,
 }
 
 /// A segment as it was read.
 #[derive(Debug)]
 pub(super) struct WholeSegment {
-    /// The state before its first entry.
+    /// The state before the first entry.
     pub state: RecordedState,
     /// What that state takes of the memory, in bytes.
     pub before: u64,
     /// Its entries, in order.
     pub entries: Vec<TimedEntry>,
-    /// What the state takes of the memory once they are played, in bytes.
+    /// The memory of the state once the entries are played, in bytes.
     pub memory: u64,
 }
 
-/// A recording that is read. It may be written meanwhile.
+/// A recording opened for reading. It may be written meanwhile.
 #[derive(Debug)]
 pub struct Past {
     pub(super) store: Store,
 }
 
 impl Past {
-    /// Opens a recording. Blocks the thread as long as the disk does, as everything here.
+    /// Opens a recording. Blocks the thread during disk access, like all methods here.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self { store: Store::open(path)? })
     }
 
-    /// The recording that somebody writes here.
+    /// Opens the recording of a store that is being written.
     pub(super) fn of(store: &Store) -> Result<Self, StoreError> {
         Ok(Self { store: store.for_reading()? })
     }
 
-    /// All segments, oldest first.
+    /// Returns all segments, oldest first.
     pub fn segments(&mut self) -> Result<Vec<SegmentInfo>, StoreError> {
         self.store.sql(|sql| {
             let mut query =
@@ -66,39 +67,39 @@ impl Past {
         })
     }
 
-    /// The servers of a run, and the node that stands for /; empty when that is not known.
+    /// Returns the servers and the chroot of a run; empty when they are unknown.
     pub fn connect(&mut self, run: i64) -> Result<String, StoreError> {
         let query = "SELECT connect FROM run WHERE id = ?1";
         let connect = self.store.sql(|sql| sql.prepare_cached(query)?.query_row([run], |row| row.get(0)).optional())?;
         Ok(connect.unwrap_or_default())
     }
 
-    /// The newest segment that has this moment; `None` where nothing was recorded then.
+    /// Returns the newest segment that covers this moment; `None` if nothing was recorded then.
     pub fn segment_at(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
         self.one_segment("WHERE from_ms <= ?1 AND until_ms >= ?1 ORDER BY id DESC", at.0)
     }
 
-    /// The segment with this number.
+    /// Returns the segment with this id.
     pub fn segment(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
         self.one_segment("WHERE id = ?1", id)
     }
 
-    /// The one after it.
+    /// Returns the first segment with a larger id.
     pub fn segment_after(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
         self.one_segment("WHERE id > ?1 ORDER BY id", id)
     }
 
-    /// The first one that begins after a moment.
+    /// Returns the first segment that begins after a moment.
     pub fn segment_from(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
         self.one_segment("WHERE from_ms > ?1 ORDER BY from_ms, id", at.0)
     }
 
-    /// The one before the segment with this number.
+    /// Returns the last segment with a smaller id.
     pub fn segment_before(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
         self.one_segment("WHERE id < ?1 ORDER BY id DESC", id)
     }
 
-    /// From when to when there is anything; `None` for a recording without an entry.
+    /// Returns the beginning and the end of the recording; `None` if it has no segment.
     pub fn span(&mut self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
         let query = "SELECT min(from_ms), max(until_ms) FROM segment";
         self.store.sql(|sql| {
@@ -109,19 +110,19 @@ impl Past {
         })
     }
 
-    /// Whether there is anything within a time.
+    /// Returns whether anything was recorded within a time range.
     pub fn has_any(&mut self, from: Timestamp, to: Timestamp) -> Result<bool, StoreError> {
         let query = "SELECT EXISTS (SELECT 1 FROM segment WHERE from_ms <= ?2 AND until_ms >= ?1)";
         self.store.sql(|sql| sql.query_row(query, [from.0, to.0], |row| row.get(0)))
     }
 
-    /// How many bytes it takes, without what lies beside its file.
+    /// Returns the size of the recording in bytes, without the files beside it.
     pub fn bytes(&mut self) -> Result<u64, StoreError> {
         self.store.sql(|sql| super::bounds::used_bytes(sql))
     }
 
-    /// The moments between which nothing was recorded that are next to this one: the last of which something is known before it, and the
-    /// first after it.
+    /// Returns the recorded moments next to an unrecorded one: the last known moment before it, and
+    /// the first after it.
     pub fn around(&mut self, at: Timestamp) -> Result<(Option<Timestamp>, Option<Timestamp>), StoreError> {
         let query = "SELECT (SELECT max(until_ms) FROM segment WHERE until_ms < ?1), (SELECT min(from_ms) FROM segment WHERE from_ms > ?1)";
         self.store.sql(|sql| {
@@ -132,13 +133,13 @@ impl Past {
         })
     }
 
-    /// When the run of a segment begins.
+    /// Returns the beginning of the run that a segment belongs to.
     pub fn run_start(&mut self, segment: &SegmentInfo) -> Result<Timestamp, StoreError> {
         let query = "SELECT min(from_ms) FROM segment WHERE run = ?1";
         self.store.sql(|sql| sql.query_row(query, [segment.run], |row| Ok(Timestamp(row.get(0)?))))
     }
 
-    /// The first segment for which that is true of `?1`.
+    /// Returns the first segment that satisfies a condition on `?1`.
     fn one_segment(&mut self, condition: &str, value: i64) -> Result<Option<SegmentInfo>, StoreError> {
         let query = format!("SELECT id, run, from_ms, until_ms, entries FROM segment {condition} LIMIT 1");
         self.store.sql(|sql| sql.prepare_cached(&query)?.query_row([value], segment_info).optional())
@@ -172,7 +173,8 @@ impl Past {
         Ok(self.measured_entries(segment, 0)?.0)
     }
 
-    /// The same, and what the state takes of the memory once they are played: now it takes `state` bytes. Too much for both is damage.
+    /// Returns the same entries, and the memory of the state once they are played, in bytes; now it
+    /// takes `state` bytes. Exceeding the bound for both counts as damage.
     pub(super) fn measured_entries(
         &mut self,
         segment: &SegmentInfo,

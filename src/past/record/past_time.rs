@@ -10,23 +10,24 @@ use lockscope_base::znode::Timestamp;
 /// The longest time ago: a year. Longer ones are mistakes, and would overflow a clock.
 const MAX_AGO: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A point in time as it was written. What it means depends on when it is asked.
+/// A point in time as it was written. The result depends on the current time.
 ///
-/// As the value of an option it needs `allow_hyphen_values`, since it may begin with a hyphen.
+/// As the value of an option it needs `allow_hyphen_values`, because it may begin with a hyphen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastTime {
-    /// RFC 3339, with its zone.
+    /// An RFC 3339 time with its zone.
     At(Timestamp),
     /// A day and a time of day, without a zone.
     Clock(NaiveDateTime),
     /// A time of day: the latest one that is not in the future.
     TimeOfDay(NaiveTime),
-    /// So long ago.
+    /// A time span before now.
     Ago(Duration),
 }
 
 impl PastTime {
-    /// When that is. What was written without a zone is local time unless `utc` is set. `None` for a time that no calendar has.
+    /// Returns the point in time. A time without a zone is local unless `utc` is set. Returns
+    /// `None` for a time outside of the calendar.
     pub fn resolve(self, now: Timestamp, utc: bool) -> Option<Timestamp> {
         if utc { self.resolve_in(&Utc, now) } else { self.resolve_in(&Local, now) }
     }
@@ -38,7 +39,8 @@ impl PastTime {
             Self::Clock(time) => times(zone, time).pop(),
             Self::TimeOfDay(time) => {
                 let today = DateTime::<Utc>::from_timestamp_millis(now.0)?.with_timezone(zone).date_naive();
-                // A clock that was set back has some times twice and others not at all.
+                // When a clock is set back some times occur twice; when it is set forward some
+                // never occur.
                 let days = (0..=2).filter_map(|before| today.checked_sub_days(Days::new(before)));
                 days.flat_map(|day| times(zone, day.and_time(time))).filter(|found| *found <= now).max()
             }
@@ -46,7 +48,8 @@ impl PastTime {
     }
 }
 
-/// When a clock on the wall showed this: twice where it was set back, never where it was set forward; the later one last.
+/// Returns the times at which a wall clock showed `shown`: two where it was set back, none where it
+/// was set forward; the later one last.
 fn times<Z: TimeZone>(zone: &Z, shown: NaiveDateTime) -> Vec<Timestamp> {
     let found = zone.from_local_datetime(&shown);
     let mut times: Vec<_> = [found.clone().earliest(), found.latest()]
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_zone_is_meant_as_the_reader_s_clock_shows_it() {
+    fn a_time_without_a_zone_is_read_by_the_local_clock() {
         assert_eq!(shown("02:13", 2), "2024-05-01T00:13:00.000Z");
         assert_eq!(shown("16:41", 2), "2024-05-01T14:41:00.000Z");
         assert_eq!(shown("16:42", 2), "2024-04-30T14:42:00.000Z");
@@ -119,26 +122,26 @@ mod tests {
     }
 
     #[test]
-    fn a_hyphen_means_so_long_ago() {
+    fn a_hyphen_means_a_time_ago() {
         assert_eq!(shown("-10m", 3), "2024-05-01T14:31:07.250Z");
         assert_eq!(shown("-1h30m", 0), "2024-05-01T13:11:07.250Z");
         assert_eq!(shown("-0s", 0), "2024-05-01T14:41:07.250Z");
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_examples() {
+    fn texts_that_are_no_time_are_refused_with_examples() {
         for text in ["", "-", "soon", "25:00", "12:60", "-10", "--10m", "10m", "2024-13-01T00:00:00Z", "12", "-5000y"] {
             let refusal = text.parse::<PastTime>().unwrap_err();
             assert!(refusal.starts_with("write "), "{text}: {refusal}");
         }
-        // A clock that is not set, before which nothing was.
+        // An unset clock: no earlier time exists.
         let early = PastTime::Ago(Duration::from_secs(1)).resolve(Timestamp(i64::MIN), true);
         assert_eq!(early, None);
         assert_eq!(PastTime::TimeOfDay(NaiveTime::MIN).resolve(Timestamp(i64::MAX), true), None);
     }
 
     #[test]
-    fn local_time_is_the_rule_and_utc_is_asked_for() {
+    fn times_are_local_unless_utc_is_requested() {
         let time: PastTime = "02:13".parse().unwrap();
         assert_eq!(time.resolve(NOW, true), Some(Timestamp(1_714_529_580_000)));
         let local = time.resolve(NOW, false).expect("a time");

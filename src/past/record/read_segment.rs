@@ -1,29 +1,31 @@
-//! A segment that was read and played: what happened in it, and states on the way, so that each of its moments is near one of them.
+//! A segment that was read and played: its events, and intermediate states, so that each moment is
+//! near one of them.
 
 use super::past::WholeSegment;
 use super::{Past, Played, ReadError, RecordedState, SegmentInfo, TimedEntry};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockName;
 
-/// From one kept state to the next there are so many entries, and more where the states are large.
+/// The number of entries between two kept states; more when the states are large.
 const STATE_INTERVAL: usize = 1_024;
 
-/// All states that are kept have so many contenders together at most, so that they fit into the memory.
+/// The most contenders in all kept states together, so that they fit into memory.
 const MAX_KEPT_CONTENDERS: usize = 500_000;
 
-/// The same in bytes, as [decoded](super::decode): of the largest states one is kept.
+/// The most memory of all kept states, in bytes as [decoded](super::decode): of the largest states
+/// only one is kept.
 const MAX_KEPT_MEMORY: u64 = 128 << 20;
 
-/// A segment with all that happened in it.
+/// A segment with all its events.
 #[derive(Debug)]
 pub struct ReadSegment {
     info: SegmentInfo,
-    /// What its keyframe and its entries take of the memory, in bytes.
+    /// The memory of the keyframe and the entries, in bytes.
     memory: u64,
     entries: Vec<TimedEntry>,
-    /// States, each with the number of entries before it; the first is that before all entries.
+    /// Kept states, each with the number of entries before it; the first is the keyframe.
     states: Vec<(usize, RecordedState)>,
-    /// When something happened, and to which lock; oldest first.
+    /// The times of events and their locks, oldest first.
     events: Vec<(Timestamp, Option<LockName>)>,
 }
 
@@ -35,7 +37,7 @@ impl ReadSegment {
         Ok(Self::new(info, state, entries, memory, fitting))
     }
 
-    /// One of which at most so many states are kept.
+    /// Creates a segment that keeps at most a given number of states.
     fn new(
         info: SegmentInfo,
         keyframe: RecordedState,
@@ -62,7 +64,7 @@ impl ReadSegment {
                 }
             }
             if !was_reporting && state.table.is_reporting() {
-                // Everything was read the first time: from then on each lock that was there is known.
+                // After the first complete reading, each lock that was there is known.
                 events.extend(state.table.locks().map(|lock| (*at, Some(lock.lock_name()))));
             }
         }
@@ -72,7 +74,7 @@ impl ReadSegment {
         Self { info, memory, entries, states, events }
     }
 
-    /// The first moment of which everything was read; `None` where there is none.
+    /// Returns the first moment at which everything was read; `None` if there is none.
     pub fn first_known(&self) -> Option<Timestamp> {
         let (_, first) = self.states.first()?;
         if first.table.is_live() {
@@ -81,17 +83,18 @@ impl ReadSegment {
         self.entries.iter().find(|timed| timed.entry.is_synced()).map(|timed| timed.at)
     }
 
-    /// What it takes of the memory at least, in bytes.
+    /// Returns the least memory of the segment, in bytes.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// Which segment it is, as of when it was read.
+    /// The segment, as of when it was read.
     pub fn info(&self) -> &SegmentInfo {
         &self.info
     }
 
-    /// When the next event after a moment was, or the last one before it; of all locks, or of one.
+    /// Returns the time of the next event after a moment, or of the last one before it; of all
+    /// locks, or of one.
     pub fn event_beside(&self, at: Timestamp, forward: bool, lock: Option<&LockName>) -> Option<Timestamp> {
         let is_wanted = |of: &Option<LockName>| {
             lock.is_none_or(|lock| of.as_ref().is_some_and(|of| of.path == lock.path && of.name == lock.name))
@@ -106,13 +109,14 @@ impl ReadSegment {
         }
     }
 
-    /// How many entries there are up to a moment, and after it.
+    /// Returns the number of entries up to a moment, and after it.
     pub fn entries_around(&self, at: Timestamp) -> (usize, usize) {
         let before = self.entries.partition_point(|timed| timed.at <= at);
         (before, self.entries.len() - before)
     }
 
-    /// A state before a moment, and the entries from there up to that moment: at least so many, where the segment has them.
+    /// Returns a state before a moment, and the entries from there to that moment: at least
+    /// `least_entries`, where the segment has them.
     pub fn state_before(&self, at: Timestamp, least_entries: usize) -> (RecordedState, Vec<TimedEntry>) {
         let end = self.entries.partition_point(|timed| timed.at <= at);
         let before = self.states.partition_point(|(number, _)| *number <= end.saturating_sub(least_entries));
@@ -120,7 +124,7 @@ impl ReadSegment {
         (state.clone(), self.entries.get(*number..end).unwrap_or_default().to_vec())
     }
 
-    /// The entries after a moment, up to another one.
+    /// Returns the entries after one moment, up to another.
     pub fn entries_between(&self, after: Timestamp, until: Timestamp) -> &[TimedEntry] {
         let begin = self.entries.partition_point(|timed| timed.at <= after);
         let end = self.entries.partition_point(|timed| timed.at <= until);
@@ -134,7 +138,7 @@ mod tests {
     use crate::record::segment::SegmentBounds;
     use crate::record::tests::fixture::{ALL, ConsoleFixture};
 
-    /// A segment with many states on the way.
+    /// Returns a segment with several intermediate states.
     fn segment() -> (ConsoleFixture, ReadSegment) {
         let mut fixture = ConsoleFixture::new(ALL, SegmentBounds::default());
         for number in 0..3 * i64::try_from(STATE_INTERVAL).unwrap() / 2 {
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn any_moment_is_near_a_state_and_as_it_was_shown() {
+    fn any_moment_is_near_a_kept_state_and_read_as_it_was_shown() {
         let (fixture, segment) = segment();
         assert!(segment.states.len() >= 3);
         for (at, expected) in &fixture.shown {

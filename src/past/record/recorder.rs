@@ -1,4 +1,4 @@
-//! Writes down what a table takes in, while it does.
+//! Records what a table takes in, while it does.
 
 use std::path::Path;
 #[cfg(test)]
@@ -15,7 +15,8 @@ use lockscope_model::queue::LockTable;
 
 /// Records what a table takes in, into a file.
 ///
-/// Whoever has the table lets it take in changes by its [`batches`](Self::batches), and calls [`flush`](Self::flush) once a second.
+/// The owner of the table applies changes through [`batches`](Self::batches), and calls
+/// [`flush`](Self::flush) once a second.
 #[derive(Debug)]
 pub struct Recorder {
     batches: BatchRecorder,
@@ -23,33 +24,35 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins or goes on with a recording of this ensemble: its servers, and the node that stands for `/`. Blocks the thread as long as the
-    /// disk does.
+    /// Begins or continues a recording of one ensemble, given by its servers and chroot. Blocks the
+    /// thread during disk access.
     pub fn start(path: &Path, connect: &str, options: RecordOptions) -> Result<Self, StoreError> {
         let mut writer = BatchWriter::create(path, options)?;
         Ok(Self { batches: writer.recorder(connect)?, writer })
     }
 
-    /// With segments that end sooner or later.
+    /// Sets when segments end.
     #[cfg(test)]
     pub(super) fn with_segments(mut self, segment_bounds: SegmentBounds) -> Self {
         self.batches.set_segment_bounds(segment_bounds);
         self
     }
 
-    /// Waits no longer for another program that has the file locked.
+    /// Sets how long to wait for another program that has the file locked.
     #[cfg(test)]
     pub(super) fn wait_at_most(&mut self, time: Duration) {
         self.writer.wait_at_most(time);
     }
 
-    /// What takes down what the table takes in. It waits for no disk.
+    /// The recorder that records what the table takes in. It waits for no disk.
     pub fn batches(&mut self) -> &mut BatchRecorder {
         &mut self.batches
     }
 
-    /// Writes what came since the last time. To be called once a second, also when nothing happens: that is recorded too. Blocks the thread
-    /// as long as the disk does. What cannot be written is kept and tried again, later and later, until there is too much of it.
+    /// Writes what was recorded since the last call. Must be called once a second, even when
+    /// nothing happens: that is recorded too. Blocks the thread during disk access. Entries that
+    /// cannot be written are kept and retried with growing pauses, until there are too many of
+    /// them.
     pub fn flush(&mut self, now: Timestamp, table: &LockTable) {
         let batches = self.batches.take_batches(now, table);
         if let Some(LostBatches { from, reason, tables }) = self.writer.take(batches, now) {
@@ -57,20 +60,21 @@ impl Recorder {
         }
     }
 
-    /// Why nothing is written at the moment, as a sentence.
+    /// Returns the reason why nothing is written at the moment, as a sentence.
     pub fn trouble(&self) -> Option<&str> {
         self.writer.trouble()
     }
 
-    /// What is recorded from now on is another table, as after a new connection with other settings. Blocks the thread as long as the disk
-    /// does.
+    /// Continues with another table, as after a new connection with other settings. Blocks the
+    /// thread during disk access.
     pub fn start_over(&mut self, connect: &str, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
         self.writer.finish(self.batches.end(now, table), now)?;
         self.batches.start_over(connect, self.writer.tables()?);
         Ok(())
     }
 
-    /// Ends the recording, when everything is written; fails when that is not possible within two seconds. Blocks the thread meanwhile.
+    /// Writes everything and ends the recording. Fails when that takes longer than two seconds.
+    /// Blocks the thread meanwhile.
     pub fn stop(mut self, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
         self.writer.finish(self.batches.end(now, table), now)
     }

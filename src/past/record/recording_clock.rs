@@ -1,25 +1,26 @@
-//! The time of a recording: it never falls, unless the clock of the machine was set back.
+//! The time of a recording: it never decreases, unless the clock of the machine was set back.
 //!
-//! A change is taken in some time after it was seen, on a busy machine seconds later, and not in the order in which others were seen. Where
-//! everything is said to be recorded up to some time already, it is recorded at that time. So only the time of day, as it is at each flush and each
-//! look for findings, tells that the clock was set back.
+//! A change may be taken in seconds after it was seen on a busy machine, and out of order with
+//! other changes. If the recording already reaches beyond the time of a change, the change is
+//! recorded at the end of the recording. So a clock that was set back is recognized only by the
+//! current time at each flush and each look for findings.
 
 use std::time::Duration;
 
 use lockscope_base::znode::Timestamp;
 
-/// A clock that was set back by less than this goes on from where it was.
+/// A clock that was set back by less than this continues from where it was.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(1);
 
-/// A change that seems to come from so far in the future was seen before the clock was set back.
+/// A change that is this far in the future was seen before the clock was set back.
 const MAX_AHEAD: Duration = Duration::from_secs(60);
 
-/// Gives the times to record.
+/// Assigns the recorded times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordingClock {
-    /// Up to here something is recorded.
+    /// The time up to which something is recorded.
     latest: Timestamp,
-    /// The time of day, when it was last looked at.
+    /// The current time at the last check.
     last_now: Timestamp,
     was_set_back: bool,
 }
@@ -31,12 +32,12 @@ impl Default for RecordingClock {
 }
 
 impl RecordingClock {
-    /// Something is recorded up to that time.
+    /// Records that the recording reaches up to `until`.
     pub fn reaches(&mut self, until: Timestamp) {
         self.latest = self.latest.max(until);
     }
 
-    /// When to record a change that was seen at that time.
+    /// Returns the time at which to record a change that was seen at `at`.
     pub fn seen(&mut self, at: Timestamp) -> Timestamp {
         if !(self.was_set_back && at.since(self.last_now) >= MAX_AHEAD) {
             self.reaches(at);
@@ -44,7 +45,8 @@ impl RecordingClock {
         self.latest
     }
 
-    /// When to record what happens now, or, where the clock was set back, up to when something is recorded.
+    /// Returns the time at which to record what happens now. If the clock was set back, fails with
+    /// the time up to which something is recorded.
     pub fn now(&mut self, now: Timestamp) -> Result<Timestamp, Timestamp> {
         if self.last_now.since(now) >= MAX_CLOCK_STEP {
             let before = self.latest;
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_that_was_taken_in_late_is_recorded_after_what_was_recorded() {
+    fn a_late_change_is_recorded_at_the_end() {
         let mut clock = RecordingClock::default();
         assert_eq!(clock.seen(Timestamp(10_000)), Timestamp(10_000));
         assert_eq!(clock.now(Timestamp(15_000)), Ok(Timestamp(15_000)));

@@ -1,4 +1,4 @@
-//! Bounds what the rows of the tables take that are read for one question: few bytes of a file can stand in very many of them.
+//! Bounds the memory of the rows read for one question: a small file can hold very many rows.
 
 use std::cell::Cell;
 
@@ -7,15 +7,15 @@ use rusqlite::types::{Type, ValueRef};
 
 use super::memory::MAX_ROWS;
 
-/// What a row takes besides its texts, in bytes.
+/// The memory of a row besides its texts, in bytes.
 const ROW_OVERHEAD: u64 = 256;
 
-/// More was to be read than may be.
+/// The rows exceed the memory bound.
 #[derive(Debug, thiserror::Error)]
 #[error("the rows take more memory than they may")]
 struct Exceeded;
 
-/// The memory that is left for rows.
+/// The memory left for rows.
 #[derive(Debug)]
 pub(super) struct RowMemory {
     left: Cell<u64>,
@@ -28,7 +28,7 @@ impl Default for RowMemory {
 }
 
 impl RowMemory {
-    /// Takes the memory of a row. To be called before its values are.
+    /// Charges the memory of a row. Must be called before its values are read.
     pub fn take(&self, row: &Row<'_>) -> rusqlite::Result<()> {
         let columns = row.as_ref().column_count();
         let text = |column| match row.get_ref(column)? {
@@ -42,7 +42,7 @@ impl RowMemory {
         Ok(())
     }
 
-    /// Whether this is why nothing more was read.
+    /// Returns whether an error was caused by this bound.
     pub fn is_exceeded(error: &rusqlite::Error) -> bool {
         matches!(error, rusqlite::Error::FromSqlConversionFailure(.., why) if why.is::<Exceeded>())
     }

@@ -1,4 +1,5 @@
-//! The segment that grows: what of it was not handed to the writer yet, and when the next one begins.
+//! The growing segment: its bytes not yet passed to the writer, and the condition for starting the
+//! next one.
 
 use std::time::Duration;
 
@@ -6,17 +7,20 @@ use super::entry::{Chunk, Entry, EntryWriter};
 use super::memory::MAX_RECORDED_ENTRIES;
 use lockscope_base::znode::Timestamp;
 
-/// Of very many contenders the keyframe is large, and a segment has so many entries for each of them.
+/// The entries of a segment for each contender: with many contenders the keyframe is large, and the
+/// segment longer.
 const ENTRIES_PER_CONTENDER: u64 = 2;
 
-/// When a segment ends: as soon as one of these is reached, or as much as [its reader](super::memory) may take.
+/// The bounds of a segment. It ends when one of them, or the memory bound of [its
+/// reader](super::memory), is reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentBounds {
-    /// To show a moment, so many entries are played at most; more where there are very many contenders.
+    /// The most entries, which bounds how many are played to show a moment; more when there are
+    /// very many contenders.
     pub entries: u64,
-    /// How many bytes it has, not compressed.
+    /// The most bytes, uncompressed.
     pub bytes: u64,
-    /// How long it lasts, so that old ones can be deleted by their age.
+    /// The longest duration, so that old segments can be deleted by age.
     pub age: Duration,
 }
 
@@ -26,7 +30,6 @@ impl Default for SegmentBounds {
     }
 }
 
-/// The segment that grows.
 #[derive(Debug)]
 pub(super) struct GrowingSegment {
     from: Timestamp,
@@ -34,19 +37,19 @@ pub(super) struct GrowingSegment {
     bounds: SegmentBounds,
     entries: u64,
     unwritten_entries: u64,
-    /// Bytes that were handed over.
+    /// Bytes that were passed to the writer.
     written: u64,
 }
 
 impl GrowingSegment {
-    /// One that begins with a table of so many contenders.
+    /// Starts a segment with a table of `contenders` contenders.
     pub fn new(from: Timestamp, contenders: usize, bounds: SegmentBounds) -> Self {
         let entries = bounds.entries.max(contenders as u64 * ENTRIES_PER_CONTENDER);
         let bounds = SegmentBounds { entries, ..bounds };
         Self { from, writer: EntryWriter::new(from), bounds, entries: 0, unwritten_entries: 0, written: 0 }
     }
 
-    /// Whether the next entry belongs into another segment.
+    /// Returns whether the next entry belongs in another segment.
     pub fn is_full(&self, now: Timestamp) -> bool {
         let SegmentBounds { entries, bytes, age } = self.bounds;
         let all_bytes = self.written + self.writer.chunk_len() as u64;
@@ -54,7 +57,7 @@ impl GrowingSegment {
         self.entries >= entries || all_bytes >= bytes || fills_memory || now.since(self.from) >= age
     }
 
-    /// Adds an entry, which is not older than the last one.
+    /// Adds an entry, which must not be older than the last one.
     pub fn push(&mut self, at: Timestamp, entry: &Entry<'_>) -> Result<(), postcard::Error> {
         self.writer.write(at, entry)?;
         self.entries += 1;
@@ -62,12 +65,12 @@ impl GrowingSegment {
         Ok(())
     }
 
-    /// How many bytes were not handed over yet.
+    /// Returns how many bytes were not passed to the writer yet.
     pub fn unwritten_bytes(&self) -> u64 {
         self.writer.chunk_len() as u64
     }
 
-    /// What was not handed over yet, and how many entries that are.
+    /// Takes the bytes not passed to the writer yet, and the number of entries in them.
     pub fn take_unwritten(&mut self) -> (Chunk, u64) {
         self.written += self.writer.chunk_len() as u64;
         (self.writer.take_chunk(), std::mem::take(&mut self.unwritten_entries))

@@ -1,4 +1,4 @@
-//! The whole state at one moment: what a segment begins with.
+//! The whole state at one moment, with which a segment begins.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,26 +12,27 @@ use lockscope_model::queue::{Happening, LockTable, SessionEvidence};
 
 use super::entry::Entry;
 
-/// Everything that a console knows of the locks at one moment. The same entries make the same state of it.
+/// Everything that a console knows about the locks at one moment. The same entries always produce
+/// the same state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordedState {
     /// The locks.
     pub table: LockTable,
-    /// Why they are stuck.
+    /// The findings of the locks.
     pub diagnosis: Diagnosis,
 }
 
-/// What one entry changed.
+/// The effect of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Played {
-    /// What happened to the locks.
+    /// The events of the locks.
     Happenings(Vec<Happening>),
-    /// What was found, and what is no longer found.
+    /// The new and the cleared findings.
     Findings(FindingChanges),
 }
 
 impl RecordedState {
-    /// The state of a console that was just started.
+    /// Creates the state of a console that was just started.
     pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
         Self { table, diagnosis: Diagnosis::new(thresholds) }
     }
@@ -47,13 +48,13 @@ impl RecordedState {
         }
     }
 
-    /// Reads what [`write()`] wrote, compressed. Names are read by the recipes that they were recorded with, whatever the config file says
-    /// now. Answers what it takes of the memory, too, in bytes.
+    /// Reads the compressed output of [`write()`]. Names are read with the recorded recipes,
+    /// independent of the current config file. Also returns the memory of the state, in bytes.
     pub(super) fn read(packed: &[u8]) -> Result<(Self, u64), Damage> {
         let (budget, mut decoder) = (Budget::new(MAX_STATE), Decoder::new(packed)?);
         let state: Self = decoder.next(&budget, Damage::Keyframe)?;
         let recipes: Vec<OwnRecipe> = decoder.next(&budget, Damage::Keyframe)?;
-        // Before format 3 there was none.
+        // Missing before format 3.
         let evidence: SessionEvidence =
             if decoder.is_at_end() { SessionEvidence::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
@@ -67,17 +68,18 @@ impl RecordedState {
     }
 }
 
-/// Whether a state that [`write()`] wrote can be read again: it takes as much memory as a keyframe may.
+/// Returns whether a state written by [`write()`] can be read again, that is, whether it fits into
+/// the memory of a keyframe.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
         || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence)>(bytes, MAX_STATE).is_some()
 }
 
-/// The state as bytes that are not compressed yet.
+/// Returns the state as uncompressed bytes.
 ///
 /// # Errors
 ///
-/// Where a state cannot be written at all, which no state is.
+/// Never fails in practice: every state serializes.
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), table.session_evidence()))
 }
@@ -89,7 +91,7 @@ mod tests {
     use crate::record::frame;
 
     #[test]
-    fn a_state_is_read_with_what_makes_the_ends_of_sessions_certain_and_without_it_from_older_recordings() {
+    fn a_state_is_read_with_session_evidence_and_without_it_from_older_recordings() {
         let mut fixture = TableFixture::new();
         fixture.apply(surveyed(Vec::new(), fixture.now));
         let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));

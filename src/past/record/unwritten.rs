@@ -1,4 +1,4 @@
-//! What is to be written, and what becomes of it while the disk does not take it.
+//! The batches to be written, and their fate while the disk accepts no writes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::store::StoreError;
 use super::writer::Batch;
 use lockscope_base::znode::Timestamp;
 
-/// More than this is not kept for a disk that takes nothing, in bytes.
+/// The most bytes kept while the disk accepts no writes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The first pause after a write that failed, and the longest one.
+/// The first and the longest pause after a failed write.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
@@ -29,38 +29,38 @@ impl Unwritten {
         self.batches.extend(batches);
     }
 
-    /// The oldest.
+    /// The oldest batch.
     pub fn first(&mut self) -> Option<&mut Batch> {
         self.batches.front_mut()
     }
 
-    /// The oldest is in the file.
+    /// Removes the oldest batch, which is in the file now.
     pub fn written(&mut self) {
         self.batches.pop_front();
     }
 
-    /// Whether everything is in the file.
+    /// Returns whether everything is in the file.
     pub fn is_empty(&self) -> bool {
         self.batches.is_empty()
     }
 
-    /// Whether it is time to write, or to try again.
+    /// Returns whether it is time to write or to try again.
     pub fn is_due(&self, now: Timestamp) -> bool {
-        // A clock that was set back does not make the pause longer.
+        // A clock that was set back does not prolong the pause.
         now >= self.try_at || self.try_at.since(now) > MAX_PAUSE
     }
 
-    /// Why the last try failed.
+    /// The error of the last attempt.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Whether there is more of it than is kept.
+    /// Returns whether more is queued than may be kept.
     pub fn is_too_much(&self) -> bool {
         self.trouble.is_some() && self.batches.iter().map(Batch::bytes).sum::<u64>() > MAX_BYTES
     }
 
-    /// What came of a try.
+    /// Records the outcome of an attempt.
     pub fn tried(&mut self, outcome: Result<(), StoreError>, now: Timestamp) {
         match outcome {
             Ok(()) => (self.trouble, self.pause) = (None, Duration::ZERO),
@@ -72,7 +72,7 @@ impl Unwritten {
         self.try_at = Timestamp(now.0.saturating_add(i64::try_from(self.pause.as_millis()).unwrap_or(i64::MAX)));
     }
 
-    /// Gives all of it up. Answers from when on it was.
+    /// Drops all batches. Returns the time from which they were lost.
     pub fn clear(&mut self) -> Timestamp {
         let from = self.batches.front().map(|batch| batch.begins.as_ref().map_or(batch.until, |start| start.from));
         self.batches.clear();

@@ -1,4 +1,4 @@
-//! Puts segments into the file of a recording, in transactions that hold all or nothing.
+//! Writes segments into the file of a recording, in atomic transactions.
 
 use std::sync::Arc;
 
@@ -10,37 +10,38 @@ use super::state;
 use super::tables::TableRows;
 use lockscope_base::znode::Timestamp;
 
-/// What one transaction adds to the stream.
+/// The additions of one transaction to the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The segment that begins with it.
+    /// The segment that begins with this batch.
     pub(super) begins: Option<SegmentStart>,
-    /// A [`Chunk`] of the segment, not compressed until [`pack`](Self::pack).
+    /// A [`Chunk`] of the segment, uncompressed until [`pack`](Self::pack).
     pub(super) entries: Vec<u8>,
-    /// How many entries it has.
+    /// The number of entries.
     pub(super) count: u64,
     /// Rows of the tables.
     pub(super) rows: TableRows,
-    /// Until when everything that happened is in the file then.
+    /// The time up to which the file then contains everything that happened.
     pub(super) until: Timestamp,
-    /// Whether the segment ends with it.
+    /// Whether the segment ends with this batch.
     pub(super) ends: bool,
-    /// Whether it is compressed.
+    /// Whether the batch is compressed.
     pub(super) is_packed: bool,
 }
 
 impl Batch {
-    /// Rows that belong to no part of the stream.
+    /// Creates a batch of rows without a part of the stream.
     pub(super) fn of_rows(rows: TableRows, until: Timestamp) -> Self {
         Self { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false }
     }
 
-    /// Whether the state that it begins with fits into the memory of who reads it. To be asked before it is compressed.
+    /// Returns whether the state at the beginning fits into a reader's memory. Must be called
+    /// before the batch is compressed.
     pub(super) fn can_be_read(&self) -> bool {
         self.is_packed || self.begins.as_ref().is_none_or(|start| state::is_readable(&start.state))
     }
 
-    /// Compresses it, once.
+    /// Compresses the batch, once.
     pub(super) fn pack(&mut self) -> rusqlite::Result<()> {
         if !self.is_packed {
             self.entries = pack(&self.entries)?;
@@ -52,24 +53,24 @@ impl Batch {
         Ok(())
     }
 
-    /// How many bytes of the stream it has.
+    /// Returns the size of the stream's part, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         (self.entries.len() + self.begins.as_ref().map_or(0, |start| start.state.len())) as u64
     }
 }
 
-/// How a segment begins.
+/// The start of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SegmentStart {
-    /// When.
+    /// The beginning of the segment.
     pub from: Timestamp,
-    /// The state before its first entry, not compressed until [`Batch::pack`].
+    /// The state before the first entry, uncompressed until [`Batch::pack`].
     pub state: Vec<u8>,
-    /// Where something is missing between the segment before and this one: the ensemble from here on.
+    /// The ensemble, if entries are missing between the previous segment and this one.
     pub new_run: Option<Arc<str>>,
 }
 
-/// Where the next batch belongs.
+/// The place of the next batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WritePlace {
     run: i64,
@@ -78,13 +79,14 @@ pub(super) struct WritePlace {
 }
 
 impl WritePlace {
-    /// After everything that is in the file.
+    /// Returns the place after everything in the file.
     pub fn at_end(connection: &Connection) -> rusqlite::Result<Self> {
         let run = connection.query_row("SELECT coalesce(max(id), 0) FROM run", [], |row| row.get(0))?;
         Ok(Self { run, segment: None, chunks: 0 })
     }
 
-    /// Adds a batch that is [packed](Batch::pack). When the transaction fails, the place from before it holds.
+    /// Adds a [packed](Batch::pack) batch. If the transaction fails, the place before it must be
+    /// used again.
     pub fn add(&mut self, transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
         if let Some(start) = &batch.begins {
             self.begin(transaction, start)?;
@@ -122,7 +124,7 @@ impl WritePlace {
     }
 }
 
-/// Makes one chunk of all chunks of a segment, which takes a fraction of their space.
+/// Merges all chunks of a segment into one, which takes a fraction of their space.
 fn put_together(transaction: &Transaction<'_>, segment: i64) -> rusqlite::Result<()> {
     let mut query = transaction.prepare_cached("SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number")?;
     let chunks: Vec<Vec<u8>> = query.query_map([segment], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;

@@ -1,8 +1,9 @@
-//! Charges what values take in memory while they are decoded.
+//! Charges the memory of values while they are decoded.
 //!
-//! A value that stands within another is charged with it, by the size of its type; one that lies apart is charged for itself: the elements
-//! of a list, the entries of a map, and what a box holds, which shows since it does not fit into what it stands in. The bytes of texts are
-//! charged where they are [read](super::stream).
+//! An inline value is charged with its container, by the size of its type. A value in memory of its
+//! own is charged separately: the elements of a list, the entries of a map, and the content of a
+//! box, which is recognized because it does not fit into its place. The bytes of texts are charged
+//! where they are [read](super::stream).
 
 use std::fmt;
 
@@ -10,21 +11,24 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, Seq
 
 use super::Budget;
 
-/// Up to how many bytes of elements serde makes room at once for as many as are announced. A longer list doubles its room as it grows.
+/// The most bytes for which serde reserves room at once for announced elements. A longer list
+/// doubles its room as it grows.
 const MAX_PREPARED: u64 = 1 << 20;
 
-/// A map keeps room that is free, most of all right after it grew.
+/// A map keeps free room, most of all right after it grew.
 const MAP_FACTOR: u64 = 2;
 
-/// What an element of a set takes besides itself. Which lists are sets does not show: all count as such, but those of bytes and the like.
+/// The extra memory of an element in a set. Sets cannot be told from lists, so all lists count as
+/// sets, except those of small elements such as bytes.
 const ELEMENT_OVERHEAD: u64 = 8;
 const MIN_SET_ELEMENT: u64 = 8;
 
-/// What a list or a map takes besides its elements: what the allocator rounds up to, and the least that a map makes room for.
+/// The extra memory of a list or a map: the rounding of the allocator, and the smallest room of a
+/// map.
 const LIST_OVERHEAD: u64 = 16;
 const MAP_OVERHEAD: u64 = 64;
 
-/// Decodes with another deserializer or access, and charges what that makes.
+/// Wraps a deserializer or access, and charges the decoded values.
 pub(super) struct Metered<'b, D> {
     inner: D,
     budget: &'b Budget,
@@ -40,7 +44,7 @@ impl<'b, D> Metered<'b, D> {
     }
 }
 
-/// Deserializes by a method of the inner deserializer, and notes the size of what that made.
+/// Deserializes with a method of the inner deserializer, and records the size of the value.
 macro_rules! make {
     ($self:ident, $visitor:ident, $place:expr, $method:ident ( $($argument:expr),* )) => {{
         let Metered { inner, budget } = $self;
@@ -121,16 +125,16 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
     }
 }
 
-/// Where the parts of a value are.
+/// Where the parts of a value are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the value itself: fields.
+    /// Inline: fields.
     Within,
     /// In memory of their own: elements and entries.
     Apart,
 }
 
-/// Takes what the inner deserializer read.
+/// Passes on the values of the inner deserializer.
 struct Visit<'b, V> {
     visitor: V,
     budget: &'b Budget,
@@ -193,7 +197,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Visit<'_, V> {
     }
 }
 
-/// A part of a value.
 struct Seed<'b, S> {
     seed: S,
     budget: &'b Budget,
@@ -225,7 +228,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Metered<'_, A> {
 struct Elements<'b, A> {
     inner: A,
     budget: &'b Budget,
-    /// What all of them take so far.
+    /// The memory of all elements so far, in bytes.
     bytes: u64,
 }
 
@@ -255,9 +258,9 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
 struct Entries<'b, A> {
     inner: A,
     budget: &'b Budget,
-    /// What stood in the value under construction before the entry.
+    /// The inline size of the value under construction before the entry.
     before: usize,
-    /// The size of its key.
+    /// The size of the entry's key.
     key: usize,
 }
 

@@ -1,8 +1,9 @@
-//! Decodes what a piece of a recording says while it is unpacked, into no more memory than a budget allows.
+//! Decodes a piece of a recording while it is decompressed, within a budget of memory.
 //!
-//! A recording may come from somebody else, and few bytes of it can say very much: zstd makes a gigabyte of a hundred kilobytes, and a
-//! byte of that can stand for an element of a hundred bytes. So nothing is unpacked as a whole: values are decoded from a [stream](stream),
-//! and what they take in memory is [charged](metered) to a [`Budget`] before it is taken.
+//! A recording may come from others, and few of its bytes can expand to very much: zstd makes a
+//! gigabyte of a hundred kilobytes, and one byte of that can stand for an element of a hundred
+//! bytes. So no piece is decompressed as a whole. Values are decoded from a [stream](stream), and
+//! their memory is [charged](metered) to a [`Budget`] before it is allocated.
 
 mod budget;
 mod metered;
@@ -16,7 +17,8 @@ use stream::{Bytes, Source, Stream};
 
 use super::Damage;
 
-/// What a value takes in memory that was written as these bytes; `None` where they are none, or where it is more than `most`.
+/// Returns the memory of a value that was written as these bytes. Returns `None` when they cannot
+/// be decoded or take more than `most`.
 pub(super) fn memory_of<T: DeserializeOwned>(mut bytes: &[u8], most: u64) -> Option<u64> {
     let budget = Budget::new(most);
     decode::<T, _>(&mut bytes, &budget).ok().filter(|_| budget.settle())?;
@@ -28,18 +30,19 @@ fn decode<T: DeserializeOwned, B: Bytes>(bytes: &mut B, budget: &Budget) -> post
     T::deserialize(Metered::new(&mut inner, budget))
 }
 
-/// Reads values out of one compressed piece.
+/// Reads values from one compressed piece.
 pub(super) struct Decoder<'p> {
     stream: Stream<'p>,
 }
 
 impl<'p> Decoder<'p> {
-    /// Of a piece that [`frame::pack`](super::frame::pack) made.
+    /// Opens a piece made by [`frame::pack`](super::frame::pack).
     pub fn new(packed: &'p [u8]) -> Result<Self, Damage> {
         Ok(Self { stream: Stream::new(packed).map_err(|_| Damage::Checksum)? })
     }
 
-    /// The next value. `malformed` is what is wrong where the bytes are those that were written, and are no such value.
+    /// Reads the next value. `malformed` is the damage reported when intact bytes are no such
+    /// value.
     pub fn next<T: DeserializeOwned>(&mut self, budget: &Budget, malformed: Damage) -> Result<T, Damage> {
         match decode(&mut self.stream, budget) {
             Ok(value) if budget.settle() => Ok(value),
@@ -48,29 +51,29 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    /// The next bytes, as many as the array has.
+    /// Reads the next bytes, as many as the array has.
     pub fn array<const N: usize>(&mut self, malformed: Damage) -> Result<[u8; N], Damage> {
         let mut array = [0; N];
         if self.stream.read(&mut array) { Ok(array) } else { Err(self.damage(malformed)) }
     }
 
-    /// Leaves out bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, bytes: u64, malformed: Damage) -> Result<(), Damage> {
         if self.stream.skip(bytes) { Ok(()) } else { Err(self.damage(malformed)) }
     }
 
-    /// Values come from the next bytes only, as many as these.
+    /// Limits the following values to the next `bytes` bytes.
     pub fn only_next(&mut self, bytes: u64) {
         self.stream.only_next(bytes);
     }
 
-    /// Whether no byte is left of [those](Self::only_next) from which values come. Also true at damage, which
-    /// [`finish`](Self::finish) tells.
+    /// Returns whether the bytes of [`only_next`](Self::only_next) are used up. Also true at
+    /// damage, which [`finish`](Self::finish) reports.
     pub fn is_at_end(&mut self) -> bool {
         self.stream.is_at_end()
     }
 
-    /// Reads the rest, which shows whether all bytes are those that were written.
+    /// Reads the rest, which checks that all bytes are intact.
     pub fn finish(mut self, malformed: Damage) -> Result<(), Damage> {
         let ended_early = self.stream.is_cut_short();
         self.stream.read_rest();
@@ -85,7 +88,7 @@ impl<'p> Decoder<'p> {
         if budget.is_exceeded() { Damage::TooLarge } else { self.damage(malformed) }
     }
 
-    /// Bytes that are not those that were written may be any value: that is what is wrong then.
+    /// Returns the damage. Damaged bytes may decode to any value, so their damage takes precedence.
     fn damage(&mut self, malformed: Damage) -> Damage {
         self.stream.read_rest();
         self.stream.damage().unwrap_or(malformed)

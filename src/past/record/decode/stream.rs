@@ -1,4 +1,4 @@
-//! The bytes of a compressed piece, unpacked as they are read.
+//! The bytes of a compressed piece, decompressed as they are read.
 
 use std::io::{self, Read};
 
@@ -7,34 +7,35 @@ use postcard::de_flavors::Flavor;
 use super::Budget;
 use crate::record::Damage;
 
-/// More than this is never unpacked of one piece, in bytes. What is decoded of it ends sooner, by its budget: this bounds how long reading
-/// what nobody decodes can take.
+/// The most bytes decompressed from one piece. Decoding ends earlier by its budget; this bounds the
+/// time to read bytes that nobody decodes.
 const MAX_UNPACKED: u64 = 256 << 20;
 
-/// zstd unpacks with a window of what was unpacked before, in memory. [`frame::pack`](crate::record::frame::pack) needs one of 2 MiB: this
-/// is the largest that is allowed, as a power of two.
+/// The largest window of zstd, as a power of two: zstd keeps that much decompressed data in memory.
+/// [`frame::pack`](crate::record::frame::pack) needs a window of 2 MiB.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// How much is unpacked at once, in bytes.
+/// How many bytes are decompressed at once.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// What a text or an array of bytes takes besides its bytes: what the allocator rounds up to, and the counts of an `Arc`.
+/// The extra memory of a text or an array of bytes: the rounding of the allocator, and the counts
+/// of an `Arc`.
 const TEXT_OVERHEAD: u64 = 32;
 
-/// Unpacks a piece, forward only.
+/// Decompresses a piece, forward only.
 pub(super) struct Stream<'p> {
     unpacked: zstd::Decoder<'static, &'p [u8]>,
     buffer: Box<[u8]>,
-    /// The part of the buffer that was not read.
+    /// The unread part of the buffer.
     at: usize,
     end: usize,
     /// How many bytes may be read.
     readable: u64,
-    /// Whether those are not all that there are.
+    /// Whether `readable` excludes some of the bytes.
     is_limited: bool,
     unpacked_bytes: u64,
     damage: Option<Damage>,
-    /// What was taken last, where it does not lie in the buffer.
+    /// The last bytes taken, when they do not lie in the buffer.
     taken: Vec<u8>,
 }
 
@@ -48,7 +49,7 @@ impl<'p> Stream<'p> {
         Ok(Self { unpacked, buffer, at, end, readable, is_limited, unpacked_bytes, damage, taken })
     }
 
-    /// Only so many more bytes are read.
+    /// Limits reading to the next `bytes` bytes.
     pub fn only_next(&mut self, bytes: u64) {
         (self.readable, self.is_limited) = (bytes, true);
     }
@@ -57,7 +58,7 @@ impl<'p> Stream<'p> {
         self.readable == 0 || !self.has_bytes()
     }
 
-    /// Whether it ended before all bytes came that were to be read.
+    /// Returns whether the piece ended before all readable bytes came.
     pub fn is_cut_short(&self) -> bool {
         self.is_limited && self.readable > 0
     }
@@ -66,14 +67,14 @@ impl<'p> Stream<'p> {
         self.damage
     }
 
-    /// Fills an array of bytes. Whether there were so many.
+    /// Fills an array of bytes. Returns whether there were enough.
     pub fn read(&mut self, array: &mut [u8]) -> bool {
         let Some(bytes) = self.take(array.len()) else { return false };
         array.copy_from_slice(bytes);
         true
     }
 
-    /// Leaves out bytes. Whether there were so many.
+    /// Skips bytes. Returns whether there were enough.
     pub fn skip(&mut self, mut bytes: u64) -> bool {
         while bytes > 0 {
             if self.is_at_end() {
@@ -86,7 +87,7 @@ impl<'p> Stream<'p> {
         true
     }
 
-    /// Reads everything that is left, for what is wrong with it.
+    /// Reads everything that is left, to find damage.
     pub fn read_rest(&mut self) {
         (self.readable, self.is_limited) = (u64::MAX, false);
         while self.has_bytes() {
@@ -94,7 +95,7 @@ impl<'p> Stream<'p> {
         }
     }
 
-    /// How many of these bytes are in the buffer, and may be read.
+    /// Returns how many of these bytes are in the buffer and may be read.
     fn available(&self, bytes: u64) -> usize {
         let part = bytes.min(self.readable).min((self.end - self.at) as u64);
         usize::try_from(part).unwrap_or(0)
@@ -105,7 +106,7 @@ impl<'p> Stream<'p> {
         self.readable -= bytes as u64;
     }
 
-    /// Whether there is a byte in the buffer, after filling it where it was empty.
+    /// Returns whether there is a byte in the buffer; fills an empty buffer first.
     fn has_bytes(&mut self) -> bool {
         self.at < self.end || self.fill()
     }
@@ -128,12 +129,12 @@ impl<'p> Stream<'p> {
     }
 }
 
-/// Bytes that are read once, in order.
+/// A source of bytes that are read once, in order.
 pub(super) trait Bytes {
-    /// The next one.
+    /// Returns the next byte.
     fn pop(&mut self) -> Option<u8>;
 
-    /// So many; `None` where there are fewer.
+    /// Returns the next `bytes` bytes; `None` if there are fewer.
     fn take(&mut self, bytes: usize) -> Option<&[u8]>;
 }
 
@@ -181,7 +182,7 @@ impl Bytes for &[u8] {
     }
 }
 
-/// What postcard reads a value from.
+/// The source from which postcard reads a value.
 pub(super) struct Source<'s, B> {
     bytes: &'s mut B,
     budget: &'s Budget,
@@ -202,7 +203,7 @@ impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for Source<'s, B> {
         self.bytes.pop().ok_or(postcard::Error::DeserializeUnexpectedEnd)
     }
 
-    /// Nothing is kept that could be lent for as long as a value lives.
+    /// Not supported: no bytes are kept that could be borrowed for the lifetime of a value.
     fn try_take_n(&mut self, _: usize) -> postcard::Result<&'de [u8]> {
         Err(postcard::Error::WontImplement)
     }
@@ -211,7 +212,7 @@ impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for Source<'s, B> {
     where
         'de: 'a,
     {
-        // A length that is only claimed takes nothing: it is charged before anything is read.
+        // The length is charged before anything is read, so a false length allocates nothing.
         if !self.budget.charge(bytes as u64 + TEXT_OVERHEAD) {
             return Err(postcard::Error::DeserializeUnexpectedEnd);
         }

@@ -1,11 +1,11 @@
-//! What is decoded is charged, and what would take more than there is ends early.
+//! Tests that decoded values are charged, and that values beyond the budget are rejected early.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::record::frame;
 
-/// A value as a file keeps it.
+/// Returns a value as a file stores it.
 fn packed(value: &impl serde::Serialize) -> Vec<u8> {
     frame::pack(&postcard::to_allocvec(value).unwrap()).unwrap()
 }
@@ -26,14 +26,14 @@ fn value(elements: u32) -> Value {
 }
 
 #[test]
-fn what_fits_is_read_as_it_was_written() {
+fn a_value_that_fits_is_read_as_it_was_written() {
     for elements in [0, 1, 100, 20_000] {
         assert_eq!(decoded(&packed(&value(elements)), 16 << 20), Ok(value(elements)));
     }
 }
 
 #[test]
-fn a_value_is_charged_at_least_what_it_takes() {
+fn a_value_is_charged_at_least_its_memory() {
     let bytes = postcard::to_allocvec(&value(1_000)).unwrap();
     let memory = memory_of::<Value>(&bytes, u64::MAX).unwrap();
     let boxes = 666 * 32;
@@ -45,7 +45,7 @@ fn a_value_is_charged_at_least_what_it_takes() {
 }
 
 #[test]
-fn what_takes_more_than_there_is_is_too_large() {
+fn a_value_beyond_the_budget_is_too_large() {
     assert_eq!(decoded::<Value>(&packed(&value(20_000)), 1 << 20), Err(Damage::TooLarge));
     // One byte each in the file, and 72 in memory.
     assert_eq!(decoded::<Vec<Option<[u64; 8]>>>(&packed(&vec![0_u8; 100_000]), 1 << 20), Err(Damage::TooLarge));
@@ -53,13 +53,13 @@ fn what_takes_more_than_there_is_is_too_large() {
 }
 
 #[test]
-fn a_length_that_is_only_claimed_takes_nothing() {
+fn a_false_length_allocates_nothing() {
     assert_eq!(decoded::<Vec<u64>>(&packed(&(1_u64 << 60)), 1 << 20), Err(Damage::Keyframe));
     assert_eq!(decoded::<String>(&packed(&(1_u64 << 60)), 1 << 20), Err(Damage::TooLarge));
 }
 
 #[test]
-fn bytes_that_are_not_those_that_were_written_are_told_from_a_value_of_another_kind() {
+fn damaged_bytes_are_told_from_a_value_of_another_kind() {
     let sound = packed(&value(1_000));
     assert_eq!(decoded::<Vec<String>>(&sound, 16 << 20), Err(Damage::Keyframe));
     assert_eq!(decoded::<Value>(&sound[..sound.len() - 1], 16 << 20), Err(Damage::Checksum));
@@ -72,7 +72,7 @@ fn bytes_that_are_not_those_that_were_written_are_told_from_a_value_of_another_k
 }
 
 #[test]
-fn only_the_bytes_that_were_asked_for_are_read() {
+fn only_the_requested_bytes_are_read() {
     let bytes = [&8_u64.to_le_bytes()[..], b"entries.", b"ids"].concat();
     let packed = frame::pack(&bytes).unwrap();
     let mut decoder = Decoder::new(&packed).unwrap();

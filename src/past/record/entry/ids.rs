@@ -1,24 +1,25 @@
-//! The random ids within names, which lie behind the entries of a chunk.
+//! The random ids of names, which are stored behind the entries of a chunk.
 
 use uuid::Uuid;
 
 use super::Damage;
 use crate::record::decode::Decoder;
 
-/// Bytes of the length that a chunk begins with.
+/// The length of a chunk's prefix, in bytes; it holds the length of the entries.
 const LENGTH_BYTES: u64 = 8;
 
-/// Reads ids, in order.
+/// Reads ids in order.
 pub(super) struct Ids<'p> {
     packed: &'p [u8],
-    /// Bytes of the entries before them.
+    /// The length of the entries before the ids, in bytes.
     entries: u64,
-    /// Unpacks the chunk a second time: so the entries need not lie in memory to come to what is behind them. `None` until an id is read.
+    /// A second decoder of the same chunk: it skips the entries, which therefore need not be kept
+    /// in memory. `None` until an id is read.
     decoder: Option<Decoder<'p>>,
 }
 
 impl<'p> Ids<'p> {
-    /// Of a chunk whose entries have so many bytes.
+    /// Creates a reader for a chunk with `entries` bytes of entries.
     pub fn new(packed: &'p [u8], entries: u64) -> Self {
         Self { packed, entries, decoder: None }
     }

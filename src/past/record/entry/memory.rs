@@ -1,21 +1,25 @@
-//! What entries take of the memory of who reads them.
+//! The memory that entries take in a reader.
 
 use super::stored::StoredEntry;
 use super::{ENTRY_SIZE, Entry};
 use crate::record::decode;
 use lockscope_model::queue::Change;
 
-/// What a node adds to the table at most, besides its names and its data, in bytes: a lock of its own, with its contender and its parent.
-/// `tests/memory` holds that a lock takes less than 500 with its names.
+/// The most memory that a node adds to the table besides its names and data, in bytes: a lock of
+/// its own, with its contender and parent. `tests/memory` checks that a lock takes less than 500
+/// bytes with its names.
 const NODE_MEMORY: u64 = 400;
 
-/// How often the text of its path is kept: in the entry, and in parts as the names of the parent and of the node.
+/// How often the text of a path is kept: in the entry, and in parts as the names of the parent and
+/// of the node.
 const PATH_COPIES: u64 = 2;
 
-/// No entry that is written takes more than this, in bytes: answers of servers with some 100,000 connections do not.
+/// The largest entry that is written, in bytes; answers of servers with 100,000 connections are
+/// smaller.
 const MAX_ENTRY: u64 = 48 << 20;
 
-/// What it takes to keep an entry and to play it, besides what it took to [decode](super::super::decode) it.
+/// Returns the memory to keep and play an entry, besides that of [decoding](super::super::decode)
+/// it.
 pub(super) fn to_play(entry: &Entry<'_>) -> u64 {
     let added = match entry {
         Entry::Change(change) => added_by(change),
@@ -24,7 +28,7 @@ pub(super) fn to_play(entry: &Entry<'_>) -> u64 {
     ENTRY_SIZE + added
 }
 
-/// What a change adds to the table.
+/// Returns the memory that a change adds to the table.
 fn added_by(change: &Change) -> u64 {
     match change {
         Change::Seen { path, node } => {
@@ -39,8 +43,8 @@ fn added_by(change: &Change) -> u64 {
     }
 }
 
-/// What reading and playing an entry takes at most; `written`: how it was written, where all of it is. `None` when it takes more than any
-/// entry may.
+/// Returns the most memory for reading and playing an entry. `written` holds its bytes if they
+/// contain all of it. Returns `None` when the entry exceeds [`MAX_ENTRY`].
 pub(super) fn to_read(entry: &Entry<'_>, written: Option<&[u8]>) -> Option<u64> {
     let decoded = match (written, entry) {
         (Some(written), _) => decode::memory_of::<(u64, StoredEntry<'static>)>(written, MAX_ENTRY)?,
@@ -50,7 +54,8 @@ pub(super) fn to_read(entry: &Entry<'_>, written: Option<&[u8]>) -> Option<u64> 
     Some(decoded + to_play(entry))
 }
 
-/// The texts of an entry in which what was named before is a number: those of a new name, in parts, and of new data.
+/// Returns the memory of an entry's texts, when known names are numbers: that of the parts of a new
+/// name, and of new data.
 fn texts(change: &Change) -> u64 {
     const PARTS: u64 = 4;
     const PART_OVERHEAD: u64 = 32;

@@ -1,8 +1,10 @@
-//! What the stream of a recording consists of, and how that becomes bytes.
+//! The entries of a recording's stream, and their encoding.
 //!
-//! An entry is written as a [`StoredEntry`](stored::StoredEntry), by `postcard`. Nearly all of them say again what the segment has said before: the
-//! same lock parents, the same sessions, a number that is one higher. So both sides keep what was [`named`], and entries refer to it. What is
-//! left is mostly the random ids within names. They lie apart from the rest, which is compressed better without them.
+//! An entry is written as a [`StoredEntry`](stored::StoredEntry) with `postcard`. Nearly all
+//! entries repeat what the segment has said before: the same lock parents, the same sessions, a
+//! number that is one higher. So writer and reader both keep what was [`named`], and entries refer
+//! to it. The rest is mostly the random ids in names. These are stored separately, because the
+//! other bytes compress better without them.
 
 mod ids;
 mod memory;
@@ -25,11 +27,11 @@ use lockscope_model::queue::Change;
 /// One entry of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry<'a> {
-    /// The table took in this change.
+    /// A change that the table took in.
     Change(Cow<'a, Change>),
-    /// The locks were examined for findings.
+    /// A look for findings.
     Examined,
-    /// What was found was forgotten, because the locks were not seen for a while.
+    /// Findings were forgotten, because the locks were not seen for a while.
     FindingsForgotten,
 }
 
@@ -49,26 +51,27 @@ pub struct TimedEntry {
     pub entry: Entry<'static>,
 }
 
-/// What an entry takes besides what it refers to, in bytes.
+/// The memory of an entry besides what it refers to, in bytes.
 const ENTRY_SIZE: u64 = size_of::<TimedEntry>() as u64;
 
-/// Entries of a segment that follow each other, as bytes.
+/// Consecutive entries of a segment, as bytes.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    /// For each entry the milliseconds since the one before it, and a [`StoredEntry`].
+    /// For each entry the milliseconds since the previous one, and a [`StoredEntry`].
     entries: Vec<u8>,
-    /// The random ids within the names that the entries introduce, 16 bytes each.
+    /// The random ids in names that the entries introduce, 16 bytes each.
     ids: Vec<u8>,
 }
 
 impl Chunk {
-    /// As a file keeps it, but for the compression: how many bytes the entries have, these, and the ids.
+    /// Returns the bytes as a file stores them before compression: the length of the entries, the
+    /// entries, and the ids.
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = self.entries.len() as u64;
         [&length.to_le_bytes(), self.entries.as_slice(), self.ids.as_slice()].concat()
     }
 
-    /// Takes what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damage> {
         let (length, rest) = bytes.split_first_chunk().ok_or(Damage::Entries)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| Damage::Entries)?;
@@ -76,12 +79,11 @@ impl Chunk {
         Ok(Self { entries: entries.to_vec(), ids: ids.to_vec() })
     }
 
-    /// How many bytes it has.
     pub fn len(&self) -> usize {
         self.entries.len() + self.ids.len()
     }
 
-    /// Adds the chunk that follows.
+    /// Appends the next chunk.
     pub fn append(&mut self, mut next: Self) {
         self.entries.append(&mut next.entries);
         self.ids.append(&mut next.ids);
@@ -98,16 +100,16 @@ pub(super) struct EntryWriter {
 }
 
 impl EntryWriter {
-    /// For a segment that begins then.
+    /// Creates a writer for a segment that begins at `from`.
     pub fn new(from: Timestamp) -> Self {
         Self { last: from, named: Named::default(), chunk: Chunk::default(), memory: 0 }
     }
 
-    /// Adds an entry, which is not older than the last one.
+    /// Adds an entry, which must not be older than the last one.
     ///
     /// # Errors
     ///
-    /// When an entry is too large to be read again.
+    /// Fails when an entry is too large to be read again.
     pub fn write(&mut self, at: Timestamp, entry: &Entry<'_>) -> Result<(), postcard::Error> {
         let after_ms = u64::try_from(at.0.saturating_sub(self.last.0)).unwrap_or(0);
         self.last = self.last.max(at);
@@ -120,17 +122,17 @@ impl EntryWriter {
         Ok(())
     }
 
-    /// How many bytes were written since the last chunk was taken.
+    /// Returns how many bytes were written since the last chunk was taken.
     pub fn chunk_len(&self) -> usize {
         self.chunk.len()
     }
 
-    /// What who reads all entries needs of memory for them, at most, in bytes.
+    /// Returns the most memory that a reader needs for all entries, in bytes.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// Takes what was written since this was last called.
+    /// Takes the bytes written since the last call.
     pub fn take_chunk(&mut self) -> Chunk {
         std::mem::take(&mut self.chunk)
     }
@@ -139,7 +141,7 @@ impl EntryWriter {
 /// Reads the entries of one segment.
 pub(super) struct EntryReader<'b> {
     budget: &'b Budget,
-    /// There is room for those that are expected. With more of them it doubles.
+    /// The entries; the list has room for the expected number and doubles with more.
     entries: Vec<TimedEntry>,
     expected: usize,
     named: Named,
@@ -147,14 +149,14 @@ pub(super) struct EntryReader<'b> {
 }
 
 impl<'b> EntryReader<'b> {
-    /// Of a segment that begins then, with so many entries as far as is known. They, and what playing them makes, take no more memory
-    /// than `budget` has.
+    /// Creates a reader for a segment that begins at `from` with `expected` entries, as far as is
+    /// known. The entries, and what playing them adds, take no more memory than `budget`.
     pub fn new(from: Timestamp, expected: u64, budget: &'b Budget) -> Self {
         let expected = usize::try_from(expected.min(budget.left() / ENTRY_SIZE)).unwrap_or(0);
         Self { budget, entries: Vec::with_capacity(expected), expected, named: Named::default(), at: from }
     }
 
-    /// Reads the next chunk, as a file keeps it.
+    /// Reads the next chunk, as a file stores it.
     pub fn chunk(&mut self, packed: &[u8]) -> Result<(), Damage> {
         let mut decoder = Decoder::new(packed)?;
         let length = u64::from_le_bytes(decoder.array(Damage::Entries)?);
@@ -173,7 +175,7 @@ impl<'b> EntryReader<'b> {
         decoder.finish(Damage::Entries)
     }
 
-    /// All of them, in order.
+    /// Returns all entries, in order.
     pub fn entries(self) -> Vec<TimedEntry> {
         self.entries
     }

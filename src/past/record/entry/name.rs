@@ -1,19 +1,20 @@
-//! A node's name as it is stored: what is the same in all names of one library, and the random id and the number that tell one from another.
+//! The stored form of a node's name: the part shared by all names of one library, and the random id
+//! and number that distinguish them.
 
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Digits of the number that ZooKeeper appends to a sequential node's name.
+/// The digits of the number that ZooKeeper appends to the name of a sequential node.
 const SEQUENCE_DIGITS: usize = 10;
 
-/// How an id is written in a name.
+/// The notation of an id in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum IdFormat {
-    /// As Curator writes it, with hyphens.
+    /// With hyphens, as Curator writes it.
     Hyphenated,
-    /// As kazoo writes it, without.
+    /// Without hyphens, as kazoo writes it.
     Simple,
 }
 
@@ -32,7 +33,7 @@ impl IdFormat {
         }
     }
 
-    /// The id that begins at this place of a name, where exactly these letters would be written for it again.
+    /// Reads the id at this place of a name, if writing it again gives exactly the same letters.
     fn read(self, name: &str, at: usize) -> Option<Uuid> {
         let text = name.get(at..at + self.len())?;
         let id = Uuid::try_parse(text).ok()?;
@@ -40,18 +41,18 @@ impl IdFormat {
     }
 }
 
-/// What names of one kind have in common.
+/// The common part of names of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct NamePattern {
     before: Box<str>,
-    /// Between `before` and `after` there is an id.
+    /// The notation of the id between `before` and `after`, if there is one.
     id: Option<IdFormat>,
-    /// Up to the number, if there is one.
+    /// The text up to the number, if there is one.
     after: Box<str>,
 }
 
 impl NamePattern {
-    /// Takes a name apart: what it has in common with others, its id, and its number.
+    /// Splits a name into its common part, its id, and its number.
     pub fn split(name: &str) -> (Self, Option<Uuid>, Option<i64>) {
         let (name, number) = split_number(name);
         let (before, id, after) = split_id(name);
@@ -59,12 +60,12 @@ impl NamePattern {
         (pattern, id.map(|(id, _)| id), number)
     }
 
-    /// Whether its names have an id.
+    /// Returns whether the names have an id.
     pub fn has_id(&self) -> bool {
         self.id.is_some()
     }
 
-    /// A name of this kind.
+    /// Returns the name with this id and number.
     pub fn join(&self, id: Uuid, number: Option<i64>) -> String {
         let mut name = String::from(&*self.before);
         if let Some(format) = self.id {
@@ -72,7 +73,7 @@ impl NamePattern {
         }
         name.push_str(&self.after);
         if let Some(number) = number {
-            write!(name, "{number:010}").expect("a string takes all");
+            write!(name, "{number:010}").expect("writing to a string");
         }
         name
     }

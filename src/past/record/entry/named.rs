@@ -1,4 +1,5 @@
-//! What the entries of a segment have named so far: who reads them takes the same steps as who wrote them, so a number means the same to both.
+//! The names that the entries of a segment have introduced. Writer and reader take the same steps,
+//! so a number means the same to both.
 
 use std::borrow::Cow;
 use std::hash::Hash;
@@ -13,10 +14,10 @@ use super::{Damage, Entry, Ids};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::Change;
 
-/// All that was named.
+/// All names introduced so far.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// The nodes that were not deleted since. The numbers of those that were are given again.
+    /// The nodes that were not deleted since. The numbers of deleted ones are reused.
     nodes: Slab<ZnodePath>,
     node_numbers: FxHashMap<ZnodePath, u32>,
     parents: Numbered<Box<str>>,
@@ -24,13 +25,14 @@ pub(super) struct Named {
     sequences: Vec<i64>,
     patterns: Numbered<NamePattern>,
     owners: Numbered<Option<SessionId>>,
-    /// The data of the last node of each owner, and how long all of it was.
+    /// The data of each owner's last node, and their original length.
     data: Vec<(NodeData, i32)>,
     /// The last transaction.
     zxid: i64,
 }
 
-/// Things that are numbered in the order in which they come. Who writes has the numbers of the things, who reads the things of the numbers.
+/// Values numbered in the order of their introduction. The writer looks up numbers by values, the
+/// reader values by numbers.
 #[derive(Debug)]
 struct Numbered<T> {
     things: Vec<T>,
@@ -44,14 +46,14 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T: Eq + Hash> Numbered<T> {
-    /// Gives a thing that has no number its own.
+    /// Numbers a value that has no number yet.
     fn give_number(&mut self, thing: T) -> u32 {
         let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         self.numbers.insert(thing, number);
         number
     }
 
-    /// Takes the thing of the next number.
+    /// Adds the value of the next number.
     fn add(&mut self, thing: T) -> u32 {
         self.things.push(thing);
         u32::try_from(self.things.len() - 1).unwrap_or(u32::MAX)
@@ -62,9 +64,9 @@ impl<T: Eq + Hash> Numbered<T> {
     }
 }
 
-// How entries are stored.
+// Writing: how entries are stored.
 impl Named {
-    /// An entry of that time as it is stored. The id of a new name goes to `ids`.
+    /// Returns the stored form of an entry of time `at`. The id of a new name is appended to `ids`.
     pub fn store<'a>(&mut self, entry: &'a Entry<'_>, at: Timestamp, ids: &mut Vec<u8>) -> StoredEntry<'a> {
         let change = match entry {
             Entry::Examined => return StoredEntry::Examined,
@@ -135,9 +137,9 @@ impl Named {
     }
 }
 
-// How stored entries are read: the same steps.
+// Reading: the same steps.
 impl Named {
-    /// The entry of that time. The id of a new name is taken from `ids`.
+    /// Returns the entry of time `at`. The id of a new name is read from `ids`.
     pub fn restore(
         &mut self,
         stored: StoredEntry<'_>,
@@ -221,7 +223,7 @@ impl Named {
     }
 }
 
-// What both sides do.
+// Steps that writer and reader share.
 impl Named {
     fn data_of(&mut self, owner: u32) -> Option<&mut (NodeData, i32)> {
         self.data.get_mut(owner as usize)

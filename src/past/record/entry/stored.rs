@@ -1,4 +1,5 @@
-//! An entry as it stands in the file. New kinds are added at the end: their place is their number in the file.
+//! The stored form of an entry. New variants are added at the end: their position is their number
+//! in the file.
 
 use std::borrow::Cow;
 
@@ -9,26 +10,27 @@ use lockscope_base::znode::{Node, SessionId};
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{ServerView, SessionTiming};
 
-/// One entry: what the segment has named before is a number.
+/// One entry, in which known names are numbers.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StoredEntry<'a> {
-    /// A change that is rare: all of it.
+    /// A rare change, stored as a whole.
     Change(Cow<'a, Change>),
-    /// [`Entry::Examined`](super::Entry::Examined).
+    /// An [`Entry::Examined`](super::Entry::Examined).
     Examined,
-    /// [`Change::Seen`].
+    /// A [`Change::Seen`].
     Seen { path: StoredPath<'a>, node: StoredNode<'a> },
-    /// [`Change::Appeared`].
+    /// A [`Change::Appeared`].
     Appeared { path: StoredPath<'a> },
-    /// [`Change::Deleted`], with the difference to the last transaction.
+    /// A [`Change::Deleted`], with the difference to the last transaction.
     Deleted { path: StoredPath<'a>, zxid: Option<i64> },
-    /// [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
+    /// An [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
     FindingsForgotten,
-    /// [`Change::Surveyed`], with what its view is stored without. Before format 3 it stood among the rare changes.
+    /// A [`Change::Surveyed`], with the timings that its view is stored without. Before format 3 it
+    /// was stored as a rare change.
     Surveyed { view: Cow<'a, ServerView>, timings: Vec<SessionTiming> },
 }
 
-/// What was named before, or is named here for the first time.
+/// A known name, or a new one.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StoredName<T> {
     Known(u32),
@@ -38,9 +40,9 @@ pub(super) enum StoredName<T> {
 /// The path of a node.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StoredPath<'a> {
-    /// One that was named, and not deleted since.
+    /// A path that was named and whose node was not deleted since.
     Known(u32),
-    /// A name below a parent. Its id, if it has one, lies with the other ids.
+    /// A name below a parent. Its id, if any, is stored with the other ids.
     New {
         parent: StoredName<Cow<'a, str>>,
         pattern: StoredName<NamePattern>,
@@ -52,16 +54,17 @@ pub(super) enum StoredPath<'a> {
 /// A node as a read found it.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StoredNode<'a> {
-    /// One to which nothing happened since it was created.
+    /// A node unchanged since its creation.
     Fresh {
         /// The difference to the last transaction.
         zxid: i64,
-        /// When it was created: so many milliseconds before the entry.
+        /// The time from the creation to the entry, in milliseconds.
         created_before: i64,
         owner: StoredName<Option<SessionId>>,
-        /// What was kept of its data, and how long all of it is; `None`: as of the last node with this owner.
+        /// The kept part of the data and the length of all data; `None` if equal to those of the
+        /// owner's last node.
         data: Option<(Cow<'a, [u8]>, i32)>,
     },
-    /// Any other.
+    /// Any other node.
     Any(Cow<'a, Node>),
 }

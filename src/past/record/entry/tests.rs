@@ -1,4 +1,4 @@
-//! Whatever is recorded is read again as it was, and what is damaged is refused.
+//! Tests that entries are read as they were written, and that damage is rejected.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use lockscope_model::server_view::{ServerView, SessionTiming};
 
 const FROM: Timestamp = Timestamp(1_777_601_400_000);
 
-/// Few paths, so that they come again, and names of all kinds.
+/// Paths from a small set, so that they repeat, with names of all kinds.
 fn path() -> impl Strategy<Value = ZnodePath> {
     let name = prop_oneof![
         (0..3_u128).prop_map(|id| format!("_c_{}-lock-0000000001", uuid::Uuid::from_u128(id))),
@@ -65,17 +65,17 @@ fn entry() -> impl Strategy<Value = Entry<'static>> {
     prop_oneof![12 => change().prop_map(|change| Entry::Change(Cow::Owned(change))), 1 => Just(Entry::Examined), 1 => Just(Entry::FindingsForgotten)]
 }
 
-/// Reads chunks as a file keeps them.
+/// Reads chunks as a file stores them.
 fn read(chunks: &[Chunk], from: Timestamp) -> Result<Vec<TimedEntry>, Damage> {
     let budget = Budget::new(1 << 30);
     let mut reader = EntryReader::new(from, 1_000, &budget);
     for chunk in chunks {
-        reader.chunk(&frame::pack(&chunk.to_bytes()).expect("it is packed"))?;
+        reader.chunk(&frame::pack(&chunk.to_bytes()).expect("packed bytes"))?;
     }
     Ok(reader.entries())
 }
 
-/// The entries in chunks of so many.
+/// Writes the entries in chunks of `each` entries.
 fn written(entries: &[TimedEntry], each: usize) -> Vec<Chunk> {
     let mut writer = EntryWriter::new(FROM);
     let write = |entries: &[TimedEntry]| {
@@ -116,7 +116,7 @@ proptest! {
         let budget = Budget::new(1 << 30);
         let mut reader = EntryReader::new(FROM, entries.len() as u64, &budget);
         let memory = writer.memory();
-        reader.chunk(&frame::pack(&writer.take_chunk().to_bytes()).expect("it is packed")).expect("it can be read");
+        reader.chunk(&frame::pack(&writer.take_chunk().to_bytes()).expect("packed bytes")).expect("it can be read");
         prop_assert!((1 << 30) - budget.left() <= memory, "{} > {memory}", (1 << 30) - budget.left());
     }
 
@@ -138,7 +138,7 @@ proptest! {
 }
 
 #[test]
-fn who_comes_again_takes_little_more_than_the_id_of_its_new_node() {
+fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
     let mut entries = Vec::new();
     for turn in 0..1_000 {
         let path = |turn: i64| {
@@ -159,7 +159,7 @@ fn who_comes_again_takes_little_more_than_the_id_of_its_new_node() {
 }
 
 #[test]
-fn what_makes_the_times_of_sessions_certain_is_read_again_and_missing_in_older_recordings() {
+fn session_timings_are_read_again_and_are_missing_in_older_recordings() {
     let change = surveyed(Vec::new(), FROM);
     let Change::Surveyed { view } = &change else { panic!("it is a view") };
     let entries = timed(vec![(0, Entry::Change(Cow::Owned(change.clone())))]);

@@ -1,4 +1,4 @@
-//! What is recorded of one contender: who it is, and between which times it came, acquired and ended.
+//! The record of one contender: its identity, and the bounds of when it came, acquired and ended.
 
 use std::sync::Arc;
 
@@ -6,58 +6,60 @@ use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::GONE;
 
-/// Bytes of a node's data that the tables keep: a host name or an id, and more than people read. The segments have what was read.
+/// The most bytes of a node's data in the tables: enough for a host name or an id. The segments
+/// have all data that were read.
 const MAX_DATA: usize = 1024;
 
-/// Between which times something happened: after the one, and at the other at the latest. Equal where it was seen.
+/// The bounds of when something happened: after the first time, and at the second at the latest.
+/// Equal if it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBounds {
-    /// It had not happened before that.
+    /// A time at which it had not happened.
     pub after: Timestamp,
-    /// It had happened by then.
+    /// A time by which it had happened.
     pub before: Timestamp,
 }
 
 impl TimeBounds {
-    /// It was seen.
+    /// Returns the bounds of something that was seen.
     pub fn exact(at: Timestamp) -> Self {
         Self { after: at, before: at }
     }
 
-    /// Between these; a clock that was set back makes them equal.
+    /// Returns bounds between two times; a clock that was set back makes them equal.
     pub fn between(after: Timestamp, before: Timestamp) -> Self {
         Self { after: after.min(before), before }
     }
 
-    /// When it happened, where that is known.
+    /// Returns the exact time, if it is known.
     pub fn exactly(self) -> Option<Timestamp> {
         (self.after == self.before).then_some(self.before)
     }
 }
 
-/// How the stay of a contender in its lock ended.
+/// How a contender's stay in its lock ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ContenderEnd {
-    /// It still stands.
+    /// The contender is still there.
     Open,
-    /// Its node went while its session lived: its client released it or gave up, or another deleted
-    /// it.
+    /// The node vanished while its session lived: its client released it or gave up, or another
+    /// client deleted it.
     Gone,
-    /// Its client is proven to have released it.
+    /// The client is proven to have released it.
     Released,
-    /// Its client is proven to have given up before its turn.
+    /// The client is proven to have given up before its turn.
     Left,
-    /// Its session's time had run out.
+    /// The session had expired.
     Expired,
-    /// It was deleted by hand, as the audit log says.
+    /// The node was deleted by hand, according to the audit log.
     Deleted,
-    /// It ended while nobody was looking; or, where the bounds of its end are equal, it was seen to
-    /// go and nobody can tell whether its session had expired.
+    /// The end was not seen; or, if its bounds are equal, it was seen, but whether the session had
+    /// expired is unknown.
     Unknown,
 }
 
 impl ContenderEnd {
-    /// Each of them.
+    /// All variants.
     pub const ALL: [Self; 7] =
         [Self::Open, Self::Gone, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Unknown];
 
@@ -74,8 +76,8 @@ impl ContenderEnd {
         }
     }
 
-    /// What it is called where nothing proves whose deletion ended it. So it is in recordings
-    /// before [version 2](super::TABLES_VERSION), which call each one released or left.
+    /// Returns the ending without proof of who deleted the node. Used for recordings before
+    /// [version 2](super::TABLES_VERSION), which call each end released or left.
     #[must_use]
     pub fn unproven(self) -> Self {
         match self {
@@ -84,33 +86,32 @@ impl ContenderEnd {
         }
     }
 
-    /// The one with that name; what a newer version wrote is unknown.
+    /// Returns the variant with this name; names of newer versions are read as unknown.
     pub fn from_id(id: &str) -> Self {
         Self::ALL.into_iter().find(|end| end.id() == id).unwrap_or(Self::Unknown)
     }
 }
 
-/// Which lock, in words that outlive the table of locks.
+/// The identity of a lock, independent of the lock table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RecordedLock {
     pub path: ZnodePath,
-    /// Which of several queues of that parent.
+    /// The name of the queue, if its parent has several.
     pub name: Option<Arc<str>>,
     pub recipe: &'static str,
     pub kind: &'static str,
 }
 
-/// Who a client is, as the tables keep it.
+/// The identity of a client, as the tables store it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct RecordedClient {
     pub address: Option<Arc<str>>,
     pub name: Option<Arc<str>>,
 }
 
-/// One contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContenderRecord {
-    /// Its row; rises in the order in which they were first seen.
+    /// The id of the row; it rises in the order in which contenders were first seen.
     pub id: i64,
     pub lock: Arc<RecordedLock>,
     pub client: RecordedClient,
@@ -122,21 +123,21 @@ pub(super) struct ContenderRecord {
     pub end: ContenderEnd,
     pub mode: RequestMode,
     pub node: Arc<str>,
-    /// `None` while the node is not read.
+    /// The creating transaction; `None` while the node is not read.
     pub czxid: Option<Zxid>,
     pub data: Option<Box<[u8]>>,
-    /// Whether it will be written with the next flush.
+    /// Whether the record is queued for the next flush.
     pub is_listed: bool,
-    /// During which look at the whole table it was found.
+    /// The number of the last look at the whole table that found it.
     pub look: u32,
 }
 
 impl ContenderRecord {
-    /// The beginning of a node's data; `None` for none.
+    /// Returns the beginning of a node's data; `None` if empty.
     pub fn keep(data: &[u8]) -> Option<Box<[u8]>> {
         let mut end = data.len().min(MAX_DATA);
         if let Ok(text) = std::str::from_utf8(data) {
-            // A character is kept as a whole.
+            // Only whole characters are kept.
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -144,18 +145,18 @@ impl ContenderRecord {
         (end > 0).then(|| data[..end].into())
     }
 
-    /// Nothing earlier is possible for what comes next.
+    /// Returns the time before which the next step cannot have happened.
     fn last_known(&self) -> Option<Timestamp> {
         self.acquired.map(|acquired| acquired.after).or(self.enqueued_at)
     }
 
-    /// It became a holder between these times.
+    /// Records that it became a holder within these bounds.
     pub fn acquires(&mut self, between: TimeBounds) {
         let after = self.enqueued_at.map_or(between.after, |came| between.after.max(came.min(between.before)));
         self.acquired.get_or_insert(TimeBounds { after, ..between });
     }
 
-    /// It went between these times.
+    /// Records that it ended within these bounds.
     pub fn ends(&mut self, end: ContenderEnd, between: TimeBounds) {
         let earliest = self.last_known().map_or(between.after, |known| between.after.max(known.min(between.before)));
         self.ended = Some(TimeBounds { after: earliest, ..between });
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_long_data_a_beginning_is_kept_that_does_not_cut_a_character() {
+    fn long_data_are_cut_between_characters() {
         assert_eq!(ContenderRecord::keep(b""), None);
         assert_eq!(ContenderRecord::keep(&[0xff; 2000]).map(|data| data.len()), Some(MAX_DATA));
         let text = format!("{}é", "a".repeat(MAX_DATA - 1));

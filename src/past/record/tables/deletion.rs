@@ -1,31 +1,32 @@
-//! Deletions by hand, as the audit log has them: each is a row, and the end of the contender that it deleted.
+//! Deletions by hand, from the audit log: each is a row, and the end of the contender that it
+//! deleted.
 
 use super::contender::{ContenderEnd, ContenderRecord};
 use lockscope_base::znode::{Timestamp, Zxid};
 
-/// What the audit log says of one deletion.
+/// One deletion in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedDeletion {
-    /// When its outcome was known.
+    /// The time at which the outcome was known.
     pub at: Timestamp,
-    /// The lock's path.
+    /// The path of the lock.
     pub lock: String,
-    /// The node's path.
+    /// The path of the node.
     pub path: String,
     /// The transaction that created the node.
     pub czxid: Option<Zxid>,
-    /// Who deleted it.
+    /// The user who deleted the node.
     pub by: Option<String>,
-    /// The outcome's name in the audit log; `deleted` when the node was.
+    /// The name of the outcome in the audit log: `deleted` when the node was deleted.
     pub result: String,
-    /// The outcome in a sentence.
+    /// The outcome as a sentence.
     pub reason: Option<String>,
 }
 
-/// Deletions that may come before the end of their contenders is seen: so many are remembered.
+/// The most deletions remembered until the end of their contenders is seen.
 const MAX_REMEMBERED: usize = 1_000;
 
-/// Deletions that are not written yet, and those of which the contender has not ended yet.
+/// Deletions not written yet, and recent ones whose contender may not have ended yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deletions {
     pub unwritten: Vec<RecordedDeletion>,
@@ -45,7 +46,7 @@ impl Deletions {
         }
     }
 
-    /// Says of whom it was who ended by it.
+    /// Marks the ends that were caused by a remembered deletion.
     pub fn explain(&self, ended: &mut [ContenderRecord]) {
         if self.recent.is_empty() {
             return;
@@ -58,13 +59,13 @@ impl Deletions {
     }
 }
 
-/// Whether a deletion by hand says more than that.
+/// Returns whether a deletion by hand explains more than this ending.
 fn is_explained(end: ContenderEnd) -> bool {
     matches!(end, ContenderEnd::Gone | ContenderEnd::Unknown)
 }
 
 impl RecordedDeletion {
-    /// The name and the creation of the node that is gone by it.
+    /// Returns the name and the creating transaction of the deleted node.
     pub(super) fn node(&self) -> Option<(&str, Zxid)> {
         let name = self.path.rsplit('/').next().filter(|_| self.result == "deleted")?;
         Some((name, self.czxid?))

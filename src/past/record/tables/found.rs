@@ -1,4 +1,4 @@
-//! Findings as rows: each from when it was raised until it was cleared.
+//! Findings as rows, each with the times at which it was raised and cleared.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::diagnose::{Code, Finding, FindingChanges, Severity};
 use lockscope_model::queue::{LockId, LockTable};
 
-/// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FindingRecord {
     pub id: i64,
@@ -22,25 +21,26 @@ pub(super) struct FindingRecord {
     pub severity: Severity,
     pub raised_at: Timestamp,
     pub cleared_at: Option<Timestamp>,
-    /// `open`, `cleared`, or `unknown` when nobody could look any more.
+    /// `open`, `cleared`, or `unknown` if the locks were no longer seen.
     pub ending: &'static str,
-    /// Its summary and its remedy are written. They are long, so the diagnosis and the row share them.
+    /// The finding, whose summary and remedy are written. They are long, so the diagnosis and the
+    /// row share them.
     pub found: Arc<Finding>,
 }
 
 type FindingKey = (LockId, Code, Option<Arc<str>>);
 
-/// The findings that stand, and those that are to be written.
+/// The open findings, and the rows to be written.
 #[derive(Clone, Debug)]
 pub(super) struct StandingFindingRows {
     no_data: bool,
     next_id: i64,
     standing: FxHashMap<FindingKey, Arc<FindingRecord>>,
-    /// In the order in which they changed; the last row of an id is the one that counts.
+    /// Changed rows in order; the last row of an id counts.
     pub changed: Vec<Arc<FindingRecord>>,
 }
 
-/// More rows are not kept where nothing can be written.
+/// The most rows kept while nothing can be written.
 const MAX_CHANGED: usize = 100_000;
 
 impl StandingFindingRows {
@@ -48,7 +48,7 @@ impl StandingFindingRows {
         Self { no_data, next_id, standing: FxHashMap::default(), changed: Vec::new() }
     }
 
-    /// Takes what one look at the table changed.
+    /// Records the changes of one look for findings.
     pub fn changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
         if self.changed.len() > MAX_CHANGED {
             self.changed.drain(..MAX_CHANGED / 2);
@@ -56,7 +56,7 @@ impl StandingFindingRows {
         for finding in &changes.cleared {
             let Some(record) = self.standing.remove(&key(finding)) else { continue };
             let mut record = Arc::unwrap_or_clone(record);
-            // What is not looked at is not known to be over.
+            // A finding of unseen locks is not known to be cleared.
             let seen = table.is_live().then_some(at);
             record.cleared_at = seen.or(table.last_true()).or(Some(at));
             record.ending = if seen.is_some() { "cleared" } else { "unknown" };
@@ -69,7 +69,7 @@ impl StandingFindingRows {
         }
     }
 
-    /// Takes what stood already when the table was first seen, and since when.
+    /// Records findings that were open when the table was first seen, with their beginnings.
     pub fn stood(&mut self, findings: impl Iterator<Item = (Arc<Finding>, Timestamp)>, table: &LockTable) {
         for (finding, raised_at) in findings {
             let record = Arc::new(self.raised(&finding, table, raised_at));
@@ -113,7 +113,7 @@ impl StandingFindingRows {
         }
     }
 
-    /// The finding without what came out of the node's data, where that is not recorded.
+    /// Removes the parts that come from a node's data, when data are not recorded.
     fn recorded(&self, finding: &Arc<Finding>) -> Arc<Finding> {
         match finding.client.as_ref().and_then(|client| client.name.as_deref()) {
             Some(name) if self.no_data => {

@@ -1,18 +1,17 @@
-//! Gaps as rows: when nothing was seen, and why.
+//! Gaps as rows: the times in which nothing was seen, with the reasons.
 
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{ConnectionState, LockTable};
 
-/// Why nothing was seen between two runs.
+/// The reason of a gap between two runs.
 const NOT_RUNNING: &str = "the recorder was not running";
 
-/// Why nothing is known before the first reading.
+/// The reason of a gap before the first reading.
 const NOT_READ: &str = "not everything was read yet";
 
-/// More gaps are not kept where nothing can be written.
+/// The most rows kept while nothing can be written.
 const MAX_CHANGED: usize = 10_000;
 
-/// One gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GapRecord {
     pub id: i64,
@@ -21,18 +20,19 @@ pub(super) struct GapRecord {
     pub reason: String,
 }
 
-/// Notices when the table of locks stops to be true, and when it is true again.
+/// Tracks when the table of locks stops being live, and when it is live again.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     next_id: i64,
     open: Option<GapRecord>,
     pub changed: Vec<GapRecord>,
-    /// Whether the gaps come from elsewhere, and are only kept in mind here.
+    /// Whether the gaps are given by the caller, and only tracked here.
     are_given: bool,
 }
 
 impl Gaps {
-    /// At the start of a run, when nothing was read: `open` lasted already, else the earlier run ended at `until`.
+    /// Starts a run, before anything is read. `open` is a gap that was open already; without one,
+    /// the last run ended at `until`.
     pub fn new(next_id: i64, open: Option<(i64, Timestamp, String)>, until: Option<Timestamp>) -> Self {
         let mut gaps = Self { next_id, open: None, changed: Vec::new(), are_given: false };
         gaps.open = open.map(|(id, began_at, reason)| GapRecord { id, began_at, ended_at: None, reason });
@@ -42,7 +42,8 @@ impl Gaps {
         gaps
     }
 
-    /// None are written but those that are [given](Self::give). `unseen`: one lasts since then.
+    /// Writes no gaps but those that are [given](Self::give). `unseen` is a gap that is open
+    /// already.
     pub fn will_be_given(&mut self, unseen: Option<(Timestamp, String)>) {
         self.are_given = true;
         self.changed.clear();
@@ -51,12 +52,13 @@ impl Gaps {
         }
     }
 
-    /// These are the gaps, oldest first.
+    /// Sets the gaps, oldest first.
     pub fn give(&mut self, gaps: Vec<GapRecord>) {
         self.changed = gaps;
     }
 
-    /// Up to when everything had been seen; `None` while everything is, and before anything was.
+    /// Returns the time up to which everything had been seen; `None` while everything is seen, and
+    /// before anything was.
     pub fn since(&self) -> Option<Timestamp> {
         self.open.as_ref().map(|gap| gap.began_at)
     }
@@ -74,7 +76,8 @@ impl Gaps {
         }
     }
 
-    /// The table is not true any more, and was until then. Before the first reading nothing was true: that is said when it begins.
+    /// Begins a gap because the table is no longer live; it was until `last_true`. A gap before the
+    /// first reading gets its reason here.
     pub fn begins(&mut self, last_true: Option<Timestamp>, table: &LockTable, now: Timestamp) {
         if self.open.is_some() {
             return;
@@ -92,7 +95,7 @@ impl Gaps {
         self.begin(last_true.unwrap_or(now), reason);
     }
 
-    /// Everything was read: what comes now is seen.
+    /// Ends the gap because everything was read.
     pub fn ends(&mut self, at: Timestamp) {
         if let Some(mut gap) = self.open.take() {
             gap.ended_at = Some(at.max(gap.began_at));
@@ -100,8 +103,8 @@ impl Gaps {
         }
     }
 
-    /// The recorder could not write what happened between these times. Where rows were read again from the file, the gap since the last of them
-    /// says so: the recorder was running.
+    /// Records that events between these times could not be written. If the rows were read again
+    /// from the file, the gap since the last row gets the reason, because the recorder was running.
     pub fn lost(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
         match &mut self.open {
             Some(open) if open.reason == NOT_RUNNING => {
@@ -114,7 +117,7 @@ impl Gaps {
         }
     }
 
-    /// What the recorder itself missed.
+    /// Adds a gap that the recorder itself caused.
     pub fn add(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
         let gap =
             GapRecord { id: self.next_id, began_at: from, ended_at: Some(to.max(from)), reason: reason.to_owned() };

@@ -1,4 +1,4 @@
-//! What the table of locks knows of a contender, at a moment when something happens to it.
+//! Looks up a contender in the table of locks at the moment of an event.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{ClientIdentity, ContenderId, ContenderRow, LockId, LockTable};
 
-/// What is known while something happens: when, and what was not seen before.
+/// The time of an event, and the time not seen before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub at: Timestamp,
-    /// Up to when everything had been seen; `None` while everything is.
+    /// The time up to which everything had been seen; `None` while everything is seen.
     pub unseen_since: Option<Timestamp>,
 }
 
 impl Moment {
-    /// It was seen now, or happened since the last time that anybody looked.
+    /// Returns the bounds of an event: now, or since the last time that everything was seen.
     pub fn bounds(self) -> TimeBounds {
         self.unseen_since.map_or(TimeBounds::exact(self.at), |since| TimeBounds::between(since, self.at))
     }
 }
 
-/// A contender in the table.
+/// Returns the row of a contender.
 pub(super) fn find<'a>(
     table: &'a LockTable,
     lock: LockId,
@@ -42,7 +42,7 @@ pub(super) fn find<'a>(
     rows.filter_map(|(_, position)| lock.row(position)).find(|row| row.contender.id() == *id)
 }
 
-/// Since when somebody has held who held already when everything was read.
+/// Returns the bounds of the acquisition of a holder that already held when everything was read.
 pub(super) fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Moment) -> Option<TimeBounds> {
     let held = table.hold_bounds(row.contender, moment.at)?;
     let ago = |time: std::time::Duration| {
@@ -53,7 +53,7 @@ pub(super) fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Momen
 }
 
 impl ContenderRecord {
-    /// Takes over what the table knows of it; answers whether that is news.
+    /// Updates the record from the table. Returns whether something changed.
     pub fn reread(&mut self, row: ContenderRow<'_>, table: &LockTable, no_data: bool) -> bool {
         let contender = row.contender;
         let mut changed = self.names_client(&table.identity_of(contender), no_data);
@@ -77,7 +77,7 @@ impl ContenderRecord {
         changed
     }
 
-    /// Takes over who it is, as far as that is known; answers whether that is news.
+    /// Updates the client's identity as far as it is known. Returns whether something changed.
     pub fn names_client(&mut self, client: &ClientIdentity, no_data: bool) -> bool {
         let before = self.client.clone();
         self.client.address = client.address.clone().or(self.client.address.take());

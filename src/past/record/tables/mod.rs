@@ -1,47 +1,58 @@
-//! The tables of a recording that anybody can query: who held and waited, sessions, findings, gaps and deletions.
+//! The tables of a recording for queries: holds and waits, sessions, findings, gaps and deletions.
 //!
-//! The schema, with what each column means, is `SCHEMA`; `sqlite3 FILE .schema` shows it.
+//! The schema, with the meaning of each column, is `SCHEMA`; `sqlite3 FILE .schema` shows it.
 //!
 //! # How to feed it
 //!
 //! ```text
-//! tables::create(&transaction)                         when the file is made
-//! tables = TableRecorder::resume(&connection, no_data) once a run; what an earlier run left open is continued or closed
-//! for each change:
+//! when the file is created:
+//!     tables::create(&transaction)
+//! once a run, which continues or closes what an earlier run left open:
+//!     tables = TableRecorder::resume(&connection, no_data)
+//! for each change, even without events:
 //!     happenings = table.apply(change, at)
-//!     tables.happened(&happenings, &table, at)         after each change, also when nothing happened
-//! after each look:  tables.findings_changed(&changes, &table, at)
-//! when it happens:  tables.gap(from, to, reason)       what the recorder itself missed; cuts and stops are noticed without it
-//!                   tables.deleted(deletion)           each outcome of the audit log
-//! once a second:    rows = tables.take_rows(&table, now, false)
-//! at the end:       rows = tables.take_rows(&table, now, true)
+//!     tables.happened(&happenings, &table, at)
+//! after each look for findings:
+//!     tables.findings_changed(&changes, &table, at)
+//! when the recorder itself misses something (cuts and stops are noticed without it):
+//!     tables.gap(from, to, reason)
+//! for each outcome of the audit log:
+//!     tables.deleted(deletion)
+//! once a second:
+//!     rows = tables.take_rows(&table, now, false)
+//! at the end:
+//!     rows = tables.take_rows(&table, now, true)
 //!
-//! where it is written, perhaps in another thread:
-//!     writer.write(&transaction, &rows)                a TableWriter; the same rows can be written again
-//!     writer.start_over()                              after a transaction that was rolled back, and after `forget_before`
-//!     tables::forget_before(&transaction, time)        when old segments go
+//! in the writer, perhaps in another thread:
+//!     writer.write(&transaction, &rows)          a TableWriter; the same rows can be written again
+//!     tables::forget_before(&transaction, time)  when old segments are deleted
+//!     writer.start_over()                        after `forget_before`, and after a rollback
 //! ```
 //!
-//! Rows that were taken must be written, or the run ends: nothing gives them again.
+//! Rows that were taken must be written, or the run must end: they are not returned again.
 //!
-//! # What is never invented
+//! # Certainty
 //!
-//! While the table of locks is not live, nothing is known to happen at a certain time. A hold that stood before and is found again (the same
-//! node, by the same transaction) goes on. One that is gone ended between the gap's beginning and its end, with the ending `unknown`,
-//! unless the servers said that its session expired, or the audit log that it was deleted. A waiter that went within a gap may have held
-//! in between. One whose end was seen is `unknown` too, with equal bounds, while nobody can tell whether its session had expired; when the
-//! servers list that session later, it becomes `gone`. The time between two runs of the recorder is
-//! such a gap.
+//! While the table of locks is not live, no event has a certain time. A hold that is found again
+//! afterwards (the same node, created by the same transaction) continues. One that is gone ended
+//! between the beginning and the end of the gap, with the ending `unknown`, unless the servers
+//! reported that its session expired or the audit log that it was deleted. A waiter that vanished
+//! within a gap may have held in between.
 //!
-//! A node that went while its session lived is `gone`: ZooKeeper does not say who deleted it. It
-//! becomes `deleted` where the audit log says so, and `released` or `left` where what the servers
-//! list proves that its client did it.
+//! An end that was seen is also `unknown`, with equal bounds, while it is not known whether the
+//! session had expired. When the servers list that session later, the ending becomes `gone`. The
+//! time between two runs of the recorder is a gap too.
 //!
-//! A contender that stands for less than two flushes is one insert; one that stands longer is written as `open` and updated when it acquires
-//! or ends. So `recording.until_at` is one flush behind.
+//! A node that vanished while its session lived is `gone`: ZooKeeper does not report who deleted
+//! it. It becomes `deleted` if the audit log says so, and `released` or `left` if the servers'
+//! lists prove that its client deleted it.
 //!
-//! With `no_data` no contender's data is written, nor a name that was read from it. Findings say such names in their sentences: feed a table
-//! whose changes had the data taken out, as the segments have.
+//! A contender that exists for less than two flushes is one insert. A longer one is written as
+//! `open` and updated when it acquires or ends. So `recording.until_at` is one flush behind.
+//!
+//! With `no_data` neither the data of contenders nor names read from them are written. Findings
+//! contain such names in their sentences: pass a table whose changes had their data removed, as the
+//! segments have.
 
 mod contender;
 mod deletion;
@@ -68,7 +79,7 @@ pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};
 pub use schema::TABLES_VERSION;
 
-/// Makes the tables in a file that has none.
+/// Creates the tables in a file that has none.
 pub fn create(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
     connection.execute_batch(schema::SCHEMA)
 }

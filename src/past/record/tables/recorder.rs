@@ -1,4 +1,4 @@
-//! Takes what is learned, and gives the rows that it comes to.
+//! Collects facts and turns them into rows.
 
 use std::sync::Arc;
 
@@ -17,29 +17,31 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges};
 use lockscope_model::queue::{Happening, LockTable};
 
-/// Keeps account of what belongs into the tables: see [the module](super) for the order of calls. Memory is bounded by the contenders that stand.
+/// Collects the content of the tables: see [the module](super) for the order of calls. Memory is
+/// bounded by the number of present contenders.
 #[derive(Clone, Debug)]
 pub struct TableRecorder {
     no_data: bool,
-    /// `None` where nobody asks who held and who waited.
+    /// `None` if nobody queries holds and waits.
     contenders: Option<StandingContenders>,
-    /// How much happened since rows were last taken.
+    /// The number of events since rows were last taken.
     events: u64,
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
     deletions: Deletions,
     was_live: bool,
-    /// When the table was true the last time that was looked.
+    /// The last known time at which the table was live.
     last_true: Option<Timestamp>,
-    /// This run's row in `recording`, and when it began.
+    /// The id of this run's row in `recording`, and the beginning of the run.
     run: (i64, Option<Timestamp>),
-    /// When rows were last taken.
+    /// The time at which rows were last taken.
     flushed_at: Timestamp,
 }
 
 impl TableRecorder {
-    /// Reads what earlier runs left, and begins a new one. With `no_data` no contender's data is written.
+    /// Reads the state that earlier runs left, and begins a new run. With `no_data` no contender's
+    /// data are written.
     pub fn resume(connection: &Connection, no_data: bool) -> rusqlite::Result<Self> {
         let next = |query| resume::next_id(connection, query);
         let until = resume::recorded_until(connection)?;
@@ -67,15 +69,15 @@ impl TableRecorder {
         })
     }
 
-    /// Without who held and waited when, and their sessions: what the table has is in the segments too, and only a history asks for it. Of
-    /// very many contenders, that is most of what a recording takes.
+    /// Leaves out holds, waits and sessions: the segments contain them too, and only a history
+    /// reads these rows. With many contenders they are most of a recording.
     #[must_use]
     pub(in crate::record) fn without_contenders(self) -> Self {
         Self { contenders: None, ..self }
     }
 
-    /// Begins the tables of an excerpt, in a file that has none: who stands then is continued as the tables of its recording have it, and
-    /// the gaps are those that are [given](Self::give_gaps).
+    /// Starts the tables of an excerpt, in a file that has none. Present contenders continue as the
+    /// recording's tables have them, and the gaps are those that are [given](Self::give_gaps).
     pub(in crate::record) fn of_excerpt(
         connection: &Connection,
         no_data: bool,
@@ -94,7 +96,7 @@ impl TableRecorder {
         Ok(tables)
     }
 
-    /// Goes on with an excerpt after a gap, with what was known then.
+    /// Continues an excerpt after a gap, with the state known then.
     pub(in crate::record) fn resume_excerpt(
         connection: &Connection,
         no_data: bool,
@@ -107,19 +109,21 @@ impl TableRecorder {
         Ok(tables)
     }
 
-    /// The gaps of an excerpt: those of its recording, and others.
+    /// Sets the gaps of an excerpt: those of its recording, and others.
     pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
         self.gaps.give(excerpt.into_gaps(others));
     }
 
-    /// Takes what one change meant; the table is as it is after the change. To be called after each change, also when nothing
-    /// happened. Takes time as the change did, but for the one that makes the table live: that is linear in the contenders.
+    /// Records the events of one change; the table is in the state after the change. Must be called
+    /// after each change, even without events. Takes as long as the change did, except for the
+    /// change that makes the table live: that one is linear in the number of contenders.
     pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
         let is_live = table.is_live();
         if !is_live {
             self.gaps.begins(self.last_true, table, at);
         }
-        // Before the first reading nothing was seen: what is found then is not known to have begun since.
+        // Before the first reading nothing was seen, so contenders found then may be older than the
+        // gap.
         let unseen_since = self.gaps.since().filter(|_| !self.was_live && self.last_true.is_some());
         self.events += happenings.len() as u64;
         if let Some(contenders) = &mut self.contenders {
@@ -142,28 +146,29 @@ impl TableRecorder {
         self.was_live = is_live;
     }
 
-    /// Takes what a look for findings changed.
+    /// Records the changes of one look for findings.
     pub fn findings_changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
         self.findings.changed(changes, table, at);
     }
 
-    /// The recorder itself missed what happened between these times.
+    /// Records a gap between these times that the recorder itself caused.
     pub fn gap(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
         self.gaps.add(from, to, reason);
     }
 
-    /// What happened between these times was lost, for it could not be written.
+    /// Records that events between these times were lost, because they could not be written.
     pub fn lost(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
         self.gaps.lost(from, to, reason);
     }
 
-    /// Takes an outcome of the audit log, before or after the end of its contender was seen.
+    /// Records an outcome of the audit log, before or after the end of its contender was seen.
     pub fn deleted(&mut self, deletion: RecordedDeletion) {
         self.deletions.add(deletion);
     }
 
-    /// Takes the rows that are due. To be called about once a second, and with `is_last` at the end of the run: then also those who came
-    /// just now are among them. Whoever takes them writes them, with [`TableWriter::write`](super::TableWriter::write).
+    /// Takes the rows that are due. Must be called about once a second, and with `is_last` at the
+    /// end of the run, which includes the latest contenders. The caller writes the rows with
+    /// [`TableWriter::write`](super::TableWriter::write).
     pub fn take_rows(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> TableRows {
         let seen_until = if is_last { now } else { self.flushed_at };
         let since = if self.was_live { None } else { self.gaps.since() };
@@ -200,7 +205,6 @@ impl TableRecorder {
         }
     }
 
-    /// How many contenders stand, as far as is recorded.
     #[cfg(test)]
     pub(super) fn standing(&self) -> usize {
         self.contenders.as_ref().map_or(0, StandingContenders::len)

@@ -1,4 +1,5 @@
-//! What an earlier run of the recorder left open: who stood when it ended, and up to when it had seen everything.
+//! The state that an earlier run of the recorder left: its present contenders, and the time up to
+//! which it had seen everything.
 
 use std::sync::Arc;
 
@@ -11,19 +12,19 @@ use lockscope_base::recipe::{Recipe, RequestMode};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::{Contender, LockName};
 
-/// A node that is found again is the same one when the transaction that created it is.
+/// The key of a node that is found again; it includes the creating transaction.
 type NodeKey = (ZnodePath, String, Zxid);
 
-/// Who stood when the earlier run ended.
+/// The contenders that were present when the earlier run ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unfinished {
     by_node: FxHashMap<NodeKey, ContenderRecord>,
-    /// Of those whose nodes had not been read: they cannot be found again.
+    /// Contenders whose nodes had not been read: they cannot be found again.
     others: Vec<ContenderRecord>,
 }
 
 impl Unfinished {
-    /// Takes what is known of this contender of a lock.
+    /// Takes the record of this contender of a lock.
     pub fn take(&mut self, lock: &LockName, contender: &Contender) -> Option<ContenderRecord> {
         if self.by_node.is_empty() {
             return None;
@@ -31,17 +32,17 @@ impl Unfinished {
         self.by_node.remove(&(lock.path.clone(), contender.node.to_string(), contender.czxid))
     }
 
-    /// Takes all who were not found again.
+    /// Takes all records that were not found again.
     pub fn take_rest(&mut self) -> impl Iterator<Item = ContenderRecord> {
         std::mem::take(&mut self.by_node).into_values().chain(std::mem::take(&mut self.others))
     }
 
-    /// Reads them.
+    /// Reads the records from the file.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         Ok(Self::of(standing(connection, Timestamp(i64::MAX))?))
     }
 
-    /// These.
+    /// Collects the records by node.
     pub fn of(records: Vec<ContenderRecord>) -> Self {
         let mut unfinished = Self::default();
         for record in records {
@@ -57,7 +58,8 @@ impl Unfinished {
     }
 }
 
-/// Who certainly stood at that time; who has not ended yet stands at the end of time.
+/// Reads the contenders that were certainly present at `at`. Those that have not ended yet are
+/// present at the end of time.
 pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
     let mut statement = connection.prepare(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
@@ -75,7 +77,7 @@ pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Resu
     Ok(records)
 }
 
-/// A row that stands open; `None` when no version of this program wrote its path.
+/// Reads an open row; `None` when its path is one that this program never writes.
 fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
     let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
     let recipe: String = row.get(3)?;
@@ -108,19 +110,19 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
     }))
 }
 
-/// Up to when the earlier runs had seen everything; `None` when there was none.
+/// Returns the time up to which earlier runs had seen everything; `None` without an earlier run.
 pub(super) fn recorded_until(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
     let until = connection.query_row("SELECT max(until_at) FROM recording", [], |row| row.get::<_, Option<i64>>(0))?;
     Ok(until.map(Timestamp))
 }
 
-/// The gap that lasted when the earlier run ended.
+/// Returns the gap that was open when the earlier run ended.
 pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<(i64, Timestamp, String)>> {
     let query = "SELECT id, began_at, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
     connection.query_row(query, [], |row| Ok((row.get(0)?, Timestamp(row.get(1)?), row.get(2)?))).optional()
 }
 
-/// The number behind the last one of a table.
+/// Returns the id after the largest one in a table.
 pub(super) fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
     Ok(connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0).saturating_add(1))
 }

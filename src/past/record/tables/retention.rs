@@ -1,11 +1,12 @@
-//! Rows go with their segments: by age.
+//! Deletes rows by age, together with their segments.
 
 use rusqlite::{Transaction, params};
 
 use lockscope_base::znode::Timestamp;
 
-/// Deletes the rows of what had ended before that time; who stands stays. Then [`TableWriter::start_over`](super::TableWriter::start_over)
-/// must be called. Linear in the rows that go, and in the locks and clients that there are.
+/// Deletes the rows of everything that ended before `time`; open rows stay. Afterwards
+/// [`TableWriter::start_over`](super::TableWriter::start_over) must be called. Linear in the
+/// deleted rows, and in the locks and clients of the file.
 pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite::Result<()> {
     let ended = [
         "DELETE FROM contender WHERE ifnull(ended_before, 9223372036854775807) < ?1",

@@ -1,4 +1,4 @@
-//! Rows as they are written. Every value is a bound parameter: nothing that came from a znode is part of a statement.
+//! Writes rows. Every value is a bound parameter: no text of a znode is part of a statement.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::sessions::SessionRecord;
 use super::unsettled::SettledEnd;
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// More numbers of locks and of clients are not remembered.
+/// The most remembered ids of locks, and of clients.
 const MAX_IDS: usize = 20_000;
 
-/// The numbers of locks and of clients that are in the file.
+/// The ids of locks and clients in the file.
 #[derive(Clone, Debug, Default)]
 struct RowIds {
     locks: FxHashMap<Arc<RecordedLock>, i64>,
@@ -27,7 +27,7 @@ struct RowIds {
 }
 
 impl RowIds {
-    /// Forgets when it is too many; they are read again.
+    /// Forgets the ids if there are too many; they are read again.
     fn stay_small(&mut self) {
         if self.locks.len() > MAX_IDS {
             self.locks = FxHashMap::default();
@@ -82,22 +82,21 @@ impl RowIds {
     }
 }
 
-/// Rows that are to be written, in one transaction.
+/// The rows to be written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRows {
     pub(super) contenders: Vec<ContenderRecord>,
-    /// Endings of rows that may be written already.
+    /// Settled endings of rows that may be written already.
     pub(super) settled: Vec<SettledEnd>,
     pub(super) findings: Vec<Arc<FindingRecord>>,
     pub(super) sessions: Vec<(SessionId, SessionRecord)>,
     pub(super) gaps: Vec<GapRecord>,
     pub(super) deletions: Vec<RecordedDeletion>,
-    /// How much happened until then, since rows were taken before.
+    /// The time and the number of events since rows were last taken.
     pub(super) activity: (Timestamp, u64),
     pub(super) run: Option<RunRecord>,
 }
 
-/// A run of the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunRecord {
     pub id: i64,
@@ -105,15 +104,14 @@ pub(super) struct RunRecord {
     pub until: Timestamp,
 }
 
-/// Writes rows into a file.
 #[derive(Clone, Debug, Default)]
 pub struct TableWriter {
     ids: RowIds,
 }
 
 impl TableWriter {
-    /// Writes the rows into the caller's transaction. If that is rolled back, [`Self::start_over`] must be called, and the same rows
-    /// can be written again.
+    /// Writes the rows in the caller's transaction. If that is rolled back, call
+    /// [`Self::start_over`]; the same rows can then be written again.
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
         let TableRows { contenders, settled, findings, sessions, gaps, deletions, activity: (until, events), run } =
             rows;
@@ -139,13 +137,14 @@ impl TableWriter {
         Ok(())
     }
 
-    /// A transaction was rolled back, or rows of the past were deleted: what is remembered of the numbers of locks and clients may be wrong.
+    /// Forgets the remembered ids of locks and clients. Must be called after a transaction was
+    /// rolled back or old rows were deleted.
     pub fn start_over(&mut self) {
         self.ids = RowIds::default();
     }
 }
 
-/// Data as text where it is text, so that people can read it.
+/// Data written as text if they are text, so that people can read them.
 struct Data<'a>(&'a [u8]);
 
 impl ToSql for Data<'_> {
@@ -183,7 +182,7 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
     Ok(())
 }
 
-/// What was unknown is known; what the audit log explained stays.
+/// Replaces an uncertain ending by the known one. A deletion explained by the audit log stays.
 fn settle(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
     let mut statement = connection
         .prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending IN ('unknown', 'gone')")?;
@@ -239,7 +238,7 @@ fn gap(connection: &Connection, record: &GapRecord) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A deletion, and what it means for a contender whose end was written before.
+/// Writes a deletion, and updates the ending of its contender if that was written before.
 fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::Result<()> {
     let czxid = deletion.czxid.map(|zxid| zxid.0);
     connection
@@ -256,7 +255,7 @@ fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::R
             deletion.reason
         ])?;
     if let Some((node, czxid)) = deletion.node() {
-        // By the index of their ends: an hour is more than a recorder is ever behind.
+        // Found by the index of their ends: a recorder is never an hour behind.
         connection
             .prepare_cached(
                 "UPDATE contender SET ending = 'deleted' WHERE node = ?1 AND czxid = ?2

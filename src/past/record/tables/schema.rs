@@ -1,12 +1,13 @@
 //! The SQL of the tables, with what each column means: `sqlite3 FILE .schema` shows it.
 
-/// The version of the tables: columns are added, never renamed; a change of meaning raises it. It stands in `recording.tables_version`.
+/// The version of the tables, stored in `recording.tables_version`. Columns are added, never
+/// renamed; a change of meaning raises the version.
 ///
-/// From 2 on `released` and `left` are proven; before, whatever went while its session lived was
-/// called so.
+/// Since version 2, `released` and `left` are proven; before, every end of a node while its session
+/// lived was called so.
 pub const TABLES_VERSION: i64 = 2;
 
-/// Makes the tables, their indexes and their views, where they are missing.
+/// Creates the tables, their indexes and their views if they are missing.
 pub(in crate::record) const SCHEMA: &str = r"
 -- Times are milliseconds since 1970-01-01 UTC, by the clock of the machine that recorded; the views that end in _utc show them as
 -- text. Text that came from a znode stands here as it is: escape it before a terminal shows it.

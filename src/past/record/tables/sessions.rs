@@ -6,7 +6,7 @@ use super::contender::{ContenderEnd, ContenderRecord, RecordedClient};
 use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::queue::{Happening, LockEvent};
 
-/// One session, as far as it changed since the last flush.
+/// A session that changed since the last flush.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SessionRecord {
     pub client: RecordedClient,
@@ -15,17 +15,17 @@ pub(super) struct SessionRecord {
     pub expired_at: Option<Timestamp>,
 }
 
-/// More sessions are not kept where nothing can be written.
+/// The most sessions kept while nothing can be written.
 const MAX_CHANGED: usize = 100_000;
 
-/// The sessions that did something since the last flush.
+/// The sessions that changed since the last flush.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChangedSessions {
     pub changed: FxHashMap<SessionId, SessionRecord>,
 }
 
 impl ChangedSessions {
-    /// Takes what happened.
+    /// Records an event.
     pub fn happened(&mut self, happening: &Happening, at: Timestamp, no_data: bool) {
         let Some(session) = happening.session.filter(|_| happening.contender.is_some()) else { return };
         self.seen(session, at);
@@ -53,7 +53,7 @@ impl ChangedSessions {
 }
 
 impl ChangedSessions {
-    /// One of its contenders is written.
+    /// Records that one of the session's contenders is written.
     pub fn stood(&mut self, contender: &ContenderRecord, now: Timestamp) {
         let Some(session) = contender.session else { return };
         let at = contender.ended.map_or(now, |ended| ended.before);

@@ -1,4 +1,4 @@
-//! The contenders that stand now, and those that ended and are not written yet.
+//! The present contenders, and those that ended and are not written yet.
 
 use std::sync::Arc;
 
@@ -14,39 +14,40 @@ use lockscope_model::queue::{
     ContenderId, ContenderRow, ContenderState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
 };
 
-/// Who ended and cannot be written, since the disk is full, is kept up to this number; then the oldest are lost.
+/// The most ended contenders kept while the disk is full; beyond it the oldest are lost.
 const MAX_ENDED: usize = 200_000;
 
-/// At so many flushes in a row the numbers differ where they are wrong.
+/// Consecutive mismatches after which the contenders of a lock are repaired.
 const MAX_FLUSHES_WRONG: u8 = 3;
 
-/// Contenders of a lock that are remembered.
+/// The contenders of a lock.
 #[derive(Clone, Debug)]
 struct LockStanding {
     lock: Arc<RecordedLock>,
-    /// In boxes, since a map with one entry has room for four.
+    /// The records, boxed because a map with one entry reserves room for four.
     contenders: FxHashMap<ContenderId, Box<ContenderRecord>>,
-    /// At how many flushes in a row the table had another number of them.
+    /// For how many flushes in a row the table had another number of contenders.
     flushes_wrong: u8,
 }
 
-/// Bookkeeping of contenders: [`Happening`]s go in, rows come out. Memory follows those that stand now.
+/// Tracks contenders: [`Happening`]s go in, rows come out. Memory grows with the present
+/// contenders.
 #[derive(Clone, Debug)]
 pub(super) struct StandingContenders {
     no_data: bool,
     next_id: i64,
     locks: FxHashMap<LockId, LockStanding>,
-    /// Who ended since the last flush, in the order of their ends.
+    /// Contenders that ended since the last flush, in order.
     pub ended: Vec<ContenderRecord>,
-    /// How many of those were lost.
+    /// How many of `ended` were lost.
     pub lost: usize,
-    /// Who began or changed since it was last written.
+    /// Contenders that are new or changed since they were last written.
     changed: Vec<(LockId, ContenderId)>,
-    /// What an earlier run left open, until everything was read.
+    /// Records that an earlier run left open, until everything was read.
     pub unfinished: Unfinished,
-    /// Those of locks that are gone which were not seen to go.
+    /// Contenders of locks that are gone, whose own end was not seen.
     displaced: FxHashMap<ContenderId, Box<ContenderRecord>>,
-    /// Ends of which nobody can tell yet whether the session had expired.
+    /// Ends for which it is not known yet whether the session had expired.
     pub unsettled: UnsettledEnds,
     /// The number of the last look at the whole table.
     look: u32,
@@ -68,17 +69,17 @@ impl StandingContenders {
         }
     }
 
-    /// How many stand, as far as is recorded.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.locks.values().map(|lock| lock.contenders.len()).sum()
     }
 
-    /// Takes what happened to a lock; the table is as it is afterwards.
+    /// Records an event of a lock; the table is in the state after it.
     pub fn happened(&mut self, happening: &Happening, table: &LockTable, moment: Moment) {
         let Some(name) = &happening.lock else { return };
         if happening.event == LockEvent::LockGone {
-            // Whoever still stands there has gone to another lock, since it is known now what its parent is.
+            // The remaining contenders belong to another lock, because the kind of their parent is
+            // known now.
             let left = self.locks.remove(&name.id).into_iter().flat_map(|lock| lock.contenders);
             self.displaced.extend(left);
             return;
@@ -121,7 +122,7 @@ impl StandingContenders {
         self.locks.get(&lock)?.contenders.get(id).map(|record| &**record)
     }
 
-    /// It is written with one of the next flushes.
+    /// Queues a contender for one of the next flushes.
     fn changes(&mut self, lock: LockId, id: &ContenderId) {
         let record = self.locks.get_mut(&lock).and_then(|lock| lock.contenders.get_mut(id));
         if let Some(record) = record.filter(|record| !record.is_listed) {
@@ -130,7 +131,7 @@ impl StandingContenders {
         }
     }
 
-    /// One that was not known in its lock until something happened to it.
+    /// Starts the record of a contender that was unknown in its lock until this event.
     fn begins(&mut self, happening: &Happening, name: &LockName, id: &ContenderId, table: &LockTable, moment: Moment) {
         let enqueued_at = match (happening.event, happening.waited_ms, moment.unseen_since) {
             (LockEvent::Enqueued, _, None) => Some(moment.at),
@@ -143,7 +144,7 @@ impl StandingContenders {
         self.lock_entry(name, lock);
         let Some(standing) = self.locks.get_mut(&name.id) else { return };
         if let Some(record) = self.displaced.remove(id) {
-            // It came from another lock, where it may have held what it does not hold here.
+            // The contender came from another lock; its hold there may not count here.
             let lock = Arc::clone(&standing.lock);
             let record = ContenderRecord { lock, acquired: None, is_listed: false, ..*record };
             standing.contenders.insert(id.clone(), record.into());
@@ -171,7 +172,7 @@ impl StandingContenders {
         standing.contenders.insert(id.clone(), record.into());
     }
 
-    /// Keeps the name of the lock as it is now.
+    /// Updates the name of the lock.
     fn lock_entry(&mut self, name: &LockName, lock: Option<&LockQueue>) {
         let (recipe, kind) =
             lock.map_or(("unknown-queue", LockKind::Exclusive), |lock| (lock.recipe().id(), lock.kind()));
@@ -209,8 +210,8 @@ impl StandingContenders {
         self.ended.push(record);
     }
 
-    /// Looks at the whole table, after everything was read: whoever is not there has ended since, and whoever is new there was there
-    /// before. Linear in the number of contenders.
+    /// Compares the whole table with the records, after everything was read. Missing contenders
+    /// have ended since; new ones were there before. Linear in the number of contenders.
     pub fn look(&mut self, table: &LockTable, moment: Moment) {
         self.look = self.look.wrapping_add(1);
         for lock in table.locks() {
@@ -226,9 +227,10 @@ impl StandingContenders {
         self.end_unseen(gone, moment);
     }
 
-    /// Looks again at the locks where the number of contenders has been another than is recorded for a while: one of them was no
-    /// contender after all, or belongs to another lock since it is known what their parent is. A contender of a semaphore that is
-    /// between the queue and its lease stands nowhere for a moment.
+    /// Looks again at locks whose number of contenders has differed from the records for a while.
+    /// Either a node was no contender after all, or it belongs to another lock because the kind of
+    /// their parent is known now. A contender of a semaphore that is between the queue and its
+    /// lease is briefly in neither.
     fn mend(&mut self, table: &LockTable, moment: Moment) {
         let stand = |lock: &LockQueue| lock.len() - lock.returned();
         self.look = self.look.wrapping_add(1);
@@ -263,7 +265,7 @@ impl StandingContenders {
         self.end_unseen(gone, moment);
     }
 
-    /// They are not there any more, and nobody saw them go.
+    /// Ends the records of contenders that vanished unseen.
     fn end_unseen(&mut self, gone: Vec<ContenderRecord>, moment: Moment) {
         for mut record in gone {
             record.ends(ContenderEnd::Unknown, moment.bounds());
@@ -273,7 +275,7 @@ impl StandingContenders {
 
     fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
         let (look_number, no_data, name) = (self.look, self.no_data, lock.lock_name());
-        // A returned node was deleted before.
+        // Returned nodes were deleted before.
         for row in lock.rows(0..lock.len()).filter(|row| !row.contender.returned) {
             let id = row.contender.id();
             self.lock_entry(&name, Some(lock));
@@ -310,7 +312,7 @@ impl StandingContenders {
         }
     }
 
-    /// One that was there already.
+    /// Creates the record of a contender that was already there.
     fn found(
         &mut self,
         lock: Arc<RecordedLock>,
@@ -340,8 +342,8 @@ impl StandingContenders {
         }
     }
 
-    /// Mends what the happenings did not say, and takes the rows that are due: of those who ended, and of those who stood at the last
-    /// flush already, and changed.
+    /// Repairs what the events did not report, and takes the due rows: contenders that ended, and
+    /// contenders that were present at the last flush and have changed.
     pub fn take_due(&mut self, table: &LockTable, moment: Moment, seen_until: Timestamp) -> Vec<ContenderRecord> {
         if moment.unseen_since.is_none() {
             self.mend(table, moment);
@@ -354,7 +356,7 @@ impl StandingContenders {
                 self.changed.push(key);
                 continue;
             }
-            // Its node may have been read since.
+            // The node may have been read since.
             if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
                 record.reread(row, table, self.no_data);
             }

@@ -1,14 +1,15 @@
-//! Ends of which more is known later: the servers say that the session lives, or that its client
+//! Ends that are settled later: the servers report that the session lives, or that its client
 //! deleted the node itself.
 //!
 //! # What proves a release
 //!
-//! ZooKeeper does not say who deletes a node. A server lists the last request of each connection,
-//! and the transaction up to which it had answered by then. Where that request is a deletion, and
-//! that transaction is the one that deleted the node, it was the client's own: a server answers a
-//! request that changes something with the transaction of this very change. Servers before 3.9 do
-//! not say which transaction deleted a node, and a client that has asked something else since
-//! cannot be told from others: there the end stays `gone`.
+//! ZooKeeper does not report who deletes a node. But a server lists the last request of each
+//! connection, and the zxid of its last reply. If the request is a deletion and the zxid is that of
+//! the deletion of the node, the client itself deleted it: a server answers a changing request with
+//! the zxid of that very change.
+//!
+//! Servers before 3.9 do not report which transaction deleted a node, and a client that has sent
+//! another request since cannot be told from others. In both cases the end stays `gone`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,56 +19,57 @@ use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 use lockscope_model::queue::{Happening, LockEvent};
 use lockscope_model::server_view::{ServerMode, ServerView};
 
-/// More are not kept; the oldest stay as they are.
+/// The most unsettled ends; beyond it the oldest stay unsettled.
 const MAX_UNSETTLED: usize = 10_000;
 
-/// A server may list a session, or its connection, for so long after it ended; its clock may be wrong by as much.
+/// How long a server may still list an ended session or its connection; also the largest error of
+/// the server's clock.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
-/// What a server calls a deletion.
+/// The name of a deletion in a server's list.
 const DELETE: &str = "DELE";
 
-/// An end of which nobody could tell whether the session had expired.
+/// An end for which it is not known whether the session had expired.
 #[derive(Clone, Debug)]
 struct UnsettledEnd {
-    /// The contender's row.
+    /// The id of the contender's row.
     id: i64,
     session: SessionId,
     at: Timestamp,
 }
 
-/// A node that is gone by a transaction that is known.
+/// A node whose deleting transaction is known.
 #[derive(Clone, Debug)]
 struct DeletedNode {
-    /// The contender's row.
+    /// The id of the contender's row.
     id: i64,
     session: SessionId,
     at: Timestamp,
     by: Zxid,
-    /// What it was if its client deleted it.
+    /// The ending if the client deleted the node itself.
     end: ContenderEnd,
 }
 
-/// A row whose ending is known by now.
+/// The settled ending of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SettledEnd {
     pub id: i64,
     pub end: ContenderEnd,
 }
 
-/// What waits for the servers. Bounded.
+/// The ends that wait for answers of the servers. Bounded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnsettledEnds {
     ends: VecDeque<UnsettledEnd>,
     deleted: VecDeque<DeletedNode>,
-    /// What is to be written.
+    /// The settled endings to be written.
     pub settled: Vec<SettledEnd>,
-    /// When the servers were last heard.
+    /// The time of the servers' last answers.
     heard_at: Timestamp,
 }
 
 impl UnsettledEnds {
-    /// A node is gone, as was seen; answers what is known of that now.
+    /// Records that a node was seen to vanish. Returns the ending known now.
     pub fn gone(&mut self, record: &ContenderRecord, happening: &Happening) -> ContenderEnd {
         let (id, at) = (record.id, happening.at);
         if let (Some(session), Some(by)) = (record.session, happening.deleted_by) {
@@ -83,7 +85,7 @@ impl UnsettledEnds {
         ContenderEnd::Unknown
     }
 
-    /// To be called whenever the servers may have answered.
+    /// Settles ends. Must be called whenever the servers may have answered.
     pub fn heard(&mut self, view: &ServerView) {
         if view.at == self.heard_at || self.ends.is_empty() && self.deleted.is_empty() {
             return;
@@ -93,7 +95,8 @@ impl UnsettledEnds {
         self.settle_own(view);
     }
 
-    /// A session that the servers list some time after an end did not expire at it.
+    /// Settles ends of sessions that live: a session listed some time after the end did not expire
+    /// at it.
     fn settle_living(&mut self, view: &ServerView) {
         let all_as_of = view.sessions_as_of();
         let settled = &mut self.settled;
@@ -108,8 +111,8 @@ impl UnsettledEnds {
         });
     }
 
-    /// A client whose last request was that deletion made it. What a server says after the next
-    /// request is of another one.
+    /// Settles deletions by the client itself: its last request was that deletion. After the next
+    /// request the list no longer shows it.
     fn settle_own(&mut self, view: &ServerView) {
         let settled = &mut self.settled;
         self.deleted.retain(|deleted| {
@@ -122,7 +125,7 @@ impl UnsettledEnds {
     }
 }
 
-/// Puts one behind the others, in place of the oldest where there are too many.
+/// Appends an item; drops the oldest if there are too many.
 fn push<T>(waiting: &mut VecDeque<T>, one: T) {
     if waiting.len() >= MAX_UNSETTLED {
         waiting.pop_front();
@@ -138,8 +141,9 @@ fn is_own_deletion(view: &ServerView, deleted: &DeletedNode) -> bool {
     })
 }
 
-/// Whether a server that ends sessions listed this one, or a connection of it, at that time or later. A follower that lost its leader
-/// keeps connections whose sessions have expired.
+/// Returns whether a server that ends sessions listed this session, or a connection of it, at
+/// `after` or later. A follower without a leader keeps connections of expired sessions, so it does
+/// not count.
 fn lists_after(view: &ServerView, session: SessionId, after: Timestamp) -> bool {
     let mut keepers = view.members.iter().filter(|member| member.mode.is_some_and(ServerMode::keeps_sessions));
     keepers.any(|member| {

@@ -1,4 +1,4 @@
-//! What a recording takes of the disk and of memory.
+//! Tests of the disk space and memory of a recording.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,13 +13,13 @@ use crate::record::segment::SegmentBounds;
 use crate::record::{Bounds, RecordOptions};
 use lockscope_base::znode::ZnodePath;
 
-/// The file, and what lies beside it.
+/// Returns the size of the file and of those beside it.
 fn bytes(path: &Path) -> u64 {
     let ends = ["", "-wal", "-shm"].into_iter();
     ends.map(|end| std::fs::metadata(format!("{}{end}", path.display())).map_or(0, |found| found.len())).sum()
 }
 
-/// Contenders come and go, with data that cannot be made smaller.
+/// Creates and deletes contenders with incompressible data.
 fn churn(fixture: &mut ConsoleFixture, rounds: u32, data: usize) {
     let mut standing: Vec<ZnodePath> = Vec::new();
     for number in 0..rounds {
@@ -40,7 +40,7 @@ fn churn(fixture: &mut ConsoleFixture, rounds: u32, data: usize) {
 }
 
 #[test]
-fn the_file_and_what_lies_beside_it_never_exceed_the_size() {
+fn the_files_never_exceed_the_size() {
     let max = Bounds::MIN_BYTES;
     let bounds = Bounds { keep: None, max_bytes: Some(max) };
     let segments = SpaceKeeper::new(bounds, false).segment_bounds();
@@ -67,7 +67,7 @@ fn the_file_and_what_lies_beside_it_never_exceed_the_size() {
 }
 
 #[test]
-fn what_is_older_than_is_kept_is_deleted_from_the_stream_and_the_tables() {
+fn entries_beyond_the_age_are_deleted_from_the_stream_and_the_tables() {
     let bounds = Bounds { keep: Some(Duration::from_secs(600)), max_bytes: None };
     let mut fixture = ConsoleFixture::new(
         RecordOptions { bounds, ..ALL },
@@ -87,7 +87,7 @@ fn what_is_older_than_is_kept_is_deleted_from_the_stream_and_the_tables() {
 }
 
 #[test]
-fn a_program_that_reads_for_long_makes_the_recorder_wait_and_not_the_file_grow() {
+fn a_long_read_makes_the_recorder_wait_and_not_the_file_grow() {
     let bounds = Bounds { keep: None, max_bytes: Some(Bounds::MIN_BYTES) };
     let mut fixture =
         ConsoleFixture::new(RecordOptions { bounds, ..ALL }, SpaceKeeper::new(bounds, false).segment_bounds());

@@ -1,4 +1,4 @@
-//! A part that is cut out of a recording: what it shows is what its recording shows of that time, and nothing else is in it.
+//! Tests of an excerpt: it shows what its recording shows of that time, and contains nothing else.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions,
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::Change;
 
-/// Cuts a time out into a file beside the recording.
+/// Cuts a time range out into a file beside the recording.
 fn cut_out(fixture: &ConsoleFixture, from: Timestamp, to: Timestamp) -> Result<Vec<DamagedSegment>, CutError> {
     let options = CutOptions { from, to, with_data: true };
     cut(&fixture.path, &target(fixture), options, &|| false)
@@ -24,7 +24,7 @@ fn target(fixture: &ConsoleFixture) -> PathBuf {
     fixture.path.with_file_name("small.db")
 }
 
-/// What the excerpt shows of a moment.
+/// Returns what the excerpt shows of a moment.
 fn shown(fixture: &mut ConsoleFixture, at: Timestamp) -> Option<String> {
     let target = target(fixture);
     let path = std::mem::replace(&mut fixture.path, target);
@@ -33,7 +33,7 @@ fn shown(fixture: &mut ConsoleFixture, at: Timestamp) -> Option<String> {
     shown
 }
 
-/// All bytes of a file, with what is compressed in it.
+/// Returns all bytes of a file, with its compressed content decompressed.
 fn bytes(path: &Path) -> Vec<u8> {
     let mut bytes = fs::read(path).unwrap();
     let connection = Connection::open(path).unwrap();
@@ -85,7 +85,8 @@ proptest! {
     }
 }
 
-/// Contenders come with names and data of their own, one each second, and stay for three.
+/// Creates contenders with names and data of their own, one each second; each stays for three
+/// seconds.
 fn one_each_second(fixture: &mut ConsoleFixture, seconds: u32) -> Vec<Timestamp> {
     let mut standing: Vec<ZnodePath> = Vec::new();
     let mut times = Vec::new();
@@ -109,14 +110,15 @@ fn one_each_second(fixture: &mut ConsoleFixture, seconds: u32) -> Vec<Timestamp>
 }
 
 #[test]
-fn nothing_of_before_or_after_is_in_the_file_and_its_owner_alone_reads_it() {
+fn the_file_holds_nothing_of_before_or_after_and_only_its_owner_reads_it() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 60);
     fixture.stop();
     cut_out(&fixture, times[20], times[40]).unwrap();
     let small = bytes(&target(&fixture));
     for second in 0..60 {
-        // At its beginning those of three seconds stand, and the one that they are behind has just gone.
+        // At its beginning the contenders of three seconds are present, and their predecessor has
+        // just gone.
         let is_in = (17..=40).contains(&second);
         let is_out = !(16..=40).contains(&second);
         for text in [format!("n{second:04}-lock-"), format!("worker-{second:04}")] {
@@ -129,7 +131,7 @@ fn nothing_of_before_or_after_is_in_the_file_and_its_owner_alone_reads_it() {
 }
 
 #[test]
-fn without_data_neither_data_nor_names_that_were_read_from_it_are_in_the_file() {
+fn without_data_the_file_has_neither_data_nor_names_read_from_them() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 60);
     fixture.stop();
@@ -145,7 +147,7 @@ fn window(path: &Path, from: Timestamp, to: Timestamp) -> PastWindow {
 }
 
 #[test]
-fn the_tables_have_who_stood_in_the_time_as_it_was_known_at_its_end() {
+fn the_tables_have_the_contenders_of_the_time_as_known_at_its_end() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 60);
     fixture.stop();
@@ -173,7 +175,7 @@ fn the_tables_have_who_stood_in_the_time_as_it_was_known_at_its_end() {
 }
 
 #[test]
-fn a_gap_within_the_time_stays_one_with_its_reason() {
+fn a_gap_within_the_time_stays_with_its_reason() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let from = one_each_second(&mut fixture, 10)[5];
     fixture.cut();
@@ -195,7 +197,7 @@ fn a_gap_within_the_time_stays_one_with_its_reason() {
 }
 
 #[test]
-fn what_is_damaged_is_named_and_a_gap_in_the_file() {
+fn damaged_segments_are_named_and_are_gaps_in_the_file() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 60);
     fixture.stop();
@@ -223,7 +225,7 @@ fn what_is_damaged_is_named_and_a_gap_in_the_file() {
 }
 
 #[test]
-fn a_file_that_is_there_stays_and_what_is_stopped_or_has_nothing_leaves_none() {
+fn existing_files_stay_and_interrupted_or_empty_cuts_leave_no_file() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 20);
     fs::write(target(&fixture), "mine").unwrap();
@@ -237,7 +239,7 @@ fn a_file_that_is_there_stays_and_what_is_stopped_or_has_nothing_leaves_none() {
     let later = Timestamp(fixture.ensemble.now.0 + 1_000_000);
     assert!(matches!(cut_out(&fixture, later, later), Err(CutError::NothingRecorded)));
     assert_eq!(names_beside(&fixture), [""; 0]);
-    // The recorder goes on beside it.
+    // The recorder continues beside it.
     cut_out(&fixture, times[5], times[9]).unwrap();
     one_each_second(&mut fixture, 5);
     assert_eq!(fixture.recorder.as_ref().unwrap().trouble(), None);
@@ -257,7 +259,7 @@ fn a_recording_without_data_is_cut_as_it_is() {
 }
 
 #[test]
-fn hostile_names_and_data_come_over_as_they_are() {
+fn hostile_names_and_data_are_copied_unchanged() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let from = fixture.ensemble.now;
     for data in [&b"'; DELETE FROM lock; --"[..], b"\xff\xfe\0\x1b[2J", "\u{202e}\"<script>".as_bytes()] {

@@ -1,4 +1,4 @@
-//! A damaged recording: what can be read of it is read, and nothing that is in it makes the program panic.
+//! Tests of damaged recordings: the intact parts are read, and no content makes the program panic.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::fixture::{ALL, CONNECT, ConsoleFixture, SMALL, json};
 use crate::record::{Damage, Past, Playback, PlaybackStep, ReadError, Recorder, StoreError};
 use lockscope_base::znode::Timestamp;
 
-/// A recording with some segments, in one file.
+/// Returns a recording with several segments, in one file.
 fn recording() -> ConsoleFixture {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     for number in 0..60 {
@@ -28,7 +28,7 @@ fn recording() -> ConsoleFixture {
     fixture
 }
 
-/// Reads and plays everything; gives how much could be played, and the sentences about what could not.
+/// Reads and plays everything. Returns how much could be played, and the sentences about the rest.
 fn read_all(fixture: &ConsoleFixture) -> (usize, Vec<String>) {
     let mut sentences = Vec::new();
     let mut read = || -> Result<usize, StoreError> {
@@ -63,7 +63,7 @@ fn read_all(fixture: &ConsoleFixture) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn bytes_that_are_overwritten_anywhere_are_named_and_never_a_panic() {
+fn overwritten_bytes_are_reported_and_never_cause_a_panic() {
     let mut fixture = recording();
     let sound = fs::read(&fixture.path).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn bytes_that_are_overwritten_anywhere_are_named_and_never_a_panic() {
                 fixture.recorder = Some(recorder.with_segments(SMALL));
                 fixture.read_everything();
                 fixture.flush();
-                // What cannot be written is said, and tried again.
+                // A failed write is reported and retried.
                 fixture.recorder = None;
             }
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
@@ -101,7 +101,7 @@ fn bytes_that_are_overwritten_anywhere_are_named_and_never_a_panic() {
 }
 
 #[test]
-fn a_damaged_segment_is_left_out_and_what_follows_is_read_as_it_was_shown() {
+fn a_damaged_segment_is_left_out_and_later_ones_are_read_as_they_were_shown() {
     for (damage, of) in [
         (
             "UPDATE keyframe SET state = x'00' WHERE segment % 3 = 0; UPDATE chunk SET entries = x'28B52FFD' WHERE segment % 3 = 0",
@@ -132,7 +132,7 @@ fn a_damaged_segment_is_left_out_and_what_follows_is_read_as_it_was_shown() {
             let (at, expected) = fixture.shown.last().unwrap();
             assert_eq!(&json(&playback.state().table, &playback.state().diagnosis, *at), expected);
         }
-        // A moment within it is refused, and all others are as they were.
+        // A moment within the segment is refused, and all others are as they were.
         for (at, expected) in &fixture.shown {
             let segment = fixture.past().segment_at(*at).unwrap().unwrap();
             match Playback::start(fixture.past(), *at) {

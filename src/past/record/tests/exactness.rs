@@ -1,4 +1,4 @@
-//! Whatever is recorded: what is read of a moment is what was shown then, byte for byte.
+//! Property tests: each moment is read exactly as it was shown, byte for byte.
 
 use proptest::prelude::*;
 
@@ -16,9 +16,9 @@ pub(super) enum RecordStep {
     Examine,
     Flush,
     Remember,
-    /// What is done meanwhile is not seen.
+    /// Steps that are not seen.
     Cut(Vec<Step>),
-    /// Meanwhile only counts are seen.
+    /// Steps during which only counts are seen.
     Overload(Vec<Step>),
     Refuse,
     Stop(Vec<Step>),

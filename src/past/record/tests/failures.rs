@@ -1,4 +1,4 @@
-//! What becomes of a recording when the program is killed, the clock is set, or the disk takes nothing.
+//! Tests of recordings when the program is killed, the clock is set, or the disk accepts no writes.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn gaps(fixture: &ConsoleFixture) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn who_is_killed_loses_what_was_not_written_and_the_next_run_tells_the_gap() {
+fn a_killed_recorder_loses_unwritten_entries_and_the_next_run_records_the_gap() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     fixture.ensemble.put_numbered("/a/lock-", 1);
     fixture.read_everything();
@@ -68,7 +68,7 @@ fn a_copy_of_the_files_at_any_moment_is_a_recording_up_to_that_moment() {
 }
 
 #[test]
-fn a_file_that_was_left_empty_is_made_again() {
+fn an_empty_file_is_initialized_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("locks.db");
     drop(lockscope_files::append(&path, lockscope_files::Sensitivity::Secret).unwrap());
@@ -83,7 +83,7 @@ fn a_file_that_was_left_empty_is_made_again() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_a_little_stands_still_and_further_back_makes_a_gap() {
+fn a_clock_set_back_slightly_stands_still_and_further_back_makes_a_gap() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     fixture.flush();
     let before = fixture.ensemble.now;
@@ -103,7 +103,7 @@ fn a_clock_that_is_set_back_a_little_stands_still_and_further_back_makes_a_gap()
     assert!(gap[0].0 >= before.0 && gap[0].1 <= after, "{gap:?}");
     let (at, shown) = fixture.shown.last().unwrap().clone();
     assert_eq!(fixture.recorded(at), Some(shown));
-    // What was recorded before is still read as it was.
+    // Earlier entries are still read as they were.
     assert!(fixture.recorded(before).is_some());
     let reason = "SELECT reason FROM gap ORDER BY id DESC LIMIT 1";
     let reason: String = Connection::open(&fixture.path).unwrap().query_row(reason, [], |row| row.get(0)).unwrap();
@@ -111,7 +111,7 @@ fn a_clock_that_is_set_back_a_little_stands_still_and_further_back_makes_a_gap()
 }
 
 #[test]
-fn a_change_that_is_taken_in_seconds_after_it_was_seen_makes_no_gap() {
+fn a_change_taken_in_seconds_late_makes_no_gap() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     for round in 1..4 {
         fixture.ensemble.now.0 += 5_000;
@@ -138,7 +138,7 @@ fn a_change_that_is_taken_in_seconds_after_it_was_seen_makes_no_gap() {
 }
 
 #[test]
-fn what_a_disk_does_not_take_is_kept_and_written_when_it_does() {
+fn failed_writes_are_kept_and_written_later() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     fixture.flush();
     let other = Connection::open(&fixture.path).unwrap();
@@ -161,7 +161,7 @@ fn what_a_disk_does_not_take_is_kept_and_written_when_it_does() {
 }
 
 #[test]
-fn what_is_too_much_for_a_disk_that_takes_nothing_is_given_up_and_told_as_a_gap() {
+fn too_many_failed_writes_are_given_up_and_recorded_as_a_gap() {
     let mut fixture = ConsoleFixture::new(ALL, SegmentBounds::default());
     fixture.flush();
     let from = fixture.ensemble.now;
@@ -171,7 +171,7 @@ fn what_is_too_much_for_a_disk_that_takes_nothing_is_given_up_and_told_as_a_gap(
     for _ in 0..60 {
         for _ in 0..100 {
             let path = fixture.ensemble.put_numbered("/a/lock-", 1);
-            // Data that cannot be made smaller.
+            // Incompressible data.
             let data: Vec<u8> = (0..4_096).map(|_| fastrand::u8(..)).collect();
             fixture.ensemble.write(&path, &data);
             fixture.apply(fixture.ensemble.observed(&path));

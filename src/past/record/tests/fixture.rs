@@ -1,4 +1,4 @@
-//! A console on an ensemble in memory, which is recorded, and which remembers what it showed.
+//! A console on an in-memory ensemble that is recorded, and that remembers what it showed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use lockscope_model::server_view::{
 
 pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
 
-/// Everything is kept, with the data of the nodes.
+/// Keeps everything, with the data of the nodes.
 pub const ALL: RecordOptions =
     RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
 
@@ -34,9 +34,9 @@ pub struct ConsoleFixture {
     pub options: RecordOptions,
     pub segments: SegmentBounds,
     pub path: PathBuf,
-    /// What it showed when.
+    /// What the console showed, with the times.
     pub shown: Vec<(Timestamp, String)>,
-    /// What it showed since the file was last written.
+    /// What the console showed since the file was last written.
     unwritten: Vec<(Timestamp, String)>,
     _folder: TempDir,
 }
@@ -60,7 +60,7 @@ impl ConsoleFixture {
         fixture
     }
 
-    /// A console is started: it knows nothing, and reads everything.
+    /// Starts a console: it knows nothing, and reads everything.
     pub fn start(&mut self) {
         self.ensemble.table = LockTable::new([]);
         self.diagnosis = Diagnosis::new(Thresholds::default());
@@ -89,7 +89,7 @@ impl ConsoleFixture {
         }
     }
 
-    /// The connection is lost, and nothing is seen until [`read_everything`](Self::read_everything).
+    /// Loses the connection: nothing is seen until [`read_everything`](Self::read_everything).
     pub fn cut(&mut self) {
         self.apply(Change::Heard { at: self.ensemble.now });
         self.apply(Change::Connection(ConnectionState::Lost { reason: "the network is down".to_owned() }));
@@ -105,13 +105,13 @@ impl ConsoleFixture {
         }
     }
 
-    /// The recorder is killed: what was not written is lost.
+    /// Kills the recorder: unwritten entries are lost.
     pub fn kill(&mut self) {
         self.recorder = None;
         self.unwritten.clear();
     }
 
-    /// The recorder ends as it should.
+    /// Stops the recorder properly.
     pub fn stop(&mut self) {
         let recorder = self.recorder.take().unwrap();
         recorder.stop(&self.ensemble.table, self.ensemble.now).unwrap();
@@ -126,7 +126,7 @@ impl ConsoleFixture {
         self.ensemble.now.0 += 1;
     }
 
-    /// The server answers: who is connected, heard of and has asked how much differs with `number`.
+    /// Reports a survey whose connections, last responses and request counts depend on `number`.
     pub fn survey(&mut self, number: u32) {
         let at = self.ensemble.now;
         let sessions = (1..6).filter(|session| !(number + session).is_multiple_of(5));
@@ -165,14 +165,15 @@ impl ConsoleFixture {
         Past::open(&self.path).unwrap()
     }
 
-    /// What the recording shows of that moment; `None` where nothing was recorded.
+    /// Returns what the recording shows of a moment; `None` if nothing was recorded.
     pub fn recorded(&self, at: Timestamp) -> Option<String> {
         let playback = Playback::start(self.past(), at).unwrap()?;
         let RecordedState { table, diagnosis } = playback.state();
         Some(json(table, diagnosis, at))
     }
 
-    /// Plays everything from the beginning on, and gives what was shown at each of the moments that were remembered.
+    /// Plays everything from the beginning, and returns what was shown at each of the remembered
+    /// moments.
     pub fn played(&self) -> Vec<(Timestamp, String)> {
         let mut moments = self.shown.iter().map(|(at, _)| *at).peekable();
         let mut played = Vec::new();

@@ -1,4 +1,4 @@
-//! A recording that is never on a disk, as a console keeps it of what it saw itself.
+//! Tests of a recording that is never on a disk, as a console keeps it of its own past.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use lockscope_model::queue::{Change, ConnectionState};
 const MAX_BYTES: u64 = 4 << 20;
 
 #[test]
-fn what_is_kept_in_memory_has_its_bound_forgets_the_oldest_and_is_exact() {
+fn an_in_memory_recording_is_bounded_drops_the_oldest_and_is_exact() {
     let bounds = Bounds { keep: None, max_bytes: Some(MAX_BYTES) };
     let mut writer = BatchWriter::in_memory(RecordOptions { bounds, ..ALL }).unwrap();
     let mut recorder = writer.recorder(CONNECT).unwrap();

@@ -1,4 +1,4 @@
-//! What is recorded, and what is read of it.
+//! Tests of writing and reading recordings.
 
 mod bounded;
 mod cut;

@@ -56,7 +56,7 @@ impl FindingsFixture {
 }
 
 #[test]
-fn a_finding_stands_from_when_it_was_raised_until_it_was_cleared_and_keeps_its_worst_severity() {
+fn a_finding_is_open_until_it_is_cleared_and_keeps_its_worst_severity() {
     let mut fixture = FindingsFixture::new(false);
     fixture.changed(&[finding(Severity::Warning)], &[], 100);
     assert_eq!(fixture.rows(), ["warning 100 - open worker-3 holds it"]);
@@ -64,13 +64,13 @@ fn a_finding_stands_from_when_it_was_raised_until_it_was_cleared_and_keeps_its_w
     fixture.changed(&[], &[finding(Severity::Critical)], 300);
     fixture.changed(&[finding(Severity::Info)], &[], 400);
     assert_eq!(fixture.rows(), ["critical 100 300 cleared worker-3 holds it", "info 400 - open worker-3 holds it"]);
-    // The next run does not know whether it still stood.
+    // The next run does not know whether the finding is still open.
     drop(TableRecorder::resume(&fixture.connection, false).unwrap());
     assert!(fixture.rows()[1].contains(" unknown "), "{:?}", fixture.rows());
 }
 
 #[test]
-fn when_nobody_can_look_any_more_nothing_is_said_to_be_over() {
+fn without_a_connection_no_finding_is_cleared() {
     let mut fixture = FindingsFixture::new(false);
     fixture.changed(&[finding(Severity::Warning)], &[], 100);
     fixture.ensemble.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
@@ -80,7 +80,7 @@ fn when_nobody_can_look_any_more_nothing_is_said_to_be_over() {
 }
 
 #[test]
-fn without_data_a_sentence_does_not_name_who_is_known_by_it() {
+fn without_data_a_sentence_does_not_name_a_client_by_its_data() {
     let mut fixture = FindingsFixture::new(true);
     fixture.changed(&[finding(Severity::Warning)], &[], 100);
     assert_eq!(fixture.rows(), ["warning 100 - open (name not recorded) holds it"]);

@@ -1,4 +1,4 @@
-//! An ensemble in memory whose changes are recorded into tables in memory.
+//! An in-memory ensemble whose changes are recorded into in-memory tables.
 
 use rusqlite::Connection;
 
@@ -15,7 +15,7 @@ pub struct RecordedFixture {
     pub happenings: Vec<Happening>,
 }
 
-/// A row of `contender`, in words: when it came, acquired and ended, and how.
+/// A row of `contender`: when it came, acquired and ended, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub node: String,
@@ -61,14 +61,14 @@ impl RecordedFixture {
         self.ensemble.now.0 += ms;
     }
 
-    /// The connection is lost. Gives the last time at which everything was seen.
+    /// Loses the connection. Returns the last time at which everything was seen.
     pub fn cut(&mut self) -> Timestamp {
-        let seen = self.ensemble.table.last_true().expect("it was live");
+        let seen = self.ensemble.table.last_true().expect("a live table");
         self.apply(Change::Connection(ConnectionState::Lost { reason: "the network is down".to_owned() }));
         seen
     }
 
-    /// Everything is read again. Gives when that was done.
+    /// Reads everything again. Returns the time at which that was done.
     pub fn read_again(&mut self) -> Timestamp {
         let session = SessionId(1);
         self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true }));
@@ -94,7 +94,7 @@ impl RecordedFixture {
         transaction.commit().expect("committed");
     }
 
-    /// The recorder is killed and started again: it knows nothing but the file, and reads everything.
+    /// Kills the recorder and starts it again: it knows nothing but the file, and reads everything.
     pub fn restart(&mut self) -> Timestamp {
         self.tables = TableRecorder::resume(&self.connection, false).expect("a recorder");
         self.ensemble.table = LockTable::new([]);

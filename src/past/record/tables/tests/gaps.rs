@@ -1,4 +1,4 @@
-//! What is said of times in which nothing was seen: bounds, and nothing else.
+//! Tests of rows around gaps: they have bounds, and claim nothing more.
 
 use super::fixture::{RecordedFixture, Row};
 use crate::fixture::TableFixture;
@@ -14,7 +14,7 @@ fn by_ending(rows: &[Row], ending: &str) -> Vec<Row> {
 }
 
 #[test]
-fn who_is_found_again_goes_on_and_who_is_gone_ended_somewhere_within() {
+fn contenders_found_again_continue_and_missing_ones_ended_within_the_gap() {
     let mut fixture = RecordedFixture::new();
     let (goes_on, t1) = fixture.create("/a/lock-", 1);
     let (leaves, t2) = fixture.create("/a/lock-", 2);
@@ -46,13 +46,13 @@ fn who_is_found_again_goes_on_and_who_is_gone_ended_somewhere_within() {
     let unknown = by_ending(&rows, "unknown");
     assert_eq!(unknown.len(), 2, "{rows:?}");
     let ended = |session_came: Timestamp| unknown.iter().find(|row| row.enqueued_at == Some(session_came.0)).unwrap();
-    // Gone, and the reading began before it was done: it ended before that.
+    // Both are gone; the bound is the beginning of the reading.
     for came in [t2, t3] {
         let ended = ended(came).ended.unwrap();
         assert!(ended.0 == seen.0 && ended.1 > seen.0 + 5_000 && ended.1 <= again.0, "{ended:?} {within:?}");
     }
     let heir = rows.iter().find(|row| row.enqueued_at == Some(t4.0) && row.node == heir.name()).unwrap();
-    let acquired = heir.acquired.expect("it holds");
+    let acquired = heir.acquired.expect("a holder");
     assert!(acquired.0 >= seen.0 && acquired.1 <= again.0 && acquired.0 < acquired.1, "{acquired:?}");
     assert!(rows.iter().any(|row| row.node == comes.name() && row.ending == "open" && row.acquired.is_none()));
     assert_eq!(gaps(&fixture), [format!("{} {} the network is down", seen.0, again.0)]);
@@ -65,7 +65,7 @@ fn who_is_found_again_goes_on_and_who_is_gone_ended_somewhere_within() {
 }
 
 #[test]
-fn a_gap_that_lasts_stands_open_and_nothing_is_claimed_of_it() {
+fn a_lasting_gap_is_open_and_nothing_is_claimed_about_it() {
     let mut fixture = RecordedFixture::new();
     let (_, t1) = fixture.create("/a/lock-", 1);
     fixture.flush();
@@ -89,7 +89,7 @@ fn events_that_came_too_fast_are_a_gap_with_that_reason() {
 }
 
 #[test]
-fn after_a_kill_those_found_again_go_on_and_the_others_ended_within_the_gap() {
+fn after_a_kill_contenders_found_again_continue_and_others_ended_within_the_gap() {
     let mut fixture = RecordedFixture::new();
     let (stays, t1) = fixture.create("/a/lock-", 1);
     let (heir, t2) = fixture.create("/a/lock-", 2);
@@ -97,7 +97,7 @@ fn after_a_kill_those_found_again_go_on_and_the_others_ended_within_the_gap() {
     fixture.flush();
     fixture.pass(1_000);
     fixture.flush();
-    // Nobody hears of this: the program was killed.
+    // The program was killed, so nobody sees this.
     let until = fixture.texts("SELECT CAST(max(until_at) AS TEXT) FROM recording")[0].parse::<i64>().unwrap();
     fixture.ensemble.tree.remove(&gone);
     fixture.pass(30_000);
@@ -109,13 +109,13 @@ fn after_a_kill_those_found_again_go_on_and_the_others_ended_within_the_gap() {
     assert_eq!((rows[1].enqueued_at, rows[1].acquired), (Some(t2.0), None));
     assert_eq!((rows[2].enqueued_at, rows[2].ended, &*rows[2].ending), (Some(t3.0), Some((until, again.0)), "unknown"));
     assert_eq!(gaps(&fixture), [format!("{until} {} the recorder was not running", again.0)]);
-    // And once more, with a hand-over meanwhile.
+    // Once more, with a hand-over in between.
     fixture.ensemble.tree.remove(&stays);
     fixture.pass(30_000);
     let third = fixture.restart();
     fixture.finish();
     let rows = fixture.rows();
-    let acquired = rows[1].acquired.expect("it holds now");
+    let acquired = rows[1].acquired.expect("a holder");
     assert!(acquired.0 >= again.0 && acquired.1 <= third.0, "{acquired:?} {again:?} {third:?}");
     assert_eq!((&*rows[0].ending, &*rows[1].node), ("unknown", heir.name()));
     assert_eq!(gaps(&fixture).len(), 2);
@@ -123,7 +123,7 @@ fn after_a_kill_those_found_again_go_on_and_the_others_ended_within_the_gap() {
 }
 
 #[test]
-fn runs_that_never_read_anything_make_the_gap_longer_and_no_second_one() {
+fn runs_that_read_nothing_extend_the_gap() {
     let mut fixture = RecordedFixture::new();
     fixture.create("/a/lock-", 1);
     fixture.finish();
@@ -143,7 +143,7 @@ fn runs_that_never_read_anything_make_the_gap_longer_and_no_second_one() {
 }
 
 #[test]
-fn a_first_look_finds_who_holds_already_with_bounds() {
+fn the_first_look_finds_existing_holders_with_bounds() {
     let mut ensemble = TableFixture::new();
     ensemble.put_numbered("/a/lock-", 1);
     ensemble.put_numbered("/a/lock-", 2);
@@ -154,7 +154,7 @@ fn a_first_look_finds_who_holds_already_with_bounds() {
     let found = fixture.read_again();
     fixture.finish();
     let rows = fixture.rows();
-    let (after, before) = rows[0].acquired.expect("it holds");
+    let (after, before) = rows[0].acquired.expect("a holder");
     assert!(after <= before && before <= found.0 && after <= found.0 - 60_000, "{after} {before} {found:?}");
     assert_eq!(rows[1].acquired, None);
     assert_eq!(gaps(&fixture).len(), 1, "before the first reading nothing is known: {:?}", gaps(&fixture));

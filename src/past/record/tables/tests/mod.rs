@@ -1,4 +1,4 @@
-//! What stands in the tables after histories of a small ensemble.
+//! Tests of the tables after histories of a small ensemble.
 
 mod findings;
 mod fixture;

@@ -1,4 +1,4 @@
-//! Whatever happens: the rows say what the happenings said, no more and no less.
+//! Property tests: the rows match the events for any sequence of steps.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ enum Step {
     Delete(prop::sample::Index),
     Expire(i64),
     Flush,
-    /// What is done meanwhile is not seen.
+    /// Steps that are not seen.
     Cut(Vec<Step>),
     Kill(Vec<Step>),
 }
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
 const PLACES: [&str; 5] =
     ["/a/lock-", "/b/c/lock-", "/rw/read-", "/rw/write-", "/s/locks/_c_00000000-0000-4000-8000-000000000000-lock-"];
 
-/// Takes one step, seen or not.
+/// Takes one step, seen or unseen.
 fn take(fixture: &mut RecordedFixture, step: &Step, seen: bool) {
     fixture.pass(7);
     match step {
@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(rows.len(), count(LockEvent::Enqueued));
         prop_assert_eq!(rows.iter().filter(|row| row.acquired.is_some()).count(), count(LockEvent::Acquired));
         prop_assert_eq!(count(LockEvent::Expired), ended("expired"));
-        // An end that was uncertain is settled when the servers list the session later.
+        // An uncertain end is settled when the servers list the session later.
         let gone = |held: bool| rows.iter().filter(|row| row.ending == "gone" && row.acquired.is_some() == held).count();
         for (event, held) in [(LockEvent::Released, true), (LockEvent::Left, false)] {
             prop_assert!((count_certain(event)..=count(event)).contains(&gone(held)), "{:?}", event);

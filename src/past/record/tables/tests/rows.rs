@@ -1,4 +1,4 @@
-//! Each way to begin and to end, and what is written of whom.
+//! Tests of each way to begin and to end, and of the written identities.
 
 use rusqlite::Connection;
 
@@ -23,7 +23,7 @@ fn row(path: &ZnodePath, times: [i64; 3], ending: &str) -> Row {
 }
 
 #[test]
-fn what_was_seen_has_exact_times() {
+fn seen_events_have_exact_times() {
     let mut fixture = RecordedFixture::new();
     let (holder, t1) = fixture.create("/a/lock-", 1);
     let (next, t2) = fixture.create("/a/lock-", 2);
@@ -48,7 +48,7 @@ fn what_was_seen_has_exact_times() {
 }
 
 #[test]
-fn a_session_that_ran_out_is_said_to_have_expired() {
+fn the_end_of_an_expired_session_is_expired() {
     let mut fixture = RecordedFixture::new();
     let (holder, t1) = fixture.create("/a/lock-", 1);
     fixture.pass(5_000);
@@ -59,7 +59,7 @@ fn a_session_that_ran_out_is_said_to_have_expired() {
     assert_eq!(fixture.texts("SELECT CAST(expired_at AS TEXT) FROM session"), [t2.0.to_string()]);
 }
 
-/// What the servers list at that time: this session, or none.
+/// Returns a survey in which the servers list this session, or none.
 fn listed(session: Option<i64>, at: Timestamp) -> Change {
     session_runs_out(session.unwrap_or(99), at)
 }
@@ -77,7 +77,7 @@ fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_ag
         fixture.apply(listed(Some(session), fixture.ensemble.now));
         fixture.flush();
         assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], ending)], "session {session} after {after_ms} ms");
-        // Once it was gone, nothing that comes later makes it live.
+        // Once it is gone, no later list makes it live.
         fixture.pass(10_000);
         fixture.apply(listed((session == 2).then_some(1), fixture.ensemble.now));
         fixture.flush();
@@ -85,8 +85,8 @@ fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_ag
     }
 }
 
-/// What the only server lists of a session some time later: its last request, and the transaction
-/// up to which that was answered.
+/// Returns a survey in which the only server lists a session some time later, with its last request
+/// and the zxid of its last reply.
 fn asked_last(fixture: &RecordedFixture, session: i64, operation: &str, zxid: i64) -> Change {
     let Change::Surveyed { view } = session_runs_out(session, fixture.ensemble.now) else { panic!("a view") };
     let mut view = (*view).clone();
@@ -110,14 +110,14 @@ fn asked_last(fixture: &RecordedFixture, session: i64, operation: &str, zxid: i6
 }
 
 #[test]
-fn a_release_is_proven_by_the_clients_own_deletion_and_by_nothing_else() {
+fn only_the_clients_own_deletion_proves_a_release() {
     for (by, session, operation, zxid, endings) in [
         (Some(500), 1, "DELE", 500, ["released", "left"]),
-        // It deleted something else, asked something else since, or another client deleted it.
+        // It deleted another node, sent another request since, or another client deleted the node.
         (Some(500), 1, "DELE", 499, ["gone"; 2]),
         (Some(500), 1, "CREA", 500, ["gone"; 2]),
         (Some(500), 3, "DELE", 500, ["gone"; 2]),
-        // Servers before 3.9 do not say which transaction it was.
+        // Servers before 3.9 do not report the deleting transaction.
         (None, 1, "DELE", 500, ["gone"; 2]),
     ] {
         for (waits, ending) in [false, true].into_iter().zip(endings) {
@@ -142,7 +142,7 @@ fn a_release_is_proven_by_the_clients_own_deletion_and_by_nothing_else() {
 }
 
 #[test]
-fn what_an_older_version_called_released_is_gone() {
+fn released_in_an_older_version_is_read_as_gone() {
     for (tables_version, end) in [(1, ContenderEnd::Gone), (2, ContenderEnd::Released)] {
         let mut fixture = RecordedFixture::new();
         let (holder, _) = fixture.create("/a/lock-", 1);
@@ -154,7 +154,7 @@ fn what_an_older_version_called_released_is_gone() {
         let query = HistoryQuery { limit: 10, ..HistoryQuery::default() };
         let read_end = |connection: &mut Connection| History::from_tables(connection, &query).unwrap().holds[0].end;
         assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
-        // A later run of this version does not change what was written before.
+        // A later run of this version does not change earlier rows.
         fixture.connection.execute("INSERT INTO recording VALUES (9, 2, 9000000000000, 9000000000001)", []).unwrap();
         assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
     }
@@ -173,7 +173,7 @@ fn deletion(path: &ZnodePath, czxid: i64, at: Timestamp, result: &str) -> Record
 }
 
 #[test]
-fn a_deletion_of_the_audit_log_is_the_end_whichever_is_seen_first() {
+fn a_deletion_in_the_audit_log_is_the_end_whichever_is_seen_first() {
     for (order, written_between) in [("before", false), ("behind", false), ("behind", true)] {
         let mut fixture = RecordedFixture::new();
         let (holder, t1) = fixture.create("/a/lock-", 1);
@@ -191,7 +191,7 @@ fn a_deletion_of_the_audit_log_is_the_end_whichever_is_seen_first() {
         if order == "behind" {
             fixture.tables.deleted(audited);
         }
-        // One that failed says nothing.
+        // A failed deletion changes nothing.
         fixture.tables.deleted(deletion(&other, of_other, t2, "changed"));
         fixture.delete(&other);
         fixture.flush();
@@ -223,7 +223,7 @@ fn short_holds_are_written_once_and_long_ones_as_open_until_they_end() {
     let rows = fixture.rows();
     assert_eq!(rows[0], row(&long, [t1.0, t1.0, t2.0], "gone"));
     assert_eq!((rows.len(), fixture.tables.standing()), (19, 0));
-    // Those who wait are written too, and written again when they hold.
+    // Waiters are written too, and again when they hold.
     let (holder, _) = fixture.create("/a/lock-", 1);
     let (waiter, t3) = fixture.create("/a/lock-", 2);
     fixture.flush();
@@ -293,7 +293,7 @@ fn without_data_no_column_has_any_of_it() {
 }
 
 #[test]
-fn what_ended_long_ago_goes_with_its_lock_and_client_and_who_stands_stays() {
+fn old_rows_are_deleted_with_their_lock_and_client_and_open_rows_stay() {
     let mut fixture = RecordedFixture::new();
     let (old, _) = fixture.create("/old/lock-", 1);
     let (stands, _) = fixture.create("/new/lock-", 2);
@@ -307,7 +307,7 @@ fn what_ended_long_ago_goes_with_its_lock_and_client_and_who_stands_stays() {
     fixture.writer.start_over();
     assert_eq!(fixture.texts("SELECT node FROM contender"), [stands.name()]);
     assert_eq!(fixture.texts("SELECT path FROM lock"), ["/new"]);
-    // The lock is made anew when it is used again.
+    // The lock is created again when it is used again.
     let (again, _) = fixture.create("/old/lock-", 3);
     fixture.delete(&again);
     fixture.flush();
@@ -315,7 +315,7 @@ fn what_ended_long_ago_goes_with_its_lock_and_client_and_who_stands_stays() {
 }
 
 #[test]
-fn a_name_that_turned_out_to_be_no_contender_s_leaves_no_row_that_stands() {
+fn a_node_that_turns_out_to_be_no_contender_leaves_no_open_row() {
     let mut fixture = RecordedFixture::new();
     fixture.create("/a/lock-", 1);
     let path = ZnodePath::new("/a/lock-0000000007").unwrap();
@@ -333,7 +333,7 @@ fn a_name_that_turned_out_to_be_no_contender_s_leaves_no_row_that_stands() {
 }
 
 #[test]
-fn who_waits_in_a_semaphore_whose_leases_go_and_come_back_is_one_row() {
+fn a_waiter_of_a_semaphore_whose_leases_vanish_and_return_is_one_row() {
     let mut fixture = RecordedFixture::new();
     let leases = fixture.ensemble.create_plain("/s/leases", None);
     let client = |number: u32| format!("/s/locks/_c_0000000{number}-0000-4000-8000-000000000000-lock-");
