@@ -1,8 +1,8 @@
-//! Looks at nodes again right before they are deleted: the queue that each stands in, kept up to date by an observer of its own, and
-//! what the servers report about its owner, never older than a second.
+//! Examines nodes right before they are deleted. Its own observer keeps each node's queue up to
+//! date, and the servers' reports about the owner are at most a second old.
 //!
-//! Costs the ensemble one session that observes the locks of the nodes, and one survey of the servers for all nodes that are
-//! deleted within a second.
+//! Costs the ensemble one session that observes the nodes' locks, and one survey of the servers for
+//! all nodes that are deleted within a second.
 
 use std::time::Duration;
 
@@ -19,25 +19,26 @@ use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_model::server_view::ServerView;
 
-/// How often the servers are asked at most for one survey.
+/// The maximum number of tries for a complete survey.
 const MAX_SURVEYS: usize = 3;
 
-/// How old a survey may be when a node is deleted.
+/// The maximum age of a survey when a node is deleted.
 const MAX_SURVEY_AGE: Duration = Duration::from_secs(1);
 
-/// The locks of some nodes, and what the servers say, as they are now.
+/// The current state of some nodes' locks, and the servers' current reports.
 #[derive(Debug)]
 pub struct Examiner {
     observer: Observer,
     table: LockTable,
     survey: SurveyOptions,
-    /// When the last survey had its answers.
+    /// The time at which the last survey was answered.
     surveyed: Option<Instant>,
     refused: Option<String>,
 }
 
 impl Examiner {
-    /// Begins to observe where the locks of these nodes can be. Its session ends with this value, or with [`stop`](Self::stop).
+    /// Starts to observe the paths where the locks of these nodes can be. The session ends with
+    /// this value, or with [`stop`](Self::stop).
     ///
     /// # Panics
     ///
@@ -60,12 +61,12 @@ impl Examiner {
         }
     }
 
-    /// Ends its session; at most two seconds.
+    /// Ends the session, within two seconds.
     pub async fn stop(self) {
         self.observer.stop().await;
     }
 
-    /// Waits until everything is read and the servers were asked within the last second.
+    /// Waits until all paths are read and the servers were surveyed within the last second.
     async fn refresh(&mut self) -> Result<(), String> {
         loop {
             while !self.table.is_live() {
@@ -75,7 +76,7 @@ impl Examiner {
             if self.surveyed.is_none_or(|at| at.elapsed() >= MAX_SURVEY_AGE) {
                 self.ask_servers().await?;
             }
-            // What is there already.
+            // The batches that have arrived already.
             while let Some(batch) = self.observer.next().now_or_never() {
                 self.take(batch)?;
             }
@@ -85,7 +86,7 @@ impl Examiner {
         }
     }
 
-    /// Asks the servers; what happens meanwhile is taken too.
+    /// Surveys the servers, and applies changes that arrive meanwhile.
     async fn ask_servers(&mut self) -> Result<(), String> {
         let options = self.survey.clone();
         let mut asked = std::pin::pin!(survey(&options));
@@ -117,19 +118,20 @@ impl Examine for Examiner {
         self.refresh().await?;
         match DeletePlan::of(&TableAt::new(&self.table, now()), std::slice::from_ref(&node.path)) {
             Ok(plan) => Ok(plan.nodes().first().cloned()),
-            // The execution itself finds out what is there, and children are never deleted.
+            // The execution itself finds out what is there. Nodes with children are never deleted.
             Err(NoPlan::NotFound(_) | NoPlan::NotEmpty(_) | NoPlan::NoParent(..)) => Ok(None),
             Err(why) => Err(why.to_string()),
         }
     }
 }
 
-/// What the servers say. While connections come and go a server counts and lists different ones, and its list cannot be taken
-/// for whole: then it is asked again.
+/// Surveys the servers. While connections come and go, a server's count and its list of connections
+/// can differ, and its list then cannot be trusted to be complete. In that case it is asked again,
+/// up to three times.
 pub async fn survey(options: &SurveyOptions) -> ServerView {
     let mut view = ServerView::default();
     for _ in 0..MAX_SURVEYS {
-        // A connect string that cannot be read was refused before.
+        // An invalid connect string was refused before.
         view = survey_once(options, false).await.unwrap_or_default();
         let in_part = view.members.iter().any(|member| member.connections.is_some() && !member.knows_connections());
         if !in_part {
@@ -139,11 +141,11 @@ pub async fn survey(options: &SurveyOptions) -> ServerView {
     view
 }
 
-/// Where a node's lock can be: its parent, and where a semaphore's other half would be.
+/// Returns the paths where a node's lock can be: its parent, and the other half of a semaphore.
 pub fn near(path: &ZnodePath) -> Vec<ZnodePath> {
     let Some(parent) = path.parent() else { return vec![path.clone()] };
     if parent.is_root() && Sequence::split(path.name()).is_none() {
-        // A single node at the top: the rest of the tree has nothing to do with it.
+        // A single node below the root: the rest of the tree is unrelated.
         return vec![path.clone()];
     }
     let mut near = vec![parent.clone()];

@@ -11,29 +11,31 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_model::queue::ContenderState;
 use lockscope_model::report::SCHEMA;
 
-/// The result of a deletion, or why it was not tried.
+/// The result of a deletion, or the reason why it was not tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeletionReport {
-    /// [`Ending::id`](super::Ending::id), or `changed`, `changed-hands`, `gone`, `live`, `not-confirmed`, `refused`, `unguarded` when it was not
-    /// tried.
+    /// [`Ending::id`](super::Ending::id), or `changed`, `changed-hands`, `gone`, `live`,
+    /// `not-confirmed`, `refused`, `unguarded` if the deletion was not tried.
     pub result: &'static str,
-    /// The same as a sentence.
+    /// The result as a sentence.
     pub reason: String,
-    /// Whether the node was deleted, or its owner asked.
+    /// Whether the node was deleted or its owner asked.
     pub done: bool,
     /// Whether another owner's data were replaced, or may have been.
     pub overwritten: bool,
-    /// The node whose version and time of modification changed, or may have, although it was not deleted by that.
+    /// The node whose version and modification time changed, or may have, although the action did
+    /// not delete it.
     pub raised: Option<ZnodePath>,
-    /// Why the audit log lacks this outcome.
+    /// The reason why the audit log lacks this result.
     pub audit_error: Option<String>,
-    /// Whether it could not be tried to the end.
+    /// Whether the action could not be completed: see
+    /// [`Ending::is_failure`](super::Ending::is_failure).
     #[serde(skip)]
     pub failed: bool,
 }
 
 impl DeletionReport {
-    /// That it was not tried, and why.
+    /// Creates the report of a deletion that was not tried.
     pub fn not_tried(result: &'static str, reason: String) -> Self {
         Self { result, reason, done: false, overwritten: false, raised: None, audit_error: None, failed: false }
     }
@@ -53,7 +55,8 @@ impl From<&NodeOutcome> for DeletionReport {
     }
 }
 
-/// What `lockscope delete` prints: the plan, where there is one, and what came of it, where that was tried.
+/// The JSON that `lockscope delete` prints: the plan, if there is one, and the result, if the
+/// deletion was tried.
 #[derive(Serialize)]
 pub struct DeletionFacts<'a> {
     schema: u32,
@@ -66,7 +69,8 @@ pub struct DeletionFacts<'a> {
 }
 
 impl<'a> DeletionFacts<'a> {
-    /// Without an outcome it was a dry run. `audit_log` is where the outcome is recorded.
+    /// Creates the facts. Without an outcome it was a dry run. `audit_log` is the path of the log
+    /// that has the outcome.
     pub fn new(
         path: &'a ZnodePath,
         action: Action,

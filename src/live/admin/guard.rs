@@ -1,24 +1,25 @@
-//! The guard between a plan and its execution: the permission to change anything, and the confirmation of the plan.
+//! The guard between a plan and its execution: the permission to change the ensemble, and the
+//! confirmation of the plan.
 
 use super::{Confirmation, DeletePlan};
 
-/// The permission to change the ensemble. The console is read-only without it.
+/// The permission to change the ensemble. Without it the console is read-only.
 #[derive(Debug)]
 pub struct Permission(());
 
 impl Permission {
-    /// What the `--write` switch gives: nothing, when it is off.
+    /// Returns the permission that the `--write` switch grants; `None` if it is off.
     pub fn of_write_switch(write: bool) -> Option<Self> {
         write.then_some(Self(()))
     }
 
-    /// The permission that lies in the choice of a subcommand that changes the ensemble.
+    /// Returns the permission that the choice of a changing subcommand grants.
     pub fn of_subcommand() -> Self {
         Self(())
     }
 }
 
-/// Something that was shown to somebody and confirmed. Only [`confirm`] makes one.
+/// Something that was shown to a person and confirmed. Only [`confirm`] creates one.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Confirmed<T> {
@@ -27,33 +28,34 @@ pub struct Confirmed<T> {
 }
 
 impl<T> Confirmed<T> {
-    /// What was confirmed.
+    /// Returns what was confirmed.
     pub fn what(&self) -> &T {
         &self.what
     }
 
-    /// How, for the audit log.
+    /// Returns the way of confirmation, for the audit log.
     pub(super) fn by(&self) -> &'static str {
         self.by
     }
 }
 
-/// Why an answer does not confirm. Each message is one sentence that says what to answer.
+/// The reason why an answer does not confirm. Each message is one sentence that says what to
+/// answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Anything but a yes.
+    /// The answer is not a yes.
     #[error("nothing was done: only y or yes confirms")]
     NotYes,
-    /// Not the number that was asked for.
+    /// The answer is not the requested number.
     #[error("nothing was done: type {0} to confirm")]
     NotTheNumber(String),
-    /// Not the name of the context.
+    /// The answer is not the name of the context.
     #[error("nothing was done: people depend on this ensemble; type {0} to confirm")]
     NotTheContext(String),
 }
 
-/// Lets a plan pass when the answer is what its [`confirmation`](DeletePlan::confirmation) asks for. Blanks around it and the case of
-/// a yes do not matter.
+/// Confirms a plan if the answer is what its [`confirmation`](DeletePlan::confirmation) requires.
+/// Surrounding blanks and the case of a yes do not matter.
 pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, Refused> {
     let answer = answer.trim();
     let wanted = plan.confirmation();
@@ -72,7 +74,7 @@ pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, 
     }
 }
 
-/// Whether the answer is the expected text, or the same number written with leading zeros.
+/// Returns whether the answer is the expected text, or the same number with leading zeros.
 fn is_same(expected: &str, answer: &str) -> bool {
     let number = |text: &str| text.parse::<i64>().ok();
     answer == expected || (number(expected).is_some() && number(expected) == number(answer))

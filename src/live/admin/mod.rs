@@ -1,18 +1,24 @@
-//! What changes other people's nodes: the plan of a deletion, the guard, the execution, and the audit log.
+//! Changes to other people's nodes: the plan of a deletion, the guard, the execution, and the audit
+//! log.
 //!
 //! ```text
-//! TableAt, paths --> DeletePlan --answer--> guard::confirm --> Confirmed<DeletePlan> --> execute --> Outcomes
-//!                                                                                 |
-//!                                                         audit log: intent, synced | outcome
+//! TableAt, paths --> DeletePlan --answer--> guard::confirm --> Confirmed<DeletePlan> --> execute
+//!                                                                                          |
+//!                                           audit log: intent, synced | outcome <----------+
+//!                                                                                          v
+//!                                                                                       outcomes
 //! ```
 //!
-//! `plan` says what would be deleted and what that means, `guard` checks the answer of the person who was asked, `execute` deletes
-//! the nodes that were seen and nothing else, and `audit` keeps a log of what was intended and what came of it.
+//! `plan` describes what would be deleted and its consequences. `guard` checks the person's answer.
+//! `execute` deletes the nodes that were seen and nothing else. `audit` keeps a log of intents and
+//! outcomes.
 //!
-//! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only [`guard::confirm`] makes a
-//! [`Confirmed`], only [`execute()`] takes one, and it wants a [`Permission`] too.
+//! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only
+//! [`guard::confirm`] creates a [`Confirmed`], and only [`execute()`] accepts one, together with a
+//! [`Permission`].
 //!
-//! Architecture invariant: before a request that changes anything is sent, the intent is in the audit log and synced.
+//! Architecture invariant: before a request that changes anything is sent, the intent is in the
+//! audit log and synced.
 
 pub mod audit;
 pub mod examine;

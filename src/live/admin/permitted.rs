@@ -1,4 +1,5 @@
-//! Finds out, without changing anything, which guard each node of a plan can have, and which permission is missing to delete it.
+//! Finds out which guard each node of a plan can have, and which permission to delete it is
+//! missing. Changes nothing.
 
 use std::collections::HashMap;
 
@@ -7,22 +8,26 @@ use zookeeper_client::{Client, Error};
 use super::plan::NeededGuard;
 use super::{Action, DeletePlan, Permitted, PlannedNode, RecreationGuard};
 
-/// A version that no node has: it would have been written two thousand million times. A change on this condition is refused for
-/// the missing permission, or else for the version, since the servers check the permission first. It is not negative: some
-/// server that speaks ZooKeeper's protocol might take any negative version for -1, which is no condition at all.
+/// A version that no node has: it would take two billion writes. The servers check the permission
+/// before the version, so a change on this condition is refused for the missing permission if there
+/// is one, and for the version otherwise.
+///
+/// The version is not negative: some server that speaks ZooKeeper's protocol might treat any
+/// negative version as -1, which is no condition at all.
 const IMPOSSIBLE_VERSION: i32 = i32::MAX;
 
-/// What is known of a parent.
+/// The known access to a parent.
 #[derive(Clone, Copy)]
 struct ParentAccess {
-    /// The length of its data, where they may be read and written.
+    /// The length of the parent's data, if they may be read and written.
     rewritable: Option<usize>,
 }
 
-/// The same plan, with the guard that each of its nodes can have, and the permission that is missing to delete it.
+/// Returns the plan with the guard that each of its nodes can have, and the missing permission to
+/// delete it.
 ///
-/// Costs up to three requests a node and two a parent, none of which changes anything. Whoever has a connection that may be lost
-/// bounds this by a time-out. Cancel safe.
+/// Costs up to three requests a node and two a parent, none of which changes anything. There is no
+/// time limit: a caller whose connection may be lost adds one. Cancel safe.
 pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan, Error> {
     let mut parents = HashMap::new();
     let mut found = Vec::with_capacity(plan.nodes().len());
@@ -58,14 +63,14 @@ async fn guard(
     Ok(own.map_or(RecreationGuard::Unguarded, |data_length| RecreationGuard::OwnNode { data_length }))
 }
 
-/// The length of a node's data, if they may be read and written.
+/// Returns the length of a node's data if they may be read and written.
 async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error> {
     let read = client.get_data(path);
     let write = client.set_data(path, &[], Some(IMPOSSIBLE_VERSION));
     let (read, write) = tokio::join!(read, write);
     match (read, write) {
         (Err(Error::NoAuth), _) | (_, Err(Error::NoAuth)) => Ok(None),
-        // Where it is gone, the execution reports it.
+        // If the node is gone, the execution reports it.
         (Ok((data, _)), Err(Error::BadVersion | Error::NoNode)) => Ok(Some(data.len())),
         (Err(Error::NoNode), _) => Ok(Some(0)),
         (Err(error), _) | (_, Err(error)) => Err(error),

@@ -1,4 +1,4 @@
-//! Who changes something, for the audit log.
+//! The person who changes something, for the audit log.
 
 use std::time::Duration;
 
@@ -8,36 +8,39 @@ use zookeeper_client::Client;
 
 use lockscope_model::report::Ensemble;
 
-/// How long the server may take to say who we are there.
+/// The time limit for the server to tell our identities.
 const WHO_AM_I_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How much of a system file is read, in bytes.
+/// The maximum number of bytes that are read of a system file.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// Who changes something, on which machine, and as whom at the ensemble. Nothing secret is in it.
+/// The person who changes something, with the machine, and the identities at the ensemble. Contains
+/// no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Who {
-    /// The system's name for the user, or the number where it has none.
+    /// The user's name, or the number if the system has no name.
     pub user: String,
     /// The user's number.
     pub uid: u32,
-    /// Who became that user by `sudo`, by that program's own account.
+    /// The user who ran `sudo`, as that program reports.
     pub sudo_user: Option<String>,
     /// The machine's name.
     pub host: String,
     /// This process's id.
     pub pid: u32,
-    /// `SCHEME:NAME` of each identity that the server knows us by; empty where it does not say (before 3.7).
+    /// The identities that the server knows us by, each as `SCHEME:NAME`; empty if the server does
+    /// not tell (before 3.7).
     pub identities: Vec<String>,
-    /// The ensemble, as it was connected to, without what its name may hold of identities.
+    /// The connect string of the ensemble, without any identities in it.
     pub ensemble: String,
-    /// Our session there, as unsigned hex.
+    /// The id of our session there, as unsigned hex.
     pub own_session: Option<String>,
 }
 
 impl Who {
-    /// Asks the system, and the server in at most a second. It costs one request, which servers before 3.7 do not know.
+    /// Asks the system, and the server for at most a second. Costs one request, which servers
+    /// before 3.7 do not know.
     pub async fn ask(client: &Client, connect: &str) -> Self {
         let identities = match timeout(WHO_AM_I_TIMEOUT, client.list_auth_users()).await {
             Ok(Ok(users)) => users.iter().map(|user| identity(user.scheme(), user.user())).collect(),
@@ -47,7 +50,7 @@ impl Who {
         Self { identities, own_session: Some(session.to_string()), ..Self::here(connect) }
     }
 
-    /// What the system knows, without a server.
+    /// Returns the facts that the system knows, without asking a server.
     pub fn here(connect: &str) -> Self {
         let uid = rustix::process::getuid().as_raw();
         let user = named(&read("/etc/passwd"), uid).unwrap_or_else(|| format!("uid {uid}"));
@@ -66,18 +69,18 @@ impl Who {
     }
 }
 
-/// An identity without what could stand behind its name: servers keep a hash of the password there.
+/// Returns an identity without the password hash that servers keep after a digest's name.
 fn identity(scheme: &str, user: &str) -> String {
     let name = if scheme == "digest" { user.split(':').next().unwrap_or_default() } else { user };
     format!("{scheme}:{name}")
 }
 
-/// The beginning of a small file of the system; empty where there is none.
+/// Reads the beginning of a small system file; empty if there is none.
 fn read(path: &str) -> String {
     use std::io::Read;
     let mut text = Vec::new();
     if let Ok(file) = std::fs::File::open(path) {
-        // What was read before an error is still good for a name.
+        // The part that was read before an error is still good for a name.
         let _ = file.take(MAX_FILE_SIZE).read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()
@@ -94,13 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_digest_but_the_name_is_kept() {
+    fn only_the_name_of_a_digest_is_kept() {
         assert_eq!(identity("digest", "ann:c2VjcmV0"), "digest:ann");
         assert_eq!(identity("ip", "10.0.0.1"), "ip:10.0.0.1");
     }
 
     #[test]
-    fn nothing_of_a_password_in_the_ensembles_name_is_kept() {
+    fn a_password_in_the_connect_string_is_not_kept() {
         assert_eq!(Who::here("me:secret@zk1:2181,zk2/prod").ensemble, "zk1:2181,zk2/prod");
     }
 

@@ -1,4 +1,4 @@
-//! The lines of the audit log, and the change that an intent and its outcome are together.
+//! The lines of the audit log, and the entry that an intent and its outcome form together.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use lockscope_base::time;
 /// The version of the format: fields are added, never renamed.
 const SCHEMA: u32 = 1;
 
-/// Which node it was, and what was known of it.
+/// The node of an entry, and what was known about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
@@ -18,23 +18,23 @@ pub struct Subject {
     pub lock: String,
     /// The node's path.
     pub path: String,
-    /// The transaction that created it, where it was seen.
+    /// The transaction that created the node, if the node was seen.
     pub czxid: Option<i64>,
-    /// How often its data had been changed.
+    /// The number of changes of the node's data.
     pub version: Option<i32>,
-    /// Its sequence number; `None` when its name has none.
+    /// The node's sequence number; `None` if its name has none.
     pub sequence: Option<i32>,
-    /// Who owned it, as unsigned hex.
+    /// The session that owned the node, as unsigned hex.
     pub owner: Option<String>,
-    /// Whether its owner was alive: `ghost`, `ownerless`, `expiring`, `suspect`, `live`, `unknown`. The name is part of the
-    /// log's format.
+    /// The state of the owner: `ghost`, `ownerless`, `expiring`, `suspect`, `live`, `unknown`. The
+    /// field's name is part of the log's format.
     pub life: String,
-    /// The evidence for that.
+    /// The evidence for `life`.
     pub evidence: String,
 }
 
 impl Subject {
-    /// What a plan says of a node.
+    /// Returns the facts that a plan has about a node.
     pub fn of(node: &PlannedNode) -> Self {
         Self {
             lock: node.lock.to_string(),
@@ -49,13 +49,13 @@ impl Subject {
     }
 }
 
-/// What a line is about.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::admin) enum LineKind {
-    /// What is about to be done.
+    /// The action that is about to be done.
     Intent,
-    /// What came of it.
+    /// The outcome of the action.
     Outcome,
 }
 
@@ -64,27 +64,27 @@ pub(in crate::admin) enum LineKind {
 pub(in crate::admin) struct AuditLine {
     pub schema: u32,
     pub entry: LineKind,
-    /// What ties an outcome to its intent.
+    /// The id that an intent and its outcome share.
     pub id: String,
-    /// RFC 3339, UTC, by this machine's clock.
+    /// The time of the line by this machine's clock, in RFC 3339 and UTC.
     pub at: String,
     pub action: String,
     #[serde(flatten)]
     pub subject: Subject,
     #[serde(flatten)]
     pub who: Who,
-    /// How it was confirmed.
+    /// The way in which the action was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// The same as a sentence.
+    /// The result as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl AuditLine {
-    /// What is about to be done to a node.
+    /// Creates the line for the intent to act on a node.
     pub fn intent(action: Action, subject: Subject, who: &Who, confirmed_by: &str) -> Self {
         Self {
             schema: SCHEMA,
@@ -100,13 +100,13 @@ impl AuditLine {
         }
     }
 
-    /// What came of it.
+    /// Creates the line for the outcome of this intent.
     pub fn outcome(self, result: &str, reason: String) -> Self {
         Self { entry: LineKind::Outcome, at: now(), result: Some(result.to_owned()), reason: Some(reason), ..self }
     }
 }
 
-/// RFC 3339, UTC, with milliseconds.
+/// Returns the current time in RFC 3339 and UTC, with milliseconds.
 fn now() -> String {
     let now = chrono::DateTime::from_timestamp_millis(time::now().0).unwrap_or_default();
     now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
@@ -115,32 +115,33 @@ fn now() -> String {
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditOutcome {
-    /// When, as RFC 3339 in UTC.
+    /// The time of the outcome, in RFC 3339 and UTC.
     pub at: String,
-    /// [`Ending::id`](super::super::Ending::id), or why it was not even tried.
+    /// [`Ending::id`](super::super::Ending::id), or the reason why the change was not tried.
     pub result: String,
-    /// The same as a sentence.
+    /// The result as a sentence.
     pub reason: String,
 }
 
-/// One change: its intent and its outcome.
+/// A change: its intent and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// What ties the two lines together.
+    /// The id that the two lines share.
     pub id: String,
-    /// When its first line was written, as RFC 3339 in UTC.
+    /// The time of the first line, in RFC 3339 and UTC.
     pub at: String,
     /// `delete` or `revoke`.
     pub action: String,
-    /// The node, and what was known of it.
+    /// The node, and what was known about it.
     pub subject: Subject,
-    /// Who changed it, or wanted to.
+    /// The person who changed the node or wanted to.
     pub who: Who,
-    /// How it was confirmed.
+    /// The way in which the change was confirmed.
     pub confirmed_by: Option<String>,
-    /// Whether an intent was written; `false` when it was refused before that.
+    /// Whether an intent was written; `false` if the change was refused before that.
     pub intended: bool,
-    /// The outcome; `None` for an intent alone: nobody wrote down whether the node was deleted.
+    /// The outcome. `None` if only the intent was written: it is unknown whether the node was
+    /// deleted.
     pub outcome: Option<AuditOutcome>,
 }
 
@@ -156,7 +157,7 @@ impl From<AuditLine> for AuditEntry {
     }
 }
 
-/// Puts the lines of one id together, in the order of the first of each.
+/// Joins the lines of each id, in the order of their first lines.
 pub(super) fn joined(lines: impl Iterator<Item = AuditLine>) -> Vec<AuditEntry> {
     let mut entries: Vec<AuditEntry> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Follows an audit log: gives the outcomes that others append to it.
+//! Follows an audit log: returns the outcomes that other programs append to it.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -8,32 +8,32 @@ use super::AuditEntry;
 use super::entry::AuditLine;
 use lockscope_files::{self as files, FileError, Sensitivity};
 
-/// How much is read at once, in bytes; the rest is read the next time.
+/// The maximum number of bytes in one read. The next read continues there.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Gives what is appended to an audit log from now on. A log that is not there may come; one that is replaced or cut is read from its
-/// beginning.
+/// A reader of what is appended to an audit log from now on. The log need not exist yet. A log that
+/// is replaced or truncated is read from its beginning.
 #[derive(Debug)]
 pub struct AuditFollower {
     path: PathBuf,
-    /// Which file it was, and up to where it was read; `None` while there is none.
+    /// The inode of the file and the offset up to which it was read; `None` while there is no file.
     place: Option<(u64, u64)>,
 }
 
 impl AuditFollower {
-    /// What the log has already is not given. Blocks the thread as long as the disk does.
+    /// Starts at the end of the log: existing lines are skipped. Blocks the thread during disk I/O.
     pub fn start(path: &Path) -> Self {
         let place = std::fs::metadata(path).ok().map(|found| (found.ino(), found.len()));
         Self { path: path.to_owned(), place }
     }
 
-    /// The log.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The changes of which the outcome was written since the last time, oldest first; lines that cannot be read are left out. Blocks the
-    /// thread as long as the disk does.
+    /// Returns the changes whose outcomes were written since the last call, oldest first. Skips
+    /// lines that cannot be read. Blocks the thread during disk I/O.
     pub fn take_new(&mut self) -> Result<Vec<AuditEntry>, FileError> {
         let mut file = match files::open(&self.path, Sensitivity::Evidence) {
             Ok(file) => file,
@@ -53,7 +53,7 @@ impl AuditFollower {
         file.take(MAX_BYTES).read_to_end(&mut bytes)?;
         let end = match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
-            // A line that long is none.
+            // A line of that length is invalid.
             None if bytes.len() as u64 == MAX_BYTES => bytes.len(),
             None => 0,
         };
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_outcomes_that_are_appended_are_given_and_each_once() {
+    fn each_complete_appended_outcome_is_returned_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
         let mut missing = AuditFollower::start(&path);

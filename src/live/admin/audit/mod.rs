@@ -1,8 +1,9 @@
-//! The audit log: JSON Lines of what was to be changed and what came of it.
+//! The audit log: JSON Lines with the intents and the outcomes of changes.
 //!
-//! One line with the intent, synced to the disk before anything is sent that changes the ensemble; one with the outcome after it.
-//! Each line can be read by itself, and both have the same id. An intent without an outcome is a deletion whose outcome nobody
-//! wrote down: the program was killed, or is still at work.
+//! A line with the intent is synced to the disk before any request that changes the ensemble is
+//! sent. A line with the outcome follows. Each line can be read by itself, and both have the same
+//! id. An intent without an outcome means that the program was killed or is still at work: the
+//! outcome of the deletion is unknown.
 
 mod entry;
 mod follow;
@@ -24,7 +25,7 @@ pub use write::Audit;
 
 use lockscope_files::FileError;
 
-/// Why the audit log cannot be written. Nothing is changed then.
+/// The audit log cannot be written. No change is made without it.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the audit log {path} cannot be written: {error}; nothing is changed without it: make it writable, or name another \
@@ -33,11 +34,12 @@ use lockscope_files::FileError;
 pub struct AuditError {
     /// The log file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error.
     pub error: FileError,
 }
 
-/// Where the log is when nobody says otherwise: `$XDG_STATE_HOME/lockscope/audit.jsonl`. `None` for a user without a home.
+/// Returns the default path of the log, `$XDG_STATE_HOME/lockscope/audit.jsonl`, or `None` for a
+/// user without a home.
 pub fn usual_path() -> Option<PathBuf> {
     let folders = etcetera::choose_base_strategy().ok()?;
     Some(folders.state_dir()?.join("lockscope").join("audit.jsonl"))

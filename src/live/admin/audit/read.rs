@@ -7,12 +7,12 @@ use super::AuditEntry;
 use super::entry::{AuditLine, joined};
 use lockscope_files::{self as files, FileError, Sensitivity};
 
-/// How much of a log is read: its end.
+/// The maximum part of a log that is read, from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// At most so many bytes.
+    /// The maximum number of bytes.
     pub bytes: u64,
-    /// At most so many entries.
+    /// The maximum number of entries.
     pub entries: usize,
 }
 
@@ -22,18 +22,18 @@ impl Default for HistoryLimits {
     }
 }
 
-/// What was read of a log.
+/// The entries that were read from a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditHistory {
     /// The newest entries, oldest first.
     pub entries: Vec<AuditEntry>,
-    /// Lines that cannot be read, the torn end of a write among them.
+    /// The number of lines that cannot be read, including the torn end of a write.
     pub damaged: usize,
-    /// Whether the log has more than the limits let through.
+    /// Whether the log has more than the limits allow.
     pub cut: bool,
 }
 
-/// Reads the end of a log; a log that is not there is empty. Blocks the thread.
+/// Reads the end of a log; a missing log is empty. Blocks the thread.
 pub fn read(path: &Path, limits: HistoryLimits) -> Result<AuditHistory, FileError> {
     let mut file = match files::open(path, Sensitivity::Evidence) {
         Ok(file) => file,
@@ -41,7 +41,7 @@ pub fn read(path: &Path, limits: HistoryLimits) -> Result<AuditHistory, FileErro
         Err(why) => return Err(why),
     };
     let skipped = file.metadata()?.len().saturating_sub(limits.bytes);
-    // With the byte before: when that ends a line, the first line is whole.
+    // The byte before is read too: if it ends a line, the first line is whole.
     file.seek(SeekFrom::Start(skipped.saturating_sub(1)))?;
     let mut bytes = Vec::new();
     file.take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Tests of the audit log: what is written is read again, also after damage.
+//! Tests of the audit log: written lines are read back, also after damage.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

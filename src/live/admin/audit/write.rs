@@ -12,18 +12,18 @@ use super::{AuditError, AuditLine, Subject};
 use lockscope_files::{self as files, FileError, Sensitivity};
 use lockscope_model::report::json;
 
-/// How long the disk may take to write a line.
+/// The time limit for writing one line to the disk.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An audit log that can be written. Several programs may write one log: each line is appended in one piece.
+/// A writable audit log. Several programs may write to one log: each line is appended in one piece.
 #[derive(Clone, Debug)]
 pub struct Audit {
     path: PathBuf,
 }
 
 impl Audit {
-    /// Makes the file, for its owner only, and the folders above it where they are missing, and checks that it can be written.
-    /// Blocks the thread.
+    /// Creates the file and missing folders above it for the owner only, and checks that the file
+    /// can be written. Blocks the thread.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
         let audit = Self { path: path.to_owned() };
         match files::append(path, Sensitivity::Evidence) {
@@ -32,12 +32,13 @@ impl Audit {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes down that a change was asked for and not tried, and why. Returns when the line is on the disk.
+    /// Records that a requested change was not tried, and why. Returns once the line is on the
+    /// disk.
     pub async fn not_tried(
         &self,
         action: Action,
@@ -51,8 +52,8 @@ impl Audit {
         self.write(&line).await
     }
 
-    /// Appends a line and returns when it is on the disk. When this is cancelled, or the disk takes too long, the line may be
-    /// written or not.
+    /// Appends a line and returns once it is on the disk. If the future is dropped or the disk
+    /// takes too long, the line may or may not be written.
     pub(in crate::admin) async fn write(&self, line: &AuditLine) -> Result<(), AuditError> {
         let path = self.path.clone();
         let text = json::to_string(line).map_err(|error| self.failed(io::Error::from(error)))?.into_bytes();
@@ -69,7 +70,8 @@ impl Audit {
     }
 }
 
-/// Opened for each line, so that a log that was moved away or deleted meanwhile is made again.
+/// Appends a line. The file is opened for each line, so that a log that was moved or deleted
+/// meanwhile is created again.
 fn append(path: &Path, mut line: Vec<u8>) -> Result<(), FileError> {
     let mut file = files::append(path, Sensitivity::Evidence)?;
     let length = file.metadata()?.len();
@@ -77,7 +79,8 @@ fn append(path: &Path, mut line: Vec<u8>) -> Result<(), FileError> {
     if length > 0 {
         file.read_exact_at(&mut last, length - 1)?;
     }
-    // A program that was killed, or found the disk full, left a torn line: this one must not be joined to it.
+    // A program that was killed, or found the disk full, may have left a torn line. The new line
+    // must not be joined to it.
     if last != [b'\n'] {
         line.insert(0, b'\n');
     }

@@ -13,17 +13,18 @@ use super::{Ending, Examine};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Zxid;
 
-/// How often a node is tried anew when others change it meanwhile, or the connection is lost.
+/// The maximum number of tries for a node, for when others change it meanwhile or the connection is
+/// lost.
 const MAX_TRIES: usize = 10;
 
-/// How long it waits after a failed try: at first, and at most.
+/// The first and the longest pause after a failed try.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
 
-/// What a step leads to.
+/// The result of a step.
 pub(super) enum Attempt {
     /// The work is over.
     End(Ending),
-    /// It has to be tried again: something changed.
+    /// The step must be tried again: something changed.
     Again,
     /// The server does not permit the write that this guard needs.
     NotPermitted,
@@ -33,32 +34,32 @@ pub(super) enum Attempt {
 struct Written<'a> {
     path: &'a str,
     data: &'a [u8],
-    /// The creation of the node that is meant.
+    /// The creating transaction of the intended node.
     czxid: i64,
-    /// The version that it was raised to.
+    /// The version to which the node was raised.
     version: i32,
-    /// What shows whether it was carried out when the reply is lost.
+    /// The trace that shows whether the deletion was carried out if the reply is lost.
     deletion: UnansweredDeletion,
 }
 
-/// The work on one node.
+/// The deletion of one node, or the request to its owner to release.
 pub(super) struct NodeDeleter<'a, E> {
     pub(super) client: &'a Client,
     pub(super) node: &'a PlannedNode,
     pub(super) action: Action,
     pub(super) examine: &'a mut E,
-    /// When that was.
+    /// The time of the last examination.
     pub(super) examined: Instant,
     pub(super) sent: Sent,
 }
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
-    /// Begins with a node that was examined just now.
+    /// Starts with a node that was examined just now.
     pub(super) fn new(client: &'a Client, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
         Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
     }
 
-    /// What was handed to the client library, when the work has ended or was cut off.
+    /// Returns what was handed to the client library, after the work has ended or was cut off.
     pub(super) fn into_sent(self) -> Sent {
         self.sent
     }
@@ -92,7 +93,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             Some(stat) if self.is_ours(&stat) => stat,
             other => return self.end_without(other).await.map(Attempt::End),
         };
-        // What was sent before did not arrive, and cannot arrive any more: its connection is gone, and the servers were synced.
+        // The earlier deletion did not arrive, and cannot any more: its connection is gone, and the
+        // server was synced.
         self.sent.deletion = None;
         if let Some(ending) = self.examine_again().await {
             return Ok(Attempt::End(ending));
@@ -119,7 +121,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// The node that was seen is not there: who deleted it?
+    /// Ends the work when the confirmed node is gone: finds out whether an unanswered deletion did
+    /// it.
     async fn end_without(&mut self, other: Option<Stat>) -> Result<Ending, Error> {
         let not_ours = match &other {
             None => Ending::Gone,
@@ -131,7 +134,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"))
             }
             Some(UnansweredDeletion::WithParent { czxid, version }) => {
-                // The transaction that deletes it raises the parent's version too: that is its trace.
+                // The transaction that deletes the node also raises the parent's version: this is
+                // its trace.
                 let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
                 Ok(match parent {
                     Some(parent) if parent.version == version => {
@@ -147,7 +151,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// What a node holds, to be written again as it is; else what the attempt has come to.
+    /// Reads a node's data, to rewrite them unchanged. Returns the attempt's result if the data
+    /// cannot be read.
     async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), Attempt>, Error> {
         match self.client.get_data(path).await {
             Ok(read) => Ok(Ok(read)),
@@ -157,8 +162,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Makes sure of the parent by raising its version, and deletes the node in one transaction with a write to that very parent: a
-    /// number can only come back with another parent.
+    /// Pins the parent by raising its version, then deletes the node in one transaction with a
+    /// write to that parent: a number can come back only with another parent.
     async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let parent = self.parent().to_owned();
         let (data, before) = match self.read_to_rewrite(&parent).await? {
@@ -180,7 +185,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Deletes the node in one transaction with a write to what was made sure of, whose answer shows which that was.
+    /// Deletes the node in one transaction with a write to the pinned node or parent. The reply
+    /// shows which one that was.
     async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
         self.ready()?;
         let Written { path, data, czxid, version, deletion } = written;
@@ -213,7 +219,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         })
     }
 
-    /// Makes sure of the node by raising its own version, and deletes it in one transaction with one more write to it.
+    /// Pins the node by raising its own version, then deletes it in one transaction with one more
+    /// write to it.
     async fn delete_raised(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let path = self.path().to_owned();
         let (data, read) = match self.read_to_rewrite(&path).await? {
@@ -235,7 +242,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Nothing may be written: looks once more and deletes it, if that was confirmed.
+    /// Handles a node where neither it nor its parent may be written: looks once more and deletes
+    /// it, if that was confirmed.
     async fn delete_unguarded(&mut self) -> Result<Attempt, Error> {
         if self.node.guard != Some(RecreationGuard::Unguarded) {
             let what = "neither it nor its parent can be written any more";
@@ -264,7 +272,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// After an error of the connection: waits for the next one, and for the server behind it to know all that was done before.
+    /// Handles a lost connection: waits for the next one, and until the server behind it has caught
+    /// up with all earlier changes.
     async fn recover(&self, error: Error, backoff: &mut Backoff) -> Result<(), Ending> {
         if is_answer(&error) {
             return Err(self.sent.cut_off(self.action, &error.to_string()));
@@ -282,7 +291,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 }
                 states.changed().await;
             }
-            // Without it, a server that lags behind may still show what is gone.
+            // Without the sync, a server that lags behind may still show deleted nodes.
             match self.client.sync(self.path()).await {
                 Err(error) if !is_answer(&error) => {}
                 _ => return Ok(()),
@@ -291,7 +300,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     }
 }
 
-/// What a server's refusal of a deletion leads to.
+/// Returns the result of a deletion that the server refused.
 fn refused(error: Error) -> Attempt {
     match error {
         Error::NoNode => Attempt::End(Ending::Gone),

@@ -1,66 +1,66 @@
-//! What became of each node of a plan, and the sentences for it.
+//! The results for the nodes of a plan, and the sentences for them.
 
 use std::fmt;
 
 use super::super::{Action, PlannedNode};
 use lockscope_base::znode::{ZnodePath, Zxid};
 
-/// What became of one node of a plan.
+/// The result for one node of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is deleted.
+    /// The node is deleted.
     Deleted {
-        /// Whether its name could have changed hands between the last look and the deletion, without our noticing: we may not
-        /// write to the node.
+        /// Whether the name could have passed to another owner between the last look and the
+        /// deletion, unnoticed because the node may not be written.
         window: bool,
     },
-    /// Its owner is asked to release.
+    /// The owner is asked to release.
     Asked,
-    /// It was gone already.
+    /// The node was gone already.
     Gone,
-    /// Another node has its name now. Nothing was deleted.
+    /// Another node has the name now. Nothing was deleted.
     ChangedHands {
         /// The transaction that created that node.
         czxid: Zxid,
     },
-    /// Another owner's node was deleted: it, or its parent, was made again and written to exactly as often as the one that was
-    /// made sure of, all between two requests.
+    /// Another owner's node was deleted. The node, or its parent, was created again between two
+    /// requests, and was written to exactly as often as the pinned one.
     DeletedOther,
-    /// What was confirmed is not true any more. Nothing was deleted.
+    /// The confirmed facts are not true any more. Nothing was deleted.
     Changed {
-        /// What is different now.
+        /// The difference.
         what: String,
     },
-    /// There are children below it. Nothing was deleted.
+    /// The node has children. Nothing was deleted.
     NotEmpty,
-    /// The server does not let us. Nothing was deleted.
+    /// The server does not permit the deletion. Nothing was deleted.
     Refused {
-        /// Which permission is missing, and where.
+        /// The missing permission, and the node that lacks it.
         lacks: &'static str,
     },
-    /// It was changed by others again and again while it was being made sure of. Nothing was deleted.
+    /// Others kept changing the node while it was being pinned. Nothing was deleted.
     Busy,
-    /// The intent could not be written down. Nothing was sent.
+    /// The intent could not be recorded. Nothing was sent.
     NotAudited {
-        /// Why the audit log could not be written, as a sentence.
+        /// The reason why the audit log could not be written, as a sentence.
         why: String,
     },
-    /// There was no answer in time, or the session ended, before a deletion was sent. Nothing was deleted.
+    /// The time was up, or the session ended, before a deletion was sent. Nothing was deleted.
     NotDone {
-        /// What happened, as a part of a sentence.
+        /// The event, as a part of a sentence.
         why: String,
     },
-    /// A deletion or a question to the owner was sent, and nothing proves what came of it.
+    /// A deletion or a request to the owner was sent, and its outcome is unknown.
     NotKnown {
-        /// What was sent.
+        /// The action that was sent.
         action: Action,
-        /// What happened, as a part of a sentence.
+        /// The event, as a part of a sentence.
         why: String,
     },
 }
 
 impl Ending {
-    /// The name in JSON and in the audit log.
+    /// Returns the name in JSON and in the audit log.
     pub fn id(&self) -> &'static str {
         match self {
             Self::Deleted { .. } => "deleted",
@@ -78,12 +78,13 @@ impl Ending {
         }
     }
 
-    /// Whether what was asked for is done.
+    /// Returns whether the requested action is done.
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Deleted { .. } | Self::Asked)
     }
 
-    /// Whether it could not be tried to the end: by permission, connection or audit log, not by what the node was.
+    /// Returns whether the action could not be completed, for example for lack of a permission, a
+    /// connection or the audit log, rather than because of what the node was.
     pub fn is_failure(&self) -> bool {
         matches!(
             self,
@@ -98,7 +99,7 @@ impl Ending {
 }
 
 impl fmt::Display for Ending {
-    /// The rest of a sentence that begins with the node's path.
+    /// Writes the rest of a sentence that begins with the node's path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deleted { window: false } => f.write_str("is deleted"),
@@ -135,38 +136,40 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What became of one node, and whether that is written down.
+/// The result for one node, and whether it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeOutcome {
     /// The node.
     pub path: ZnodePath,
-    /// The transaction that created it.
+    /// The transaction that created the node.
     pub czxid: Zxid,
-    /// What became of it.
+    /// The result.
     pub ending: Ending,
-    /// The node whose version and modification time were or may have been raised to make sure of the deletion; `None` when the
-    /// node itself is gone with that.
+    /// The node whose version and modification time were raised, or may have been, to guard the
+    /// deletion; `None` if that node itself is gone.
     pub raised: Option<ZnodePath>,
-    /// Whether the data of another owner's node, or of a parent that was made again, were replaced by those of the one before it, or
-    /// may have been.
+    /// Whether the data of another owner's node, or of a recreated parent, were or may have been
+    /// replaced by those of the earlier node.
     pub overwritten: bool,
-    /// Why the outcome could not be written to the audit log, which has the intent; `None` when it was.
+    /// The reason why the outcome could not be written to the audit log, which has the intent;
+    /// `None` if it was written.
     pub unaudited: Option<String>,
 }
 
 impl NodeOutcome {
-    /// What became of a node of which no trace is left.
+    /// Creates the result for a node whose deletion left no other trace.
     pub fn new(node: &PlannedNode, ending: Ending) -> Self {
         let (path, czxid) = (node.path.clone(), node.czxid);
         Self { path, czxid, ending, raised: None, overwritten: false, unaudited: None }
     }
 
-    /// The outcome as one sentence, with the node's path as it is: escape it before it is shown.
+    /// Returns the result as one sentence. The node's path is not escaped: escape it before it is
+    /// shown.
     pub fn sentence(&self) -> String {
         format!("{} {}", self.path, self.predicate())
     }
 
-    /// That sentence without the node's path.
+    /// Returns that sentence without the node's path.
     pub fn predicate(&self) -> String {
         let mut words = vec![self.ending.to_string()];
         if let Some(raised) = &self.raised {

@@ -1,23 +1,28 @@
-//! Carries out what was confirmed: deletes the nodes that were seen, and no others.
+//! Executes a confirmed plan: deletes the nodes that were seen, and no others.
 //!
-//! `delete(path, version)` compares only how often the data were changed, which is 0 for every fresh node. So each node is looked at
-//! and recognized by its czxid first, and where its name can come back, [`RecreationGuard`](super::RecreationGuard) says how the moment between
-//! that look and the deletion is closed:
+//! `delete(path, version)` compares only the number of data changes, which is 0 for every new node.
+//! So each node is first read and recognized by its czxid. If its name can come back, a
+//! [`RecreationGuard`](super::RecreationGuard) protects the time between that read and the
+//! deletion:
 //!
-//! - A numbered node: the parent's data are written anew, unchanged, several times in one transaction, which raises the parent's
-//!   version and shows its czxid; a look right behind it finds the node in that very parent; and the deletion is one transaction
-//!   with one more write to the parent at that version. A number can only come back with another parent, and that one does not
-//!   have the version. The transaction leaves a trace by which it is known after a lost reply.
-//! - A name without a number, and a numbered one whose parent may not be written: the same with the node's own data and version.
-//! - Where neither may be written: only if that was confirmed.
+//! - A numbered node: one transaction rewrites the parent's data unchanged several times, which
+//!   raises the parent's version and returns its czxid. A read sent right behind it finds the node
+//!   in that same parent. The deletion is one transaction with one more write to the parent at that
+//!   version. A number can come back only with another parent, which does not have that version.
+//!   The transaction leaves a trace that shows after a lost reply whether it was carried out.
+//! - A name without a number, or a numbered node whose parent may not be written: the same with the
+//!   node's own data and version.
+//! - A node where neither may be written: it is deleted only if that was confirmed.
 //!
-//! Who takes a name in the moment between a read and the write that follows it on the same connection is not deleted, but
-//! gets the data of the node before it: no request of ZooKeeper's writes by czxid. Where the read right before the
-//! write had shown its own data it gets them back; else [`NodeOutcome::overwritten`] says so.
+//! A node that takes the name between a read and the write that follows on the same connection is
+//! not deleted, but gets the earlier node's data: no request of ZooKeeper writes by czxid. If the
+//! read right before the write returned that node's own data, they are restored; otherwise
+//! [`NodeOutcome::overwritten`] reports it.
 //!
-//! A lost reply is followed by a new connection, `sync` and another look. `Sent` keeps what has no answer: as long as that is
-//! a deletion, nobody says that nothing was deleted. When the time is up the session is closed first, so that what waits in the
-//! client library is not sent after the outcome is reported.
+//! After a lost reply come a new connection, `sync` and another read. `Sent` keeps the unanswered
+//! requests: while a deletion is among them, no result says that nothing was deleted. When the time
+//! is up, the session is closed first, so that requests that wait in the client library are not
+//! sent after the result is reported.
 
 mod deleter;
 mod ending;
@@ -40,22 +45,22 @@ use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
 use crate::zk::close_session;
 
-/// How long an examination may take: servers that are slow to answer are waited for.
+/// The time limit of an examination. It allows for slow servers.
 const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Looks at a node again, right before it is deleted.
+/// Examines a node again, right before it is deleted.
 pub trait Examine: Send {
-    /// What a plan would say of that node now, with facts that are younger than about a second; `None` when it is not there, or
-    /// another node has its name; an error, as the rest of a sentence, when that cannot be found out. When this is cancelled,
-    /// nothing is lost.
+    /// Returns the plan's facts about that node as they are now, at most about a second old.
+    /// Returns `None` if the node is gone or another node has its name. An error, as the rest of a
+    /// sentence, says why the facts cannot be found out. Cancel safe.
     fn examine(&mut self, node: &PlannedNode) -> impl Future<Output = Result<Option<PlannedNode>, String>> + Send;
 }
 
-/// What a new examination led to.
+/// The result of a new examination.
 enum Reexamined {
-    /// What was confirmed is still true.
+    /// The confirmed facts are still true.
     Same,
-    /// The node is not to be touched.
+    /// The node must not be touched.
     Ended(Ending),
 }
 
@@ -66,7 +71,7 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
         })
     };
     match timeout(EXAMINATION_TIMEOUT, examine.examine(node)).await {
-        // The execution finds out whether it is gone, and reports it.
+        // The execution finds out whether the node is gone, and reports it.
         Ok(Ok(None)) => Reexamined::Same,
         Ok(Ok(Some(now))) if now.czxid != node.czxid => Reexamined::Same,
         Ok(Ok(Some(now))) => match outdated(action, node, &now) {
@@ -78,15 +83,17 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
     }
 }
 
-/// Carries out a plan: each node by itself, from a queue's end to its head, and at most `patience` for each, the look at it not
-/// counted. Answers what came of each, in the plan's order.
+/// Executes a plan, node by node, from a queue's end to its head. Each node takes at most
+/// `patience`, not counting its examination. Returns the results in the plan's order.
 ///
-/// The session is closed at the end. Nothing else may use it: when a node's time is up, it is closed before the outcome is reported, and the
-/// nodes that are left are not tried.
+/// The session is closed at the end; nothing else may use it. If a node's time is up, the session
+/// is closed before the result is reported, and the remaining nodes are not tried.
 ///
-/// Costs two requests a node, six where its number may come back with another parent, and five where its name may come back as it is;
-/// more when something changes meanwhile or the connection is lost. A node whose intent cannot be written into the
-/// audit log is left alone. When this is cancelled, what was sent is done, and the log shows an intent without an outcome.
+/// Costs two requests a node; six if its number may come back with another parent, and five if its
+/// name may come back as it is; more if something changes meanwhile or the connection is lost.
+///
+/// A node whose intent cannot be written into the audit log is left alone. If the future is
+/// dropped, requests that were sent are carried out, and the log has an intent without an outcome.
 pub async fn execute(
     client: Client,
     _permission: &Permission,
@@ -118,9 +125,9 @@ pub async fn execute(
     outcomes.into_iter().flatten().collect()
 }
 
-/// A plan that is being carried out.
+/// A plan that is being executed.
 struct PlanRun<'a, E> {
-    /// `None` when it was closed since there was no answer.
+    /// `None` after it was closed because there was no answer.
     session: Option<Client>,
     action: Action,
     patience: Duration,
@@ -144,7 +151,8 @@ impl<E: Examine> PlanRun<'_, E> {
             self.session = Some(client);
             ending
         } else {
-            // What still waits in the client library must not be sent after the outcome is reported.
+            // Requests that still wait in the client library must not be sent after the result is
+            // reported.
             close_session(client).await;
             sent.cut_off(self.action, "the servers gave no answer in time")
         };

@@ -4,33 +4,35 @@ use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Stat};
 
 use super::super::plan::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES};
 
-/// One request that writes the same data several times, each on the condition of the version before it.
+/// A request that writes the same data several times, each on the condition of the version before
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct Raise {
     pub path: String,
-    /// The creation of the node that is meant.
+    /// The creating transaction of the intended node.
     pub czxid: i64,
     pub data: Vec<u8>,
-    /// The version that the node has to have.
+    /// The version that the node must have.
     pub version: i32,
     pub times: i32,
-    /// What had the name right before the write, where that is known.
+    /// The node that had the name right before the write, with its data, if it was read.
     pub read: Option<(Vec<u8>, Stat)>,
 }
 
-/// What came of raising a version.
+/// The result of raising a version.
 pub(super) enum Raised {
-    /// The node that is meant has this version, and something else was looked at right behind it.
+    /// The intended node has this version. `behind` is the result of the read sent right after the
+    /// write.
     At { version: i32, behind: Result<Option<Stat>, Error> },
-    /// Nothing was written: something changed.
+    /// Nothing was written, since something changed.
     Again,
-    /// Another node had the name, and got the data; what could be put back was.
+    /// Another node had the name and got the data. Its own data were restored if possible.
     Other(Stat),
-    /// It may not be written.
+    /// The write is not permitted.
     NotPermitted,
 }
 
-/// How often a version is raised in all, and by one request of these data.
+/// Returns the total number of raises, and the number that one request with these data carries.
 pub(super) fn counts(data: &[u8]) -> (i32, i32) {
     let times = fastrand::i32(MIN_RAISES..=MAX_RAISES);
     let at_once = i32::try_from(MAX_RAISE_BYTES / data.len().max(1)).unwrap_or(MAX_RAISES);
@@ -38,12 +40,12 @@ pub(super) fn counts(data: &[u8]) -> (i32, i32) {
 }
 
 impl Raise {
-    /// The version that it leads to. Counted as the servers do.
+    /// Returns the version after the raise. It wraps like the servers' counter.
     pub fn reached(&self) -> i32 {
         self.version.wrapping_add(self.times)
     }
 
-    /// Hands the write over; `check` is the version that another node has to have.
+    /// Hands the write to the client library. `check` is the version that another node must have.
     pub fn write<'a>(
         &self,
         client: &'a Client,
@@ -65,19 +67,20 @@ impl Raise {
         })
     }
 
-    /// The data that another node had before the write, if they were read.
+    /// Returns the data that another node had before the write, if they were read.
     pub fn data_of(&self, other: &Stat) -> Option<&[u8]> {
         self.read.as_ref().filter(|(_, read)| read.czxid == other.czxid).map(|(data, _)| data.as_slice())
     }
 
-    /// Whether another node, as it is now, can bear the data of this write, whose reply was lost.
+    /// Returns whether another node's present data can be those of this write, whose reply was
+    /// lost.
     pub fn may_have_hit(&self, data: &[u8], other: &Stat) -> bool {
-        // Whoever wrote after it has undone it.
+        // A later write has already replaced the data.
         other.mzxid != other.czxid && other.version == self.reached() && data == self.data
     }
 }
 
-/// Whether an error is the server's answer to a change, and so the change was not made.
+/// Returns whether an error is the server's answer to a change, so that the change was not made.
 pub(super) fn is_answer(error: &Error) -> bool {
     matches!(
         error,

@@ -1,4 +1,5 @@
-//! What every step of a deletion needs of the node: where it is, whether it is still the one, and whether it may be written to.
+//! The checks that every step of a deletion needs: where the node is, whether it is still the same
+//! node, and whether there is a connection.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +9,11 @@ use super::deleter::NodeDeleter;
 use super::{Ending, Examine, Reexamined, reexamine};
 use lockscope_base::znode::Zxid;
 
-/// How long what was found out about a node stays good: then it is examined again before anything is sent.
+/// The maximum age of an examination. An older one is repeated before anything is sent.
 const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
-    /// A node, with its data where those may be read; `None` when it is gone.
+    /// Reads a node, with its data if that is permitted; `None` if it is gone.
     pub(super) async fn look(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
         match self.client.get_data(path).await {
             Ok((data, stat)) => Ok(Some((Some(data), stat))),
@@ -22,7 +23,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Looks again at what was confirmed, when that was some time ago.
+    /// Examines the confirmed facts again if the last examination is too old.
     pub(super) async fn examine_again(&mut self) -> Option<Ending> {
         if self.examined.elapsed() < MAX_EXAMINATION_AGE {
             return None;
@@ -31,12 +32,12 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         self.examined = Instant::now();
         match found {
             Reexamined::Same => None,
-            // With what was sent before, it may be said to be done only by what had an answer.
+            // The callers have settled earlier requests without an answer, so this result holds.
             Reexamined::Ended(ending) => Some(ending),
         }
     }
 
-    /// Nothing that changes anything is handed over without a connection: the client library would keep it and send it later.
+    /// Fails without a connection. The client library would keep a request and send it later.
     pub(super) fn ready(&self) -> Result<(), Error> {
         if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
     }

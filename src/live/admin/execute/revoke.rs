@@ -7,7 +7,7 @@ use super::raise::{Raise, Raised};
 use super::{Ending, Examine};
 use lockscope_base::znode::Zxid;
 
-/// What Curator's owners take for the request to release.
+/// The data that Curator's lock owners take for a request to release.
 const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 impl<E: Examine> NodeDeleter<'_, E> {

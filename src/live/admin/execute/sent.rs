@@ -1,4 +1,5 @@
-//! What a run handed to the client library, and what is known of it: the outcome that is reported depends on nothing else.
+//! The requests that a run handed to the client library, and what is known about them. The reported
+//! result depends on nothing else.
 
 use super::super::Action;
 use super::raise::Raise;
@@ -6,30 +7,30 @@ use super::{Ending, NodeOutcome};
 use crate::admin::PlannedNode;
 use lockscope_base::znode::ZnodePath;
 
-/// A deletion that was handed over and has no answer so far: it may be on its way, or its reply is lost.
+/// A deletion without an answer so far: it may be on its way, or its reply may be lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum UnansweredDeletion {
-    /// Only the node's absence could show that it was carried out.
+    /// Only the node's absence could show that the deletion was carried out.
     Plain,
-    /// It would have raised the version of this very parent.
+    /// The deletion would also have raised the version of this parent.
     WithParent { czxid: i64, version: i32 },
 }
 
-/// What was handed to the client library, and is not known to have failed.
+/// The requests that were handed to the client library and are not known to have failed.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     /// The deletion without an answer.
     pub deletion: Option<UnansweredDeletion>,
     /// The raise of a version, or the revocation, without an answer.
     pub raise: Option<Raise>,
-    /// Whose version was raised.
+    /// The node whose version was raised.
     pub raised: Option<ZnodePath>,
-    /// Another owner's data were replaced, or may have been.
+    /// Whether another owner's data were replaced, or may have been.
     pub overwritten: bool,
 }
 
 impl Sent {
-    /// The outcome when the work ends now for a reason that has nothing to do with the node.
+    /// Returns the result if the work ends now for a reason other than the node's state.
     pub fn cut_off(&self, action: Action, why: &str) -> Ending {
         let why = why.to_owned();
         match action {
@@ -39,7 +40,7 @@ impl Sent {
         }
     }
 
-    /// The outcome for a node, with what the work changed besides.
+    /// Returns the outcome for a node, including other changes that the work made.
     pub fn outcome(self, node: &PlannedNode, action: Action, ending: Ending) -> NodeOutcome {
         let raising = self.raise.filter(|_| action == Action::Delete);
         let unanswered = raising.as_ref().and_then(|raise| ZnodePath::new(&raise.path).ok());

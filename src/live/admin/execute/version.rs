@@ -34,7 +34,8 @@ impl<E: Examine> NodeDeleter<'_, E> {
     pub(super) async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
         self.ready()?;
         let (path, node) = (raise.path.clone(), self.path().to_owned());
-        // All are on their way at once: when the name changes hands before them, the read has what the write destroys.
+        // All requests are sent at once: if the name passes to another node before them, the read
+        // returns the data that the write destroys.
         let read = self.client.get_data(&path);
         let write = raise.write(self.client, check.map(|version| (node.as_str(), version)))?;
         let behind = check.map(|_| self.client.check_stat(&node));
@@ -71,7 +72,8 @@ impl<E: Examine> NodeDeleter<'_, E> {
         }
     }
 
-    /// Another node got our write: gives it its own data back, if they were read, and nobody has changed them since.
+    /// Restores the data of another node that got the write, if they were read and nobody has
+    /// changed them since.
     async fn put_back(&mut self, raise: &Raise, other: &Stat) {
         let Some(own) = raise.data_of(other) else {
             self.sent.overwritten = true;
@@ -80,16 +82,16 @@ impl<E: Examine> NodeDeleter<'_, E> {
         if own == raise.data {
             return;
         }
-        // Until there is an answer it may be so.
+        // Assumed until there is an answer.
         let before = std::mem::replace(&mut self.sent.overwritten, true);
         let restored = self.client.set_data(&raise.path, own, Some(other.version)).await;
-        // Whoever wrote or deleted it meanwhile has undone ours.
+        // A write or deletion by somebody else has undone ours.
         if matches!(restored, Ok(_) | Err(Error::BadVersion | Error::NoNode)) {
             self.sent.overwritten = before;
         }
     }
 
-    /// The reply to a raise, or to a revocation, was lost: finds out whether it hit another node.
+    /// Finds out whether a raise or a revocation whose reply was lost hit another node.
     pub(super) async fn settle_raise(&mut self) -> Result<(), Error> {
         let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
         let Some((data, stat)) = self.look(&raise.path).await? else {

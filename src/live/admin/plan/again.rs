@@ -1,11 +1,13 @@
-//! Whether what was confirmed is still true.
+//! Checks whether the confirmed facts are still true.
 
 use super::{Action, Confirmation, OwnerLiveness, PlannedNode};
 use lockscope_model::queue::ContenderState;
 
-/// Why the confirmation of `before` does not cover the node as it is `now`, as the rest of a sentence; `None` when it does.
+/// Returns why the confirmation of `before` does not cover the node as it is `now`, as the rest of
+/// a sentence; `None` if it does.
 ///
-/// Less than what was confirmed needs no new answer: a holder that waits again, or an owner of whom less is known.
+/// A less risky state needs no new answer: a holder that waits again, or an owner that is known
+/// less.
 pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
     if action == Action::Revoke {
         return (!now.revocable).then(|| {

@@ -1,4 +1,5 @@
-//! What would be deleted, and what that means. Pure: time is an argument, and nothing here asks a server.
+//! The plan of a deletion: what would be deleted, and the consequences. Pure: time is an argument,
+//! and nothing here sends a request.
 
 mod again;
 mod next;
@@ -23,26 +24,26 @@ use lockscope_base::znode::{Sequence, SessionId, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
 
-/// How many nodes one plan may hold: what a person can read before saying yes.
+/// The maximum number of nodes in a plan: as many as a person can read before saying yes.
 pub const MAX_TARGETS: usize = 100;
 
-/// Whether the owner of a node is alive.
+/// The state of a node's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerLiveness {
-    /// Its session is proven to be gone.
+    /// The owner's session is proven to be gone.
     Ghost,
-    /// No session owns it.
+    /// No session owns the node.
     Ownerless,
-    /// Its session has no connection: the servers delete the node when it expires.
+    /// The owner's session has no connection: the servers delete the node when the session expires.
     Expiring {
-        /// After this time, where that is known.
+        /// The time until then, if known.
         within: Option<Duration>,
     },
     /// There is evidence that the owner is gone, but no proof.
     Suspect,
     /// A server holds a connection of its session.
     Live,
-    /// The servers did not say enough.
+    /// The servers did not report enough.
     Unknown,
 }
 
@@ -59,18 +60,18 @@ impl OwnerLiveness {
         }
     }
 
-    /// Whether the owner may be at work.
+    /// Returns whether the owner may be at work.
     fn may_work(self) -> bool {
         matches!(self, Self::Live | Self::Suspect | Self::Unknown)
     }
 }
 
-/// What is to be done to the nodes of a plan.
+/// The action on the nodes of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// To delete them.
+    /// Deletes the nodes.
     Delete,
-    /// To ask their owners to release, in Curator's way: the node's data become `__REVOKE__`.
+    /// Asks the owners to release, in Curator's way: the node's data become `__REVOKE__`.
     Revoke,
 }
 
@@ -84,34 +85,35 @@ impl Action {
     }
 }
 
-/// What a planned node is.
+/// The kind of a planned node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
-    /// It stands in a lock's queue, or is the lock.
+    /// The node is in a lock's queue, or is the lock.
     Contender,
-    /// It is a lock parent, and nobody contends below it.
+    /// The node is a lock parent without contenders.
     EmptyParent,
 }
 
-/// What has to be answered before a plan is carried out. The later one is the stricter.
+/// The answer that a plan requires before it is executed. A later variant is stricter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confirmation {
     /// `y` or `yes`.
     Yes,
-    /// The sequence number of the node, with or without its leading zeros; where it has none, its name.
+    /// The sequence number of the node, with or without its leading zeros. If it has none, its
+    /// name.
     SequenceNumber(String),
-    /// On an ensemble that people depend on: the name of its context, and behind it, after a blank, the number or name that would have
-    /// to be answered elsewhere, if any.
+    /// On an ensemble that people depend on: the name of its context. After a space follows the
+    /// number or name that would be required elsewhere, if any.
     Context {
-        /// The name.
+        /// The name of the context.
         name: String,
-        /// What stands behind it.
+        /// The number or name after it.
         number: Option<String>,
     },
 }
 
 impl Confirmation {
-    /// What has to be typed; `None` where a yes is enough.
+    /// Returns the text to type; `None` if a yes is enough.
     pub fn typed(&self) -> Option<String> {
         match self {
             Self::Yes => None,
@@ -122,77 +124,79 @@ impl Confirmation {
     }
 }
 
-/// Who acquires when a node is gone.
+/// The contender that acquires when a node is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextHolder {
-    /// The name of its node.
+    /// The name of the contender's node.
     pub node: Arc<str>,
-    /// Who owns that.
+    /// The session that owns the node.
     pub session: Option<SessionId>,
 }
 
-/// One node of a plan. Names in its sentences are those of znodes: escape them before they are shown
-/// ([`escaped`](lockscope_base::znode::escaped)).
+/// A node of a plan. Names of znodes in its sentences are not escaped: escape them before they are
+/// shown ([`escaped`](lockscope_base::znode::escaped)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedNode {
-    /// Its path.
+    /// The node's path.
     pub path: ZnodePath,
-    /// What it is.
+    /// The kind of the node.
     pub kind: TargetKind,
     /// The lock's path.
     pub lock: ZnodePath,
     /// The lock's name, where one parent holds several.
     pub lock_name: Option<String>,
-    /// The lock's recipe; `None` for a parent of which nothing shows what stood there.
+    /// The lock's recipe; `None` for a parent whose earlier contenders are unknown.
     pub recipe: Option<Recipe>,
-    /// Its sequence number; `None` when its name has none.
+    /// The node's sequence number; `None` if its name has none.
     pub sequence: Option<Sequence>,
-    /// Who owns it.
+    /// The session that owns the node.
     pub session: Option<SessionId>,
-    /// The transaction that created it: only a node with this one is deleted.
+    /// The transaction that created the node. Only a node with this czxid is deleted.
     pub czxid: Zxid,
-    /// How often its data had been changed when it was seen.
+    /// The version of the node's data when it was seen.
     pub version: i32,
-    /// Whether it holds; `None` for a parent.
+    /// The node's state in the queue; `None` for a parent.
     pub state: Option<ContenderState>,
-    /// Whether its owner is alive.
+    /// The state of the node's owner.
     pub liveness: OwnerLiveness,
-    /// Its owner's address, where a server knows it.
+    /// The owner's address, if a server knows it.
     pub client: Option<String>,
-    /// What its client does not know, by the evidence or by a finding that stands.
+    /// What the node's client does not know, according to the evidence or to a standing finding.
     pub unaware: Option<Unaware>,
-    /// What `liveness` is known from, and the evidence that the node is orphaned.
+    /// The evidence for `liveness`, and evidence that the node is orphaned.
     pub evidence: String,
-    /// Who acquires when the whole plan is carried out: at most ten of them.
+    /// The contenders that acquire when the whole plan is executed, at most ten.
     pub acquires_next: Vec<NextHolder>,
-    /// The same as a sentence.
+    /// The next holders as a sentence.
     pub then: String,
-    /// What may go wrong, one sentence each.
+    /// The risks, one sentence each.
     pub risks: Vec<String>,
-    /// What has to be answered for it.
+    /// The answer that this node requires.
     pub confirmation: Confirmation,
-    /// How it can be made sure of; `None` before that was found out.
+    /// The guard against a new node of the same name; `None` before it was found out.
     pub guard: Option<RecreationGuard>,
-    /// Which permission is missing to delete it, and where; `None` when none is known to be.
+    /// The missing permission to delete the node, and where; `None` if none is known to be missing.
     pub lacks: Option<&'static str>,
-    /// Whether its owner can be asked to release: its recipe has a way to do so, its owner may be alive and hold, and knows so.
+    /// Whether the owner can be asked to release: the recipe supports it, and the owner may be
+    /// alive, may hold, and knows so.
     pub revocable: bool,
-    /// Its place in the queue.
+    /// The node's position in the queue.
     position: usize,
 }
 
 impl PlannedNode {
-    /// The node's name.
+    /// Returns the node's name.
     pub fn name(&self) -> &str {
         self.path.name()
     }
 
-    /// Whether its owner may be at work and may hold the lock: deleting it needs more than a yes.
+    /// Returns whether the owner may be at work and may hold the lock, so that the deletion needs
+    /// more than a yes.
     pub fn may_be_live_holder(&self) -> bool {
         self.confirmation != Confirmation::Yes
     }
 
-    /// What has to be answered for it: where nothing can make sure of it, a yes is not enough either.
+    /// Returns the answer that this node requires. Without a guard a yes is not enough either.
     fn answer(&self) -> Confirmation {
         if self.confirmation == Confirmation::Yes && self.guard == Some(RecreationGuard::Unguarded) {
             return self.typed();
@@ -200,7 +204,7 @@ impl PlannedNode {
         self.confirmation.clone()
     }
 
-    /// The answer that names it.
+    /// Returns the answer that names the node.
     fn typed(&self) -> Confirmation {
         Confirmation::SequenceNumber(match self.sequence {
             Some(sequence) => sequence.0.to_string(),
@@ -213,55 +217,57 @@ impl PlannedNode {
     }
 }
 
-/// Why there is no plan. Each message is one sentence that says what to do.
+/// The reason why there is no plan. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlan {
-    /// There is nothing to delete.
+    /// No target was given.
     #[error("nothing is chosen: choose a contender or an empty lock parent")]
     Nothing,
-    /// More nodes than a person reads.
+    /// There are more targets than a person reads.
     #[error("{0} nodes are too many for one plan: choose at most {MAX_TARGETS}")]
     TooMany(usize),
-    /// There is no connection: what is known may be out of date.
+    /// There is no connection, so the known state may be out of date.
     #[error("the connection is lost, and what is shown may be old: wait until it is back")]
     Stale,
-    /// Nothing is known of it.
+    /// The target is unknown.
     #[error("{0} is neither a contender of a lock nor an empty lock parent, or it is gone: look again")]
     NotFound(ZnodePath),
-    /// It is so new that it was not read yet.
+    /// The target is so new that it has not been read yet.
     #[error("{0} was created just now and is not read yet: look again")]
     Unread(ZnodePath),
-    /// There are contenders below it.
+    /// The target has contenders below it.
     #[error("{0} has contenders, and nothing is ever deleted recursively: choose them one by one")]
     NotEmpty(ZnodePath),
-    /// It is not a lock parent, for the reason given.
+    /// The target is not a lock parent, for the given reason.
     #[error("{0} is not a lock parent: {1}")]
     NoParent(ZnodePath, &'static str),
 }
 
-/// What would be deleted. Pure data; [`confirm`](super::confirm) lets it pass.
+/// The plan of a deletion. Pure data; [`confirm`](super::confirm) turns it into a confirmed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletePlan {
     action: Action,
     nodes: Vec<PlannedNode>,
-    /// The context that marks the ensemble as one that people depend on.
+    /// The name of the context, if people depend on the ensemble.
     production: Option<Arc<str>>,
 }
 
 impl DeletePlan {
-    /// The plan to delete these nodes, each once: contenders by the path of their node
-    /// ([`LockQueue::path_of`](lockscope_model::queue::LockQueue::path_of)), and empty lock parents by theirs. The work grows with the number
-    /// of targets, and with that of the readers who would acquire.
+    /// Creates the plan to delete these nodes, each once. Contenders are given by the path of their
+    /// node ([`LockQueue::path_of`](lockscope_model::queue::LockQueue::path_of)), and empty lock
+    /// parents by theirs. The cost grows with the number of targets, and with the number of readers
+    /// that would acquire.
     pub fn of(table_at: &TableAt<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
         Self::made(targets, table_at, |lock, row| table_at.unaware(lock, row))
     }
 
-    /// The same plan in the words of the findings that stand: it says nothing else about a node than they do.
+    /// Creates the same plan from the standing findings: it says nothing about a node that they do
+    /// not say.
     pub fn of_diagnosed(table_at: &TableAt<'_>, diagnosis: &Diagnosis, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
         Self::made(targets, table_at, |lock, row| {
             let findings = diagnosis.of(lock.id()).filter(|finding| finding.node.as_ref() == Some(&row.contender.node));
             let mut unaware = findings.filter_map(|finding| Unaware::by_finding(finding, row.state));
-            // What the names prove needs no second look; what one look suspects does.
+            // A fact that the names prove needs no finding. A fact that one look suspects does.
             unaware.next().or_else(|| table_at.unaware(lock, row).filter(|unaware| *unaware == Unaware::OfNode))
         })
     }
@@ -290,28 +296,29 @@ impl DeletePlan {
         Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()?, production: None })
     }
 
-    /// The same plan on an ensemble that people depend on, where this is the name of its context: it has to be typed.
+    /// Marks the ensemble as one that people depend on. The name of its context must then be typed.
     #[must_use]
     pub fn in_production(self, context: Option<&str>) -> Self {
         Self { production: context.map(Arc::from), ..self }
     }
 
-    /// The context that marks the ensemble as one that people depend on.
+    /// Returns the name of the context, if people depend on the ensemble.
     pub fn production(&self) -> Option<&str> {
         self.production.as_deref()
     }
 
-    /// What is to be done.
+    /// Returns the action.
     pub fn action(&self) -> Action {
         self.action
     }
 
-    /// The nodes, in the order in which they were chosen.
+    /// Returns the nodes, in the order in which they were chosen.
     pub fn nodes(&self) -> &[PlannedNode] {
         &self.nodes
     }
 
-    /// What has to be answered: the strictest of all nodes, and of the equally strict the first.
+    /// Returns the answer that the plan requires: the strictest of all nodes, and the first of
+    /// equally strict ones.
     pub fn confirmation(&self) -> Confirmation {
         let wanted = self.confirmation_of_nodes();
         match &self.production {
@@ -328,8 +335,8 @@ impl DeletePlan {
         answers.find(|answer| *answer != Confirmation::Yes).unwrap_or(Confirmation::Yes)
     }
 
-    /// The plan to ask the owners to release instead; `None` unless all of the nodes are [`revocable`](PlannedNode::revocable). To
-    /// be offered before the deletion.
+    /// Returns the plan to ask the owners to release instead, or `None` unless all nodes are
+    /// [`revocable`](PlannedNode::revocable). It is offered before the deletion.
     pub fn revocation(&self) -> Option<Self> {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {
@@ -338,8 +345,8 @@ impl DeletePlan {
         })
     }
 
-    /// In the order in which they are to be deleted: from a queue's end to its head, so that nobody acquires who is deleted
-    /// next.
+    /// Returns the order of the deletions: from a queue's end to its head, so that no node acquires
+    /// that is deleted next.
     pub(super) fn execution_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].position()));
@@ -347,7 +354,7 @@ impl DeletePlan {
     }
 }
 
-/// The first lock at a path that nobody contends for; an error when somebody contends for one of them.
+/// Returns the first lock at a path if nobody contends for it. Fails if it has contenders.
 fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a LockQueue>, NoPlan> {
     let Some(lock) = table.find(path, None).and_then(|id| table.lock(id)) else { return Ok(None) };
     if lock.is_empty() { Ok(Some(lock)) } else { Err(NoPlan::NotEmpty(path.clone())) }

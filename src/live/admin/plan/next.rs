@@ -1,4 +1,4 @@
-//! Who acquires when some of a queue's nodes are gone.
+//! Finds the contenders that acquire when some of a queue's nodes are gone.
 
 use std::collections::HashSet;
 
@@ -6,27 +6,27 @@ use super::NextHolder;
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_model::queue::{ContenderRow, ContenderState, LockId, LockQueue};
 
-/// How many of those who acquire are named.
+/// The maximum number of next holders that are named.
 const MAX_NAMED: usize = 10;
 
-/// How many waiters are looked at to count the readers who acquire together.
+/// The maximum number of waiters that are read to count the readers that acquire together.
 const MAX_READERS: usize = 1_000;
 
-/// Who holds a lock when some of its nodes are deleted.
+/// The holders of a lock after some of its nodes are deleted.
 pub(super) struct Outlook {
-    /// Who acquires: at most [`MAX_NAMED`].
+    /// The contenders that acquire, at most [`MAX_NAMED`].
     pub(super) acquires: Vec<NextHolder>,
-    /// How many more acquire with them, at most about [`MAX_READERS`].
+    /// The number of further ones that acquire with them, at most about [`MAX_READERS`].
     pub(super) more: usize,
     /// A holder whose node is not deleted.
     pub(super) keeps: Option<NextHolder>,
 }
 
-/// Who acquires when these positions are gone from the queue.
+/// Returns the holders after these positions are gone from the queue.
 pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) -> Outlook {
     let is_deleted = |row: &ContenderRow<'_>| to_delete.contains(&(lock.id(), row.position));
     let freed = lock.rows(0..lock.holding()).filter(is_deleted).count();
-    // Few of them are to be deleted, and contenders behind the next holders make no difference.
+    // Few nodes are to be deleted, and contenders behind the next holders make no difference.
     let window = lock.holding() + to_delete.len() + MAX_READERS;
     let mut left = lock.rows(0..window).filter(|row| !is_deleted(row));
     let holders: Vec<ContenderRow<'_>> = match lock.kind() {

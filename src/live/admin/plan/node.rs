@@ -52,7 +52,8 @@ pub(super) fn planned<'a>(
     })
 }
 
-/// As [`TableAt::owner_of`], and where that does not know, whether there is evidence that the owner is gone.
+/// Returns the owner's state as [`TableAt::owner_of`] does. If that is unknown, checks for evidence
+/// that the owner is gone.
 fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLiveness {
     match table_at.owner_of(contender) {
         (diagnose::OwnerState::Ghost, _) => OwnerLiveness::Ghost,
@@ -71,8 +72,9 @@ fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLivenes
     }
 }
 
-/// More than a yes is asked for where the owner may be at work and may hold the lock, and for a node that was deleted before and
-/// that perhaps one member alone still shows.
+/// Returns the answer that a contender requires. A yes is not enough if the owner may be at work
+/// and may hold the lock, or if the node was deleted before and perhaps only one member still shows
+/// it.
 fn confirmation(row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Confirmation {
     let returned = row.contender.returned;
     if !returned && (!liveness.may_work() || row.state == ContenderState::Waits) {
@@ -85,7 +87,8 @@ fn confirmation(row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Confirmation
     })
 }
 
-/// Whether Curator's way of asking the owner to release can reach somebody: only a holder of its mutexes looks at its own data.
+/// Returns whether Curator's request to release can reach the owner: only a holder of its mutexes
+/// looks at its own data.
 fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> bool {
     matches!(lock.recipe(), Recipe::CuratorMutex | Recipe::CuratorReadWrite)
         && row.contender.role == Role::Queue

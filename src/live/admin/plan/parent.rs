@@ -18,8 +18,8 @@ pub(super) fn planned(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<Planne
 }
 
 impl DeletePlan {
-    /// The plan to delete an empty node of which no lock is known any more, as one read found it. A node that never had children
-    /// and holds data is something else than a lock parent.
+    /// Creates the plan to delete an empty node whose locks are no longer known, from one read of
+    /// it. A node that has data and never had children is not a lock parent.
     pub fn of_empty_node(path: &ZnodePath, stat: &ZnodeStat, now: Timestamp) -> Result<Self, NoPlan> {
         if stat.num_children > 0 {
             return Err(NoPlan::NotEmpty(path.clone()));

@@ -1,35 +1,38 @@
-//! How a deletion makes sure that it hits the node that was confirmed, and no new node of the same name.
+//! Guards against recreation: a deletion must hit the confirmed node, and no new node of the same
+//! name.
 
 use super::{DeletePlan, PlannedNode, TargetKind};
 use lockscope_base::znode::ZnodePath;
 
-/// By how much a version is raised at most; at least by [`MIN_RAISES`]. The number is random for each node, so that nobody else
-/// brings a new node to the same version by chance.
+/// The maximum number by which a version is raised; the minimum is [`MIN_RAISES`]. The number is
+/// random for each node, so that nobody else brings a new node to the same version by chance.
 pub(in crate::admin) const MAX_RAISES: i32 = 16;
-/// By how much a version is raised at least: see [`MAX_RAISES`].
+/// The minimum number by which a version is raised: see [`MAX_RAISES`].
 pub(in crate::admin) const MIN_RAISES: i32 = 9;
-/// How many bytes one request to raise a version carries: far below the servers' usual limit of a megabyte.
+/// The maximum number of bytes in one request to raise a version: far below the servers' default
+/// limit of 1 MiB.
 pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
 
-/// How a deletion makes sure that it hits the node that was confirmed, and no other that has the same name by then.
+/// The way in which a deletion is kept from hitting a new node of the same name.
 ///
-/// A deletion by itself compares only how often the data were changed, which is 0 for every new node.
+/// A deletion by itself compares only the number of data changes, which is 0 for every new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecreationGuard {
     /// The name cannot come back: no write is needed.
     UniqueName,
-    /// The parent's data are rewritten unchanged, and once more in the transaction that deletes the node. Only watchers of the
-    /// parent's data see that.
+    /// The parent's data are rewritten unchanged, and once more in the transaction that deletes the
+    /// node. Only watchers of the parent's data notice.
     Parent {
-        /// Bytes of the parent's data.
+        /// The length of the parent's data, in bytes.
         data_length: usize,
     },
-    /// The node's own data are rewritten unchanged. Watchers of the node see that.
+    /// The node's own data are rewritten unchanged. Watchers of the node notice.
     OwnNode {
-        /// Bytes of the node's data.
+        /// The length of the node's data, in bytes.
         data_length: usize,
     },
-    /// Neither may be written: the name can come to another owner between the last look and the deletion.
+    /// Neither may be written: the name can pass to another owner between the last look and the
+    /// deletion.
     Unguarded,
 }
 
@@ -44,7 +47,7 @@ impl RecreationGuard {
         }
     }
 
-    /// How a node is guarded when everything that is needed may be written.
+    /// Returns the guard that a node needs if all writes are permitted.
     pub(in crate::admin) fn needed(node: &PlannedNode) -> NeededGuard {
         if lockscope_base::recipe::is_never_reused(node.name()) {
             NeededGuard::Nothing
@@ -55,7 +58,7 @@ impl RecreationGuard {
         }
     }
 
-    /// What others will see of it, in a sentence.
+    /// Returns a sentence about what others see of the guard.
     pub fn sentence(self) -> String {
         match self {
             Self::UniqueName => "its name cannot come back: no write is needed".to_owned(),
@@ -80,7 +83,7 @@ impl RecreationGuard {
     }
 }
 
-/// What a node needs for its guard, by its name.
+/// The guard that a node needs, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::admin) enum NeededGuard {
     /// The name cannot come back.
@@ -91,7 +94,7 @@ pub(in crate::admin) enum NeededGuard {
     Node,
 }
 
-/// How many requests raise the version. Each wakes the watchers of the data once.
+/// Returns the number of requests that raise the version. Each wakes the watchers of the data once.
 fn requests(data_length: usize) -> usize {
     let most = usize::try_from(MAX_RAISES).unwrap_or(1);
     most.div_ceil((MAX_RAISE_BYTES / data_length.max(1)).clamp(1, most))
@@ -111,17 +114,17 @@ fn large(data_length: usize) -> String {
     }
 }
 
-/// What was found out about one node of a plan: see [`DeletePlan::guarded`].
+/// The facts that were found out about one node of a plan: see [`DeletePlan::guarded`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permitted {
-    /// How it can be made sure of.
+    /// The guard that the node can have.
     pub guard: RecreationGuard,
-    /// Which permission the plan lacks, and where; `None` when nothing is known to be missing.
+    /// The missing permission, and where; `None` if none is known to be missing.
     pub lacks: Option<&'static str>,
 }
 
 impl DeletePlan {
-    /// The same plan, with what was found out about each of its nodes, in their order.
+    /// Returns the plan with the facts about each of its nodes, in their order.
     #[must_use]
     pub fn guarded(mut self, permitted: impl IntoIterator<Item = Permitted>) -> Self {
         for (node, permitted) in self.nodes.iter_mut().zip(permitted) {
@@ -130,7 +133,7 @@ impl DeletePlan {
         self
     }
 
-    /// The same plan, with what an earlier one knew of the same nodes and of the ensemble.
+    /// Returns the plan with an earlier plan's facts about the same nodes and the ensemble.
     #[must_use]
     pub fn guarded_as(mut self, earlier: &Self) -> Self {
         self.production.clone_from(&earlier.production);
@@ -143,17 +146,17 @@ impl DeletePlan {
         self
     }
 
-    /// Whether it is known of each node how it can be made sure of.
+    /// Returns whether the guard of each node is known.
     pub fn is_guarded(&self) -> bool {
         self.nodes.iter().all(|node| node.guard.is_some())
     }
 
-    /// The first node that cannot be made sure of.
+    /// Returns the first node without a guard.
     pub fn unguarded(&self) -> Option<&PlannedNode> {
         self.nodes.iter().find(|node| node.guard == Some(RecreationGuard::Unguarded))
     }
 
-    /// The first node for which a permission is missing, and which.
+    /// Returns the first node with a missing permission, and that permission.
     pub fn lacks(&self) -> Option<(&ZnodePath, &'static str)> {
         self.nodes.iter().find_map(|node| Some((&node.path, node.lacks?)))
     }

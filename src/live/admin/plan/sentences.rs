@@ -11,10 +11,10 @@ use lockscope_model::queue::{ClientIdentity, Contender, ContenderRow, ContenderS
 use lockscope_model::server_view::{Liveness, ServerView};
 use lockscope_model::text::human;
 
-/// What follows an answer that came in plain text while our own session uses TLS.
+/// The remark on an answer that came in plain text while our own session uses TLS.
 const IN_PLAIN_TEXT: &str = "in plain text, which proves nothing beside TLS";
 
-/// What is known of a contender's owner, and the evidence that the node is orphaned.
+/// Returns the evidence about a contender's owner, and the evidence that the node is orphaned.
 pub(super) fn evidence(
     table_at: &TableAt<'_>,
     lock: &LockQueue,
@@ -31,7 +31,7 @@ fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLivene
         return "no session owns it, so it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();
-    // With where it was connected from.
+    // Includes the address from which the session was connected.
     let who = || ClientIdentity { name: None, ..table_at.identity(contender) }.in_sentence(table_at.now());
     match liveness {
         OwnerLiveness::Ghost => {
@@ -87,7 +87,7 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     }
 }
 
-/// Who acquires when the plan is carried out.
+/// Returns the sentence about the next holders.
 pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
     if lock.kind() == LockKind::SingleNode {
         return "the lock is free, and whoever creates the node first acquires it".to_owned();
@@ -114,7 +114,7 @@ pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<
     }
 }
 
-/// What may go wrong.
+/// Returns the risks.
 pub(super) fn risks(
     lock: &LockQueue,
     row: &ContenderRow<'_>,
@@ -135,7 +135,8 @@ pub(super) fn risks(
     risks
 }
 
-/// How a sentence begins that says what a client does not know; `None` where there is no client that could know something.
+/// Returns the beginning of a sentence about what a client does not know; `None` if there is no
+/// such client.
 fn client_of_unaware(liveness: OwnerLiveness) -> Option<&'static str> {
     match liveness {
         OwnerLiveness::Live => Some("its client is connected, but"),
@@ -166,7 +167,7 @@ fn of_unaware(unaware: Unaware, client: &str) -> String {
     }
 }
 
-/// What may go wrong with the client of a node, as far as it is alive.
+/// Returns the risks that come from a node's client, as far as it is alive.
 fn of_owner_liveness(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Vec<String> {
     let waits = row.state == ContenderState::Waits;
     let mut risks = Vec::new();
@@ -201,7 +202,7 @@ fn of_owner_liveness(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLi
     risks
 }
 
-/// What is known of an empty parent of that age.
+/// Returns the evidence about an empty parent of that age.
 pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
     let age = human::duration(age);
     match next_sequence {
@@ -219,7 +220,7 @@ pub(super) fn risks_of_empty() -> Vec<String> {
     .into()
 }
 
-/// The same node, to be asked to release.
+/// Returns the node with the sentences for a request to release.
 pub(super) fn asked(node: PlannedNode) -> PlannedNode {
     let risks = ["only an application that made its lock revocable reacts; any other keeps the lock".to_owned()];
     let then = format!("its owner is asked to release; when it does, {}", node.then);

@@ -1,4 +1,4 @@
-//! Tests of plans: evidence, consequences, risks and what has to be answered.
+//! Tests of plans: evidence, consequences, risks and required answers.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn stat(czxid: i64, owner: Option<i64>) -> ZnodeStat {
     ZnodeStat { cversion: 4, ..ZnodeStat::of_new(Zxid(czxid), Timestamp(900_000), owner.map(SessionId)) }
 }
 
-/// A table in step with these nodes, the first created first, and their owners.
+/// Returns a synced table with these nodes and owners, the first created first.
 fn table(nodes: &[(&str, Option<i64>)], view: ServerView) -> LockTable {
     let mut table = LockTable::new([]);
     let link = Change::Connection(ConnectionState::Connected { session: SessionId(99), recursive: true });
@@ -55,7 +55,7 @@ fn connection(session: i64) -> Connection {
     }
 }
 
-/// One server that knows these sessions, and these of them as connected.
+/// Returns the view of one server that knows these sessions, of which these are connected.
 fn view(sessions: &[i64], connected: &[i64], whole: bool) -> ServerView {
     let session = |id: &i64| ListedSession {
         id: SessionId(*id),
@@ -81,7 +81,7 @@ fn queue(owners: &[Option<i64>]) -> Vec<(String, Option<i64>)> {
     (0..).zip(owners).map(|(number, owner)| (format!("/a/lock-{number:010}"), *owner)).collect()
 }
 
-/// A queue with these owners.
+/// Returns a table with a queue of these owners.
 fn queued(owners: &[Option<i64>], view: ServerView) -> LockTable {
     let nodes = queue(owners);
     let nodes: Vec<(&str, Option<i64>)> = nodes.iter().map(|(node, owner)| (node.as_str(), *owner)).collect();
@@ -106,7 +106,7 @@ fn beside_tls_plain_text_makes_no_deletion_easier() {
 }
 
 #[test]
-fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
+fn the_required_answer_depends_on_the_owners_state() {
     let number = || Confirmation::SequenceNumber("0".to_owned());
     for (owner, view, liveness, confirmation) in [
         (None, view(&[], &[], true), OwnerLiveness::Ownerless, Confirmation::Yes),
@@ -161,7 +161,7 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
 }
 
 #[test]
-fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_said() {
+fn a_holder_whose_session_queues_again_is_live_with_that_evidence() {
     let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
     let plan = plan(&table, &[HEAD]).unwrap();
     assert_eq!(plan.nodes()[0].liveness, OwnerLiveness::Live);
@@ -169,7 +169,7 @@ fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_said() {
 }
 
 #[test]
-fn a_waiter_is_deleted_by_a_yes_and_the_holder_goes_on() {
+fn a_yes_deletes_a_waiter_and_the_holder_goes_on() {
     let table = queued(&[Some(1), Some(2)], view(&[1, 2], &[1, 2], true));
     let plan = plan(&table, &[SECOND]).unwrap();
     let node = &plan.nodes()[0];
@@ -179,7 +179,7 @@ fn a_waiter_is_deleted_by_a_yes_and_the_holder_goes_on() {
 }
 
 #[test]
-fn who_acquires_is_said_for_the_plan_as_a_whole_and_the_strictest_answer_counts() {
+fn next_holders_are_those_of_the_whole_plan_and_the_strictest_answer_counts() {
     let table = queued(&[Some(1), Some(2), Some(3)], view(&[1, 2, 3], &[1, 2, 3], true));
     let both = plan(&table, &[SECOND, HEAD, SECOND]).unwrap();
     assert_eq!(both.nodes().len(), 2, "each once");
@@ -206,7 +206,7 @@ fn readers_acquire_together_when_the_writer_between_them_goes() {
 }
 
 #[test]
-fn a_single_node_is_named_instead_of_numbered_and_whoever_comes_first_acquires() {
+fn a_single_node_is_confirmed_by_name_and_the_first_to_create_it_acquires() {
     let table = table(&[("/jobs/mutex", Some(1))], view(&[1], &[1], true));
     let plan = plan(&table, &["/jobs/mutex"]).unwrap();
     let node = &plan.nodes()[0];
@@ -229,7 +229,7 @@ fn only_the_holder_of_a_curator_mutex_can_be_asked_to_release() {
     assert_eq!(plan(&ghost, &[HEAD]).unwrap().revocation(), None);
 }
 
-/// Two nodes of one attempt, and one of another session.
+/// Returns a table with two nodes of one attempt, and one of another session.
 fn orphan(view: ServerView) -> (LockTable, [String; 3]) {
     let name = |id: u32, number: u32| format!("/a/_c_{id:08x}-0000-4000-8000-000000000007-lock-{number:010}");
     let names = [name(1, 0), name(1, 1), name(2, 2)];
@@ -238,7 +238,7 @@ fn orphan(view: ServerView) -> (LockTable, [String; 3]) {
 }
 
 #[test]
-fn a_client_that_does_not_know_of_the_node_is_neither_stopped_nor_asked_and_all_guards_stay() {
+fn a_client_that_does_not_know_of_its_node_is_not_asked_to_release_and_guards_stay() {
     let (table, names) = orphan(view(&[1, 2], &[1, 2], true));
     let plan = |node: &str| plan(&table, &[node]).unwrap();
     let head = plan(&names[0]);
@@ -257,7 +257,7 @@ fn a_client_that_does_not_know_of_the_node_is_neither_stopped_nor_asked_and_all_
 }
 
 #[test]
-fn an_orphan_of_a_client_of_which_less_is_known_is_one_too() {
+fn an_orphan_is_reported_whatever_the_state_of_its_client() {
     for (view, begins) in [
         (view(&[1], &[], true), "even if its client reconnects, it does not know of this node"),
         (ServerView::default(), "even if its client is alive, it does not know of this node"),
@@ -271,7 +271,7 @@ fn an_orphan_of_a_client_of_which_less_is_known_is_one_too() {
 }
 
 #[test]
-fn what_a_client_does_not_know_is_said_as_surely_as_it_is_known() {
+fn risks_are_as_certain_as_their_evidence() {
     let says = |unaware| {
         let table = queued(&[Some(1), Some(2)], view(&[1, 2], &[1, 2], true));
         let made = DeletePlan::made(&[path(HEAD)], &TableAt::new(&table, NOW), |_, _| Some(unaware)).unwrap();
@@ -289,7 +289,7 @@ fn what_a_client_does_not_know_is_said_as_surely_as_it_is_known() {
 }
 
 #[test]
-fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
+fn there_is_no_plan_for_unknown_stale_or_parent_targets() {
     let mut table = queued(&[Some(1)], ServerView::default());
     assert_eq!(plan(&table, &[]), Err(NoPlan::Nothing));
     assert_eq!(plan(&table, &["/b"]), Err(NoPlan::NotFound(path("/b"))));
@@ -301,7 +301,7 @@ fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
 }
 
 #[test]
-fn an_empty_lock_parent_is_one_target_and_what_holds_settings_is_none() {
+fn an_empty_lock_parent_is_a_target_and_a_node_with_settings_is_not() {
     let mut table = queued(&[Some(1)], ServerView::default());
     table.apply(Change::Deleted { path: path(HEAD), zxid: None }, NOW);
     let planned = plan(&table, &["/a"]).unwrap();
@@ -340,7 +340,7 @@ fn only_the_right_answer_confirms() {
 }
 
 #[test]
-fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
+fn a_confirmation_is_outdated_by_a_riskier_state_only() {
     let owners = [Some(1), Some(2)];
     let node = |living: &[i64], index: usize| {
         let table = queued(&owners, view(&[1, 2], living, true));
@@ -361,7 +361,7 @@ fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
 }
 
 #[test]
-fn who_sees_the_writes_of_a_guard_is_said_with_its_numbers() {
+fn the_guards_sentence_counts_what_watchers_see() {
     assert!(RecreationGuard::Parent { data_length: 0 }.sentence().contains("no waiter is woken"));
     assert!(RecreationGuard::OwnNode { data_length: 7 }.sentence().contains("woken twice"));
     assert!(
@@ -373,7 +373,7 @@ fn who_sees_the_writes_of_a_guard_is_said_with_its_numbers() {
 }
 
 #[test]
-fn what_a_member_brought_back_is_not_deleted_by_a_yes() {
+fn a_yes_does_not_delete_a_node_that_a_member_brought_back() {
     let (first, second) = ("/l/lock-0000000000", "/l/lock-0000000001");
     let mut table = table(&[(first, Some(1)), (second, Some(2))], ServerView::default());
     let [head, waiter] =
