@@ -1,4 +1,4 @@
-//! Who may ask, and whether by TLS: the web config file of Prometheus' exporters.
+//! Access to the metrics, and TLS: the web config file of Prometheus' exporters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,38 +11,38 @@ use super::basic_auth::BasicAuth;
 use super::tls::{self, TlsFiles};
 use lockscope_files::{self as files, FileError, Sensitivity};
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a config file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 18;
 
-/// What a file can hold, for the sentence that refuses one.
+/// The keys of the file, for the error message.
 const KNOWN_KEYS: &str =
     "tls_server_config with cert_file, key_file, client_ca_file and client_auth_type, and basic_auth_users";
 
-/// Why a file cannot be used. No sentence shows what is in it.
+/// The reason why a file cannot be used. No message shows its content.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot use the metrics config {path}: {why}; name another one with --metrics-config")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: FileError,
     },
-    /// It is not written as it should be.
+    /// The file is not in the right format.
     #[error("the metrics config {path} is wrong in line {line}: it can hold {KNOWN_KEYS}; correct it")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where, from 1.
+        /// The line, from 1.
         line: u64,
     },
-    /// What it says cannot be done.
+    /// The file's settings cannot be used.
     #[error("the metrics config {path} cannot be used: {why}")]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What, and what to change.
+        /// The reason, and what to change.
         why: String,
     },
 }
@@ -63,12 +63,12 @@ struct TlsServerConfig {
     client_auth_type: Option<String>,
 }
 
-/// Who may ask, and how.
+/// The rules of access to the metrics.
 #[derive(Default)]
 pub struct Access {
-    /// `None`: in plain text.
+    /// The TLS settings; `None` serves in plain text.
     pub(super) tls: Option<TlsAcceptor>,
-    /// `None`: whoever reaches the address.
+    /// The users; `None` admits every client that reaches the address.
     pub(super) users: Option<BasicAuth>,
 }
 
@@ -79,8 +79,8 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// Reads a file, which only its owner may be able to read, and the certificates that it names; relative paths in it start at its
-    /// folder. Blocks the thread as long as the disk does.
+    /// Reads a config file and the certificates that it names. Only the owner may be able to read
+    /// the file. Relative paths in it start at its folder. Blocks the thread during disk I/O.
     pub fn load(path: &Path) -> Result<Self, AccessError> {
         let text = files::read_text(path, Sensitivity::Secret, MAX_FILE_BYTES);
         let text = text.map_err(|why| AccessError::Unreadable { path: path.to_owned(), why })?;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_anything_lets_everybody_ask() {
+    fn an_empty_file_admits_everybody() {
         for text in ["", "# nothing\n", "basic_auth_users: {}\n"] {
             let access = load(text, 0o600).expect(text);
             assert!(access.tls.is_none() && access.users.is_none(), "{text}");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_by_its_line_and_nothing_of_the_file_is_shown() {
+    fn an_error_names_its_line_and_shows_nothing_of_the_file() {
         for (text, line) in [
             ("basic_auth_users:\n  ann: [secret-word]\n", "line 2"),
             ("\nbasic_auth_user:\n  secret-word: x\n", "line 2"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_or_costs_too_much_is_refused_by_the_name_of_its_user() {
+    fn an_invalid_or_too_costly_hash_is_refused_by_its_users_name() {
         for hash in ["secret-word", "", &HASH.replace("$04$", "$31$")] {
             let error = load(&format!("basic_auth_users:\n  ann: '{hash}'\n"), 0o600).unwrap_err();
             assert!(error.contains("ann") && !error.contains("secret-word"), "{error}");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_are_not_there_and_a_kind_of_check_that_checks_nothing_are_refused() {
+    fn missing_certificates_and_unverified_client_certificates_are_refused() {
         let tls = "tls_server_config:\n  cert_file: none.pem\n  key_file: none.key\n";
         let error = load(tls, 0o600).unwrap_err();
         assert!(error.contains("none.pem"), "{error}");

@@ -15,10 +15,11 @@ use tokio::time::timeout;
 use super::{Access, Question};
 use lockscope_model::metrics::{Scrape, to_open_metrics, to_plain_text};
 
-/// So long an answer is waited for.
+/// The time limit for an answer to a question.
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// Figures that are written down, or are on their way, at a time: they may be megabytes. More wait.
+/// The maximum number of scrapes that are written or sent at a time, since each may be megabytes.
+/// More requests wait.
 const MAX_SCRAPES: usize = 4;
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
@@ -29,14 +30,14 @@ const TEXT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; charset=utf
 
 type Answer = Response<Full<Bytes>>;
 
-/// Asks whoever has the figures.
+/// The sender of questions to the owner of the figures.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
     questions: mpsc::Sender<Question>,
     scrapes: Arc<Semaphore>,
 }
 
-/// The text of a scrape, and the right to hold one.
+/// The text of a scrape, with the permit to hold one.
 struct HeldText {
     text: String,
     _permit: OwnedSemaphorePermit,
@@ -53,7 +54,7 @@ impl Asker {
         Self { questions, scrapes: Arc::new(Semaphore::new(MAX_SCRAPES)) }
     }
 
-    /// Answers a request, if whoever sent it may ask.
+    /// Answers a request if its sender has access.
     pub async fn answer(&self, request: Request<Incoming>, access: &Access) -> Result<Answer, Infallible> {
         let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if let Some(users) = &access.users

@@ -12,20 +12,23 @@ use sha1::{Digest, Sha1};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-/// Work factors above this are refused: checking one password would take longer than a connection may.
+/// The maximum work factor. With a higher one, checking a password would take longer than a
+/// connection may last.
 const MAX_COST: u32 = 16;
 
-/// The longest header that is looked at, in bytes.
+/// The maximum length of a header, in bytes.
 const MAX_HEADER_BYTES: usize = 1_024;
 
-/// Who may ask, with the bcrypt hashes of their passwords.
+/// The users with access, and the bcrypt hashes of their passwords.
 pub(super) struct BasicAuth {
     hashes: Arc<BTreeMap<String, String>>,
-    /// A hash that nobody's password has: for users that are not there, so that the time does not tell who is.
+    /// A hash that matches no password. It is checked for unknown users, so that the response time
+    /// does not reveal which users exist.
     nobody: String,
-    /// Checking a password costs a processor for long: one at a time.
+    /// Bounds the checks to one at a time, since each costs much CPU time.
     checking: Semaphore,
-    /// What was found right, so that it is not checked again at each scrape. By user, as a digest with `salt`.
+    /// The accepted passwords by user, as digests with `salt`, so that they are not checked again
+    /// at each scrape.
     accepted: Mutex<FxHashMap<String, [u8; 20]>>,
     salt: [u8; 16],
 }
@@ -37,7 +40,7 @@ impl fmt::Debug for BasicAuth {
 }
 
 impl BasicAuth {
-    /// Fails with a sentence where a hash is none.
+    /// Creates the users. Fails with a sentence if a hash is invalid.
     pub fn new(hashes: BTreeMap<String, String>) -> Result<Self, String> {
         let mut cost = 0;
         for (user, hash) in &hashes {
@@ -61,7 +64,7 @@ impl BasicAuth {
         })
     }
 
-    /// Whether the header `Authorization` names a user with the password. Cancel safe.
+    /// Returns whether the `Authorization` header has a user and that user's password. Cancel safe.
     pub async fn admits(&self, header: Option<&[u8]>) -> bool {
         let Some((user, password)) = header.and_then(credentials) else { return false };
         let digest = self.digest(&user, &password);
@@ -81,14 +84,15 @@ impl BasicAuth {
         admits
     }
 
-    /// What to compare in place of the password: without the salt nobody can aim at the beginning of one.
+    /// Returns the digest to compare in place of the password. The secret salt keeps an attacker
+    /// from guessing it byte by byte.
     fn digest(&self, user: &str, password: &str) -> [u8; 20] {
         let parts: [&[u8]; 4] = [&self.salt, user.as_bytes(), &[0], password.as_bytes()];
         parts.into_iter().fold(Sha1::new(), Sha1::chain_update).finalize().into()
     }
 }
 
-/// The user and the password in a header.
+/// Returns the user and the password in a header.
 fn credentials(header: &[u8]) -> Option<(String, String)> {
     let header = std::str::from_utf8(header).ok().filter(|header| header.len() <= MAX_HEADER_BYTES)?;
     let (scheme, encoded) = header.split_once(' ')?;
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_right_password_of_a_user_is_taken_at_the_first_time_and_later() {
+    async fn only_a_users_own_password_is_accepted_the_first_time_and_later() {
         let hash = bcrypt::hash_with_salt("right:pass", 4, [7; 16]).unwrap();
         let users = BTreeMap::from([("ann".to_owned(), hash.format_for_version(bcrypt::Version::TwoY))]);
         let auth = BasicAuth::new(users).unwrap();

@@ -1,4 +1,4 @@
-//! Takes connections, so many at a time, each for so long.
+//! Accepts connections, with bounds on their number and duration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use tokio::time::{sleep, timeout};
 use super::Access;
 use super::answer::Asker;
 
-/// Connections at a time; more wait.
+/// The maximum number of connections. More connections wait.
 const MAX_CONNECTIONS: usize = 64;
 
-/// From its beginning to its end, so long a connection lasts: it is for one request.
+/// The maximum duration of a connection, which serves one request.
 const MAX_CONNECTION_TIME: Duration = Duration::from_secs(30);
 
-/// So long a request may take to come.
+/// The time limit for the head of a request.
 const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
 
-/// Bytes of the head of a request.
+/// The maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// Lines of the head of a request.
+/// The maximum number of header lines of a request.
 const MAX_HEADERS: usize = 64;
 
-/// After a connection could not be taken, since the process has too many files open: it is tried again.
+/// The pause after a failed accept, for example when the process has too many open files.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Serves whoever connects; never longer than it is polled.
+/// Serves connections for as long as the future is polled.
 pub(super) async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<Access>>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
@@ -46,7 +46,7 @@ pub(super) async fn listen(listener: TcpListener, asker: Asker, access: watch::R
         };
         let (asker, access) = (asker.clone(), Arc::clone(&access.borrow()));
         connections.spawn(async move {
-            // Who is too slow, or speaks something else, is cut off.
+            // A client that is too slow, or speaks another protocol, is cut off.
             let _ = timeout(MAX_CONNECTION_TIME, connection(stream, asker, access)).await;
             drop(place);
         });

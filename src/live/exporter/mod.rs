@@ -1,11 +1,13 @@
-//! Serves metrics over HTTP: `/metrics` for Prometheus, and `/healthz` for whoever starts the program again.
+//! Serves metrics over HTTP: `/metrics` for Prometheus, and `/healthz` for a supervisor that
+//! restarts the program.
 //!
-//! [`Exporter`] listens; for each request it asks whoever has the figures, by [`Exporter::next_question`], and the answer is written down on a
-//! thread of its own: who observes the ensemble is kept no longer than it takes to copy the figures. Who may ask, and whether by TLS, says an
-//! [`Access`], which is read from a file as Prometheus' own exporters have it.
+//! [`Exporter`] listens. Each request becomes a question to the owner of the figures, through
+//! [`Exporter::next_question`]. The owner only copies the figures; the answer is written on another
+//! thread. [`Access`] holds the rules of access and the TLS settings, read from a file in the
+//! format of Prometheus' exporters.
 //!
-//! Architecture invariant: whoever connects is untrusted. Connections, the time and the bytes of each, passwords that are checked and answers
-//! that are held at the same time are bounded; nothing is read from the body of a request.
+//! Architecture invariant: clients are untrusted. The number of connections, the time and the bytes
+//! of each, password checks and answers in memory are bounded. The body of a request is never read.
 
 mod access;
 mod answer;
@@ -26,10 +28,10 @@ use answer::Asker;
 
 use lockscope_model::metrics::Scrape;
 
-/// Questions that may wait for their answers.
+/// The maximum number of questions that wait for an answer.
 const MAX_QUESTIONS: usize = 16;
 
-/// Why metrics cannot be served.
+/// The reason why metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot serve metrics at {address}: {error}; name another address with --metrics")]
 pub struct ExporterError {
@@ -37,16 +39,16 @@ pub struct ExporterError {
     error: io::Error,
 }
 
-/// What somebody wants to know. Nobody waits for an answer longer than ten seconds.
+/// A question from a client. The client waits at most ten seconds for the answer.
 #[derive(Debug)]
 pub enum Question {
-    /// All figures of this moment.
+    /// Asks for all current figures.
     Metrics(oneshot::Sender<Scrape>),
-    /// Whether all is well; else a sentence.
+    /// Asks whether all is well. The error is a sentence.
     Health(oneshot::Sender<Result<(), String>>),
 }
 
-/// A running exporter. It ends when it is dropped.
+/// A running exporter. Dropping it stops it.
 #[derive(Debug)]
 pub struct Exporter {
     address: SocketAddr,
@@ -56,7 +58,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Begins to listen. With port 0 the system chooses one.
+    /// Starts to listen. With port 0, the system chooses a port.
     pub async fn start(address: SocketAddr, access: Access) -> Result<Self, ExporterError> {
         let refused = |error| ExporterError { address, error };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
@@ -67,21 +69,21 @@ impl Exporter {
         Ok(Self { address, questions, access, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the exporter listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next question. Cancel safe.
+    /// Waits for the next question. Cancel safe.
     pub async fn next_question(&mut self) -> Question {
         match self.questions.recv().await {
             Some(question) => question,
-            // The task ends only with this.
+            // The task ends only when this value is dropped.
             None => std::future::pending().await,
         }
     }
 
-    /// Who may ask from the next connection on.
+    /// Sets the rules of access for new connections.
     pub fn set_access(&self, access: Access) {
         self.access.send_replace(Arc::new(access));
     }

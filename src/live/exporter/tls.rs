@@ -1,4 +1,4 @@
-//! TLS for those who ask.
+//! TLS for the clients of the exporter.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use lockscope_files::{self as files, Sensitivity};
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a PEM file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What is asked of the certificates of those who ask, as Prometheus' exporters call it.
+/// The modes of client authentication, by their names in Prometheus' exporters.
 const NO_CLIENT_CERT: &str = "NoClientCert";
 const VERIFY_IF_GIVEN: &str = "VerifyClientCertIfGiven";
 const REQUIRE_AND_VERIFY: &str = "RequireAndVerifyClientCert";
 
-/// PEM files, and what is asked of the certificates of those who ask.
+/// The PEM files and the mode of client authentication.
 pub(super) struct TlsFiles {
     pub cert: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
-    /// Empty: `NoClientCert`.
+    /// The mode of client authentication; empty means `NoClientCert`.
     pub client_auth: String,
 }
 
