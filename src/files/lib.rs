@@ -26,7 +26,7 @@ use rustix::process::geteuid;
 
 pub use replacement::{NewFile, Readers, can_replace, replace, replace_for};
 
-/// What a file is used for.
+/// The use of a file, which decides who may own, read and change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensitivity {
     /// A secret. The file belongs to the current user or root, and nobody else may read or change
@@ -61,13 +61,13 @@ pub enum FileError {
     /// Others than the owner may read or change the file.
     #[error("it can be read or changed by others (mode {mode:04o}): run chmod 600 on it")]
     Exposed {
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
     /// Others than the owner may change the file.
     #[error("it can be changed by others (mode {mode:04o}): run chmod go-w on it")]
     Writable {
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
     /// The file is larger than the limit.

@@ -115,7 +115,7 @@ impl Drop for NewFile {
         for end in [""].iter().chain(self.beside) {
             let mut path = self.temporary.as_os_str().to_owned();
             path.push(end);
-            // Nobody is left to be told.
+            // A drop cannot report an error.
             let _ = fs::remove_file(path);
         }
     }
@@ -156,7 +156,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
-            // Nobody is left to be told.
+            // A drop cannot report an error.
             let _ = fs::remove_file(&self.path);
         }
     }

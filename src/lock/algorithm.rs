@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-/// What a request asks of a shared lock.
+/// The access that a request to a shared lock asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reading, together with other readers.
@@ -11,13 +11,13 @@ pub enum Access {
     Write,
 }
 
-/// How a lock works. The [table of costs](crate#costs) compares them.
+/// The algorithm of a lock. The [table of costs](crate#costs) compares them.
 ///
 /// In all of them the holder's node is ephemeral: it is deleted with its session. See also
 /// [what a lock guarantees](crate#what-a-lock-guarantees).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// One node at the lock's own path; whoever creates it holds.
+    /// One node at the lock's own path. The session that creates it holds the lock.
     ///
     /// The others watch that node and try again when it is deleted. Unfair: one that comes late may
     /// win, and every release wakes every waiter. All holders use the same path, so a release looks
@@ -39,10 +39,10 @@ pub enum Algorithm {
     /// # }
     /// ```
     Mutex,
-    /// As [`Mutex`](Self::Mutex), but the node is the child `lock` of the lock's path, and the
+    /// Like [`Mutex`](Self::Mutex), but the node is the child `lock` of the lock's path, and the
     /// waiters watch the children of that path.
     ///
-    /// Whatever else is created or deleted below the path wakes them too. Cost: as
+    /// Any other creation or deletion below the path wakes them too. Cost: as
     /// [`Mutex`](Self::Mutex), with a listing and a read in place of a watch on the node.
     ///
     /// ```no_run
@@ -104,9 +104,8 @@ pub enum Algorithm {
     /// # async fn work(_: lockscope_base::znode::Zxid) {}
     /// ```
     Chain,
-    /// As [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that
-    /// one: its predecessor's predecessor. Use this one where many wait and the servers are far
-    /// away.
+    /// Like [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that
+    /// one: its predecessor's predecessor. Use this one if many wait and the servers are far away.
     ///
     /// When the farther node is deleted, the waiter lists while its predecessor still holds. So it
     /// knows in time that its predecessor is the head of the queue, and the deletion of the
@@ -147,7 +146,7 @@ pub enum Algorithm {
     /// # }
     /// ```
     SharedHerd(Access),
-    /// As [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a
+    /// Like [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a
     /// writer the node before it.
     ///
     /// A holder can downgrade from writing to reading without letting a writer in between: see
@@ -220,7 +219,7 @@ impl Algorithm {
         })
     }
 
-    /// The name of the algorithm, without access or leases.
+    /// Returns the name of the algorithm, without access or leases.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
@@ -234,7 +233,7 @@ impl Algorithm {
         }
     }
 
-    /// The access that a shared lock asks for; `None` for the other algorithms.
+    /// Returns the access that a shared lock asks for; `None` for the other algorithms.
     pub fn access(self) -> Option<Access> {
         match self {
             Self::SharedHerd(access) | Self::SharedChain(access) => Some(access),
@@ -242,7 +241,8 @@ impl Algorithm {
         }
     }
 
-    /// The same algorithm with another access. One that is not a shared lock stays as it is.
+    /// Returns the algorithm with another access. An algorithm without shared access stays as it
+    /// is.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         match self {

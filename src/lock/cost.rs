@@ -11,7 +11,7 @@ use lockscope_base::znode::ZnodePath;
 /// The maximum number of nodes that a counter remembers.
 const MAX_REMEMBERED_NODES: usize = 64;
 
-/// What locks have cost the servers so far.
+/// The cost of locks for the servers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Requests sent. One that had to be sent again counts each time.
@@ -23,7 +23,7 @@ pub struct Cost {
 impl Sub for Cost {
     type Output = Self;
 
-    /// The cost since `earlier`, at least 0.
+    /// Returns the cost since `earlier`, at least 0.
     fn sub(self, earlier: Self) -> Self {
         Self {
             requests: self.requests.saturating_sub(earlier.requests),
@@ -46,17 +46,18 @@ struct Counters {
 }
 
 impl CostCounter {
-    /// A counter that reports each activity of its locks to `recorder`. Not for applications.
+    /// Creates a counter that reports each activity of its locks to `recorder`. Not for
+    /// applications.
     #[doc(hidden)]
     pub fn recorded_by(recorder: Arc<dyn ActivityRecorder>) -> Self {
         Self(Arc::new(Counters { recorder: Some(recorder), ..Counters::default() }))
     }
 
-    /// The nodes in queues that were created and are not known to be gone, at most 64.
+    /// Returns the nodes in queues that were created and are not known to be gone, at most 64.
     ///
-    /// Not for applications: the console's test clients report with it what they leave behind.
-    /// Nodes whose session has ended are among them until [`forget_nodes`](Self::forget_nodes);
-    /// nodes whose creation got no reply are not.
+    /// Not for applications: the console's test clients report leftovers with it. Nodes whose
+    /// session has ended are included until [`forget_nodes`](Self::forget_nodes); nodes whose
+    /// creation got no reply are not.
     #[doc(hidden)]
     pub fn nodes(&self) -> Vec<ZnodePath> {
         self.remembered().iter().cloned().collect()
@@ -73,7 +74,7 @@ impl CostCounter {
         self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cost so far, of attempts that have ended and those under way.
+    /// Returns the cost so far, of attempts that have ended and of those under way.
     pub fn cost(&self) -> Cost {
         // The two figures may be of slightly different times.
         Cost { requests: self.0.requests.load(Ordering::Relaxed), events: self.0.events.load(Ordering::Relaxed) }

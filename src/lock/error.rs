@@ -105,7 +105,7 @@ pub enum LockError {
     },
 }
 
-/// How a lock was lost while it was held.
+/// The reason why a held lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// The session has expired, or it may have: there has been no sound connection for three tenths
@@ -143,8 +143,8 @@ pub(super) fn is_transient(error: &Error) -> bool {
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
-/// The error of the lock at `lock`, which was refused to `act` on `path` with an error that is not
-/// transient.
+/// Returns the error of the lock at `lock` for a request to `act` on `path` that failed with an
+/// error that is not transient.
 pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
     let lock = lock.clone();
     match error {
@@ -159,7 +159,7 @@ pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path
     }
 }
 
-/// The error of the lock at `lock` when its session has ended in this state.
+/// Returns the error of the lock at `lock` after its session has ended in this state.
 pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError {
     match state {
         SessionState::Expired => LockError::SessionExpired { path: lock.clone() },

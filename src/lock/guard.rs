@@ -51,36 +51,36 @@ impl Guard {
         Self { lock, node: own.path, sequence: own.sequence, token: own.created, handle }
     }
 
-    /// The path of the lock.
+    /// Returns the path of the lock.
     pub fn lock(&self) -> &ZnodePath {
         &self.lock
     }
 
-    /// The path of the node that holds the lock.
+    /// Returns the path of the node that holds the lock.
     pub fn path(&self) -> &ZnodePath {
         &self.node
     }
 
-    /// The number of the node in its queue. `None` for [`Mutex`](super::Algorithm::Mutex) and
-    /// [`MutexParent`](super::Algorithm::MutexParent), whose nodes have none.
+    /// Returns the number of the node in its queue. `None` for [`Mutex`](super::Algorithm::Mutex)
+    /// and [`MutexParent`](super::Algorithm::MutexParent), whose nodes have none.
     pub fn sequence(&self) -> Option<Sequence> {
         self.sequence
     }
 
-    /// The fencing token: the zxid of the transaction that created the node.
+    /// Returns the fencing token: the zxid of the transaction that created the node.
     ///
-    /// It rises from holder to holder of an exclusive lock. A resource that remembers the highest
-    /// token it has seen can refuse a holder that was paused for so long that others have had the
-    /// lock since. How to write so is shown in [the module's
-    /// documentation](super#writing-with-the-fencing-token).
+    /// The token rises from holder to holder of an exclusive lock. A resource that remembers the
+    /// highest token it has seen can refuse a holder that was paused for so long that others have
+    /// had the lock since. [The module's documentation](super#writing-with-the-fencing-token) shows
+    /// such a write.
     ///
-    /// It stays the same when a writer [downgrades](Self::downgrade). Readers and holders of leases
-    /// may be granted in another order than that of their tokens.
+    /// The token stays the same when a writer [downgrades](Self::downgrade). Readers and holders of
+    /// leases may be granted in another order than that of their tokens.
     pub fn token(&self) -> Zxid {
         self.token
     }
 
-    /// What this acquisition has cost so far, from its first request.
+    /// Returns the cost of this acquisition so far, from its first request.
     pub fn cost(&self) -> Cost {
         self.handle.counter.cost()
     }
@@ -103,7 +103,7 @@ impl Guard {
 
     /// Waits until the session has expired, or may have by now. Sends no request and sets no watch.
     ///
-    /// It also ends when somebody else's deletion of the node is noticed, which only
+    /// It also returns when somebody else's deletion of the node is noticed, which only
     /// [`lost`](Self::lost) does reliably. Cancel safe.
     pub async fn expired(&self) -> Loss {
         let mut loss = self.handle.loss.clone();

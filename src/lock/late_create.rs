@@ -81,7 +81,7 @@ impl Attempt {
                 }
                 for create in creates {
                     if let (CreatePlace::Queue(place), Some(own)) = (&create.place, &create.own) {
-                        // What fails here is tried again; the end of the session ends the attempt.
+                        // A failure is retried; the end of the session ends the attempt.
                         let _ = self.creator().delete_late_beside(place, own).await;
                     }
                 }

@@ -53,7 +53,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// A lock with the default [`LockOptions`]. Sends no request.
+    /// Creates a lock with the default [`LockOptions`]. Sends no request.
     ///
     /// The path is absolute, below the client's chroot.
     ///
@@ -65,7 +65,7 @@ impl Lock {
         Self::with(client, path, algorithm, LockOptions::default())
     }
 
-    /// A lock with these options. Sends no request.
+    /// Creates a lock with these options. Sends no request.
     ///
     /// # Errors
     ///
@@ -94,17 +94,17 @@ impl Lock {
         Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, asks_by_name }) }
     }
 
-    /// The path of the lock.
+    /// Returns the path of the lock.
     pub fn path(&self) -> &ZnodePath {
         &self.spec.path
     }
 
-    /// The algorithm of the lock.
+    /// Returns the algorithm of the lock.
     pub fn algorithm(&self) -> Algorithm {
         self.spec.algorithm
     }
 
-    /// The same lock for another access, counted by the same counter. An algorithm without readers
+    /// Returns the lock for another access, with the same counter. An algorithm without readers
     /// stays as it is.
     #[must_use]
     pub fn with_access(&self, access: super::Access) -> Self {
@@ -113,12 +113,12 @@ impl Lock {
         Self::of(client.clone(), path.clone(), algorithm, names.clone(), options.clone())
     }
 
-    /// What counts the cost of this lock's attempts.
+    /// Returns the counter of this lock's attempts.
     pub fn counter(&self) -> &CostCounter {
         &self.spec.options.counter
     }
 
-    /// What all attempts of this lock have cost so far, those under way included.
+    /// Returns the cost of all attempts of this lock so far, including those under way.
     pub fn cost(&self) -> Cost {
         self.counter().cost()
     }
@@ -156,9 +156,8 @@ impl Lock {
         self.guard(start, granted.unwrap_or(Err(NotAcquired::Cancelled)))
     }
 
-    /// Takes the lock if it is free now. `None` when others hold it or wait for it; then no node is
-    /// left when this returns. A semaphore may also give `None` while somebody else is taking a
-    /// lease.
+    /// Takes the lock if it is free now. Returns `None` if others hold it or wait for it; no node
+    /// is then left. A semaphore may also return `None` while somebody else is taking a lease.
     ///
     /// Cost: that of an acquisition without waiting; where the lock is taken, the queue algorithms
     /// delete their node again (one request). Cancel safe as [`acquire`](Self::acquire).
@@ -186,8 +185,8 @@ impl Lock {
 
     /// Waits for the lock, but no longer than `within`.
     ///
-    /// When the time is over it deletes its node before it returns, which takes up to two more
-    /// seconds. When the server does not answer in these, the node is deleted in the background. A
+    /// When the time is over, it deletes its node before it returns, which takes up to two more
+    /// seconds. If the server does not answer in these, the node is deleted in the background. A
     /// lock that is granted in the last moment is given back.
     ///
     /// Cost: as [`acquire`](Self::acquire); one that gives up deletes its node and takes its watch

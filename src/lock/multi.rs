@@ -30,7 +30,7 @@ pub struct Multi {
 }
 
 impl Multi {
-    /// These locks, to be acquired in this order. Sends no request.
+    /// Creates a group of locks that are acquired in this order. Sends no request.
     pub fn new(locks: impl IntoIterator<Item = Lock>) -> Self {
         Self { locks: locks.into_iter().collect() }
     }
@@ -52,8 +52,7 @@ impl Multi {
         Ok(held)
     }
 
-    /// Takes all locks if all are free now. `None` when one is not; then none is held when this
-    /// returns.
+    /// Takes all locks if all are free now. Returns `None` if one is not; none is then held.
     ///
     /// Cancel safe: a dropped future leaves no node.
     ///
@@ -104,7 +103,7 @@ pub struct MultiGuard {
 }
 
 impl MultiGuard {
-    /// The guards, in the order of the locks.
+    /// Returns the guards, in the order of the locks.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
     }

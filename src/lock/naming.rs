@@ -5,8 +5,8 @@ use uuid::Uuid;
 use super::{Access, Algorithm, LockError};
 use lockscope_base::znode::{Sequence, SessionId};
 
-/// How the nodes of a queue are named. Locks with the same naming and path share one queue,
-/// whichever library made them.
+/// The names of a queue's nodes. Locks with the same naming and path share one queue, even if
+/// different libraries made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Naming {
     /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and
@@ -61,7 +61,7 @@ impl Naming {
     }
 }
 
-/// What a node in a queue asks for.
+/// The request of a node in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NodeMode {
     /// An exclusive lock, or writing in a shared lock.
@@ -87,8 +87,8 @@ enum QueueKind {
 }
 
 impl QueueNames {
-    /// The names in an algorithm's queue. For a semaphore that is the queue of its lock, not its
-    /// leases.
+    /// Returns the names in an algorithm's queue. For a semaphore that is the queue of its lock,
+    /// not its leases.
     pub(super) fn of(naming: &Naming, algorithm: Algorithm) -> Result<Self, LockError> {
         let queue = if algorithm.access().is_some() { QueueKind::Shared } else { QueueKind::Exclusive };
         match (naming, algorithm) {
@@ -108,12 +108,12 @@ impl QueueNames {
         Ok(Self { naming: naming.clone(), queue })
     }
 
-    /// The names of a semaphore's leases.
+    /// Returns the names of a semaphore's leases.
     pub(super) fn leases() -> Self {
         Self { naming: Naming::Curator, queue: QueueKind::Leases }
     }
 
-    /// The name before the number that the server appends.
+    /// Returns the name before the number that the server appends.
     pub(super) fn prefix(&self, mode: NodeMode, id: Uuid, session: SessionId) -> String {
         match (&self.naming, self.queue) {
             (Naming::Curator, QueueKind::Exclusive) => format!("_c_{id}-lock-"),
@@ -130,18 +130,19 @@ impl QueueNames {
         }
     }
 
-    /// Whether the names contain the id of the attempt. Otherwise the node's data does.
+    /// Returns whether the names contain the id of the attempt. Otherwise the node's data does.
     pub(super) fn carry_id(&self) -> bool {
         matches!(self.naming, Naming::Curator | Naming::Kazoo)
     }
 
-    /// Whether a holder can downgrade from writing to reading, which creates a second node with the
-    /// same number.
+    /// Returns whether a holder can downgrade from writing to reading, which creates a second node
+    /// with the same number.
     pub(super) fn allow_downgrade(&self) -> bool {
         self.queue == QueueKind::Shared
     }
 
-    /// Whether the names contain nothing but their number, so that one is known from the next.
+    /// Returns whether the names contain nothing but their number, so that each name follows from
+    /// the next.
     pub(super) fn carry_only_numbers(&self) -> bool {
         matches!(self.naming, Naming::Named(_))
     }

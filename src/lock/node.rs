@@ -48,13 +48,14 @@ impl NodeCreator<'_> {
         CreateMode::Ephemeral.with_acls(self.acls())
     }
 
-    /// The data of a node. It begins with the id of the attempt where the name does not contain it.
+    /// Returns the data of a node. It begins with the id of the attempt if the name does not
+    /// contain it.
     pub(super) fn data(&self, named_by_id: bool) -> Vec<u8> {
         let mark = if named_by_id { Vec::new() } else { self.mark() };
         [mark.as_slice(), &self.options.data].concat()
     }
 
-    /// Whether a node with this stat and data is this attempt's, among those whose names do not
+    /// Returns whether a node with this stat and data is this attempt's, if its name does not
     /// contain the id.
     pub(super) fn is_own(&self, data: &[u8], stat: &Stat) -> bool {
         stat.ephemeral_owner == self.client.session().0 && data.starts_with(&self.mark())
@@ -138,7 +139,7 @@ impl NodeCreator<'_> {
         }
     }
 
-    /// Gives the node back if it is behind all that were made before it, and deletes it otherwise.
+    /// Returns the node if it is behind all earlier ones, and deletes it otherwise.
     async fn in_order(&self, own: OwnNode, parent: &ZnodePath) -> Result<OwnNode, LockError> {
         if own.sequence.is_none_or(is_in_order) {
             return Ok(own);
@@ -161,7 +162,7 @@ impl NodeCreator<'_> {
         Ok((self.first_own(alike.map(|name| parent.child(name)), names).await?, highest))
     }
 
-    /// The first of these nodes that is this attempt's.
+    /// Returns the first of these nodes that is this attempt's.
     pub(super) async fn first_own(
         &self,
         paths: impl Iterator<Item = ZnodePath>,
@@ -177,8 +178,8 @@ impl NodeCreator<'_> {
         Ok(None)
     }
 
-    /// The stat of this attempt's node, if that is what is at the path. Nodes of other sessions are
-    /// not read: they may forbid it.
+    /// Returns the stat of this attempt's node, if that is the node at the path. Nodes of other
+    /// sessions are not read, since that may be forbidden.
     async fn own_at(&self, path: &ZnodePath, names: &QueueNames) -> Result<Option<Stat>, LockError> {
         let stat = self.client.stat(path).await?.filter(|stat| stat.ephemeral_owner == self.client.session().0);
         if stat.is_none() || names.carry_id() {
@@ -217,7 +218,7 @@ impl NodeCreator<'_> {
     }
 }
 
-/// An attempt's node in a queue.
+/// Returns an attempt's node in a queue.
 pub(super) fn queue_node(path: ZnodePath, names: &QueueNames, stat: &Stat) -> OwnNode {
     let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
     OwnNode { path, sequence, created: Zxid(stat.czxid), path_returns: !names.carry_id() }

@@ -1,4 +1,4 @@
-//! How a lock creates its nodes.
+//! The way in which a lock creates its nodes.
 
 use zookeeper_client::{Acl, Acls};
 
@@ -18,8 +18,8 @@ pub enum Parents {
     Required,
 }
 
-/// How a lock creates its nodes. By default: Curator's names, no data, all permissions for anyone,
-/// parents as containers.
+/// The way in which a lock creates its nodes. By default: Curator's names, no data, all permissions
+/// for anyone, parents as containers.
 #[derive(Clone, Debug)]
 pub struct LockOptions {
     pub(super) naming: Naming,
@@ -42,28 +42,28 @@ impl Default for LockOptions {
 }
 
 impl LockOptions {
-    /// The names of the nodes in the queue, and so the libraries with which the lock shares its
-    /// queue.
+    /// Sets the names of the nodes in the queue, and so the libraries with which the lock shares
+    /// its queue.
     #[must_use]
     pub fn naming(mut self, naming: Naming) -> Self {
         self.naming = naming;
         self
     }
 
-    /// The data of the node, for people to read, such as a host name. With the path and the ACLs it
-    /// has at most 1 MiB: [`Lock::with`](super::Lock::with) refuses more, since servers do by
-    /// default (`jute.maxbuffer`).
+    /// Sets the data of the node, for people to read, such as a host name. With the path and the
+    /// ACLs it has at most 1 MiB: [`Lock::with`](super::Lock::with) refuses more, since servers do
+    /// by default (`jute.maxbuffer`).
     ///
-    /// Where the node's name does not contain the id of the attempt (single nodes, and all namings
-    /// but Curator's and kazoo's), the id and a space are put in front of it.
+    /// If the node's name does not contain the id of the attempt (single nodes, and all namings but
+    /// Curator's and kazoo's), the id and a space are put in front of the data.
     #[must_use]
     pub fn data(mut self, data: impl Into<Vec<u8>>) -> Self {
         self.data = data.into();
         self
     }
 
-    /// The ACLs of the nodes that the lock creates, its parents included. An empty list is refused
-    /// by [`Lock::with`](super::Lock::with).
+    /// Sets the ACLs of the nodes that the lock creates, including its parents.
+    /// [`Lock::with`](super::Lock::with) refuses an empty list.
     #[must_use]
     pub fn acls(mut self, acls: impl Into<Vec<Acl>>) -> Self {
         self.acls = acls.into();
@@ -72,8 +72,8 @@ impl LockOptions {
 
     /// Returns the maximum size of the request that creates a node, in bytes.
     pub(super) fn create_size(&self, lock: &ZnodePath) -> usize {
-        // What belongs to every request and to every ACL, and what an attempt adds to the path and
-        // the data.
+        // The bytes of every request and of every ACL, and the bytes that an attempt adds to the
+        // path and the data.
         const REQUEST: usize = 256;
         const ACL: usize = 12;
         let name = if let Naming::Named(name) = &self.naming { name.len() } else { 0 };
@@ -81,7 +81,7 @@ impl LockOptions {
         REQUEST + lock.as_str().len() + name + self.data.len() + acls
     }
 
-    /// What to do about parents that do not exist.
+    /// Sets the handling of parents that do not exist.
     #[must_use]
     pub fn parents(mut self, parents: Parents) -> Self {
         self.parents = parents;

@@ -22,8 +22,8 @@ pub(super) enum QueuePosition<'a> {
     Gone,
 }
 
-/// The position of the node `own` among `children`. It holds when fewer than `max_holders` nodes
-/// that it has to wait for are before it; that is 1 for all locks but semaphores.
+/// Returns the position of the node `own` among `children`. It holds if fewer than `max_holders`
+/// nodes that it must wait for are before it; `max_holders` is 1 for all locks but semaphores.
 ///
 /// Nodes are ordered by their numbers as signed numbers, as in the other libraries. Two with the
 /// same number, which a downgrade creates, are ordered by their names. The work is linear in the

@@ -38,7 +38,7 @@ struct Entered {
 }
 
 impl Reentrant {
-    /// A new owner of a lock. Sends no request.
+    /// Creates an owner of a lock. Sends no request.
     pub fn new(lock: Lock) -> Self {
         Self { lock, inside: Arc::default() }
     }
@@ -93,7 +93,7 @@ pub struct ReentrantGuard {
 }
 
 impl ReentrantGuard {
-    /// The guard of the lock, which all entries of the owner share.
+    /// Returns the guard of the lock, which all entries of the owner share.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }

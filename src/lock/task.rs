@@ -67,7 +67,7 @@ impl Attempt {
         let queue_node = held.queue_node.clone();
         let leave_queue = async {
             if let Some(node) = &queue_node {
-                // It fails only when the session ends, which deletes the node.
+                // This fails only when the session ends, which deletes the node.
                 let _ = self.client.delete(node, LastSeen::Before).await;
             }
         };
@@ -93,7 +93,7 @@ impl Attempt {
             let sent_at = Instant::now();
             if !self.client.has(&held.own).await? {
                 if let Some(node) = &held.queue_node {
-                    // It fails only when the session ends, which deletes the node.
+                    // This fails only when the session ends, which deletes the node.
                     let _ = self.client.delete(node, LastSeen::Before).await;
                 }
                 return Err(LockError::NodeDeleted { node: held.own.path }.into());

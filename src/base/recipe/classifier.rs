@@ -35,7 +35,7 @@ pub struct Classification {
     pub name: Option<Box<str>>,
     /// The recipe that made the node.
     pub recipe: Recipe,
-    /// What the node is in its lock.
+    /// The role of the node in its lock.
     pub role: Role,
     /// The mode of the node's request.
     pub mode: RequestMode,

@@ -3,7 +3,7 @@
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `_c_<UUID>-lock-S`, `…-__READ__S`, `…-__WRIT__S`, `…-latch-S`, `…-lease-S`.
+/// Reads `_c_<UUID>-lock-S`, `…-__READ__S`, `…-__WRIT__S`, `…-latch-S`, `…-lease-S`.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = protected(head)?;
     let (recipe, mode) = match name {

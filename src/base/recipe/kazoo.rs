@@ -2,8 +2,8 @@
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `H__lock__S` (`Lock`, `WriteLock`, `Election`, and the queue of a `Semaphore`) and `H__rlock__S`
-/// (`ReadLock`).
+/// Reads `H__lock__S` (`Lock`, `WriteLock`, `Election`, and the queue of a `Semaphore`) and
+/// `H__rlock__S` (`ReadLock`).
 ///
 /// A `Lock` and a `WriteLock` have the same names. A `__lock__` is a write request only if the
 /// queue also has an `__rlock__`. The caller that knows the queue decides; this function returns

@@ -108,17 +108,17 @@ impl Recipe {
         }
     }
 
-    /// The name in JSON and on the command line.
+    /// Returns the name in JSON and on the command line.
     pub fn id(self) -> &'static str {
         self.traits().id
     }
 
-    /// The name for people, at most 16 columns.
+    /// Returns the name for people, at most 16 columns.
     pub fn title(self) -> &'static str {
         self.traits().title
     }
 
-    /// The kind of lock that the recipe makes.
+    /// Returns the kind of lock that the recipe makes.
     pub fn kind(self) -> LockKind {
         self.traits().kind
     }

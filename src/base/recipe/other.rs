@@ -9,15 +9,16 @@ pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     go(head).or_else(|| rust(head)).or_else(|| hive(head)).or_else(|| solr(head))
 }
 
-/// `_c_H-lock-S`: protected like Curator's names, but with a UUID without dashes.
+/// Reads `_c_H-lock-S`: protected like Curator's names, but with a UUID without dashes.
 fn go(head: &str) -> Option<ChildName<'_>> {
     let id = head.strip_prefix("_c_")?.strip_suffix("-lock-")?;
     ids::is_hex32(id)
         .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, RequestMode::Exclusive) })
 }
 
-/// `_c_<UUID>-<name>S`: Curator's protection with a name that the application chooses. One parent
-/// may hold several names, which do not contend. The other form, `<prefix>S`, looks like any queue.
+/// Reads `_c_<UUID>-<name>S`: Curator's protection with a name that the application chooses. One
+/// parent may hold several names, which do not contend. The other form, `<prefix>S`, looks like any
+/// queue.
 fn rust(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = curator::protected(head)?;
     Some(ChildName {
@@ -27,8 +28,8 @@ fn rust(head: &str) -> Option<ChildName<'_>> {
     })
 }
 
-/// `LOCK-SHARED-S`, `LOCK-SEMI_SHARED-S`, `LOCK-EXCLUSIVE-S`. A semi-shared lock lets readers in
-/// beside it.
+/// Reads `LOCK-SHARED-S`, `LOCK-SEMI_SHARED-S` and `LOCK-EXCLUSIVE-S`. A semi-shared lock lets
+/// readers in beside it.
 fn hive(head: &str) -> Option<ChildName<'_>> {
     let mode = match head {
         "LOCK-SHARED-" | "LOCK-SEMI_SHARED-" => RequestMode::Read,
@@ -38,8 +39,8 @@ fn hive(head: &str) -> Option<ChildName<'_>> {
     Some(ChildName::of(Recipe::Hive, mode))
 }
 
-/// `<session>-<name>-n_S`, the session as a signed decimal. After a lost reply Solr finds its node
-/// again by the part before `-n_`.
+/// Reads `<session>-<name>-n_S`, the session as a signed decimal. After a lost reply Solr finds its
+/// node again by the part before `-n_`.
 fn solr(head: &str) -> Option<ChildName<'_>> {
     let id = head.strip_suffix("-n_")?;
     // The first dash may be the session's sign.

@@ -33,7 +33,7 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    /// The name in JSON, in the config file and in recordings.
+    /// Returns the name in JSON, in the config file and in recordings.
     pub fn id(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",

@@ -2,8 +2,9 @@
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `lock-S`, `<GUID>-lock-S`, `lock-<session>-S`, `<name>_lock_S`. For reading and writing:
-/// `read-S`, `write-S` (after a GUID or alone), `<host>-R-S`, `<host>-W-S`, also in lower case.
+/// Reads `lock-S`, `<GUID>-lock-S`, `lock-<session>-S` and `<name>_lock_S`. For reading and
+/// writing: `read-S`, `write-S` (after a GUID or alone), `<host>-R-S`, `<host>-W-S`, also in lower
+/// case.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     queue(head).or_else(|| session_queue(head)).or_else(|| named_queue(head)).or_else(|| shared(head))
 }

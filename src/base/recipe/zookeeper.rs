@@ -2,8 +2,8 @@
 
 use super::{ChildName, Recipe, RequestMode, ids};
 
-/// `x-<session>-S` (Java's `WriteLock`: signed decimal; C's `zoo_lock`: 16 hex digits), `n_S` and
-/// `<GUID>-n_S` (leader election, as its code and as its page of recipes names it).
+/// Reads `x-<session>-S` (Java's `WriteLock`: signed decimal; C's `zoo_lock`: 16 hex digits), and
+/// `n_S` and `<GUID>-n_S` (leader election, as named in its code and on the page of recipes).
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (recipe, attempt) = write_lock(head).or_else(|| election(head))?;
     Some(ChildName { attempt, ..ChildName::of(recipe, RequestMode::Exclusive) })

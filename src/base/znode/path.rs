@@ -18,7 +18,7 @@ pub struct BadPath(String, &'static str);
 pub struct ZnodePath(Arc<str>);
 
 impl ZnodePath {
-    /// The path `/`: the root of the ensemble, or the chroot of the session.
+    /// Returns the path `/`: the root of the ensemble, or the chroot of the session.
     #[must_use]
     pub fn root() -> Self {
         Self("/".into())
@@ -51,7 +51,7 @@ impl ZnodePath {
         Ok(Self(path.into()))
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

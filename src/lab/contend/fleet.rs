@@ -37,8 +37,8 @@ impl Fleet {
     /// Starts to connect the clients, in spawned tasks. Once all have a session, they begin to
     /// contend together.
     ///
-    /// One more session creates the missing parents of the path and deletes them at the end. The
-    /// servers are asked for their counters (`mntr`) once a second.
+    /// The fleet's own session creates the missing parents of the path and deletes them at the end.
+    /// The servers are asked for their counters (`mntr`) once a second.
     ///
     /// # Panics
     ///

@@ -1,8 +1,8 @@
-//! Where and how a fleet runs.
+//! The settings of a fleet besides its scenario.
 
 use lockscope_live::zk::ConnectOptions;
 
-/// Where and how a fleet runs.
+/// The settings of a fleet besides its scenario.
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
     /// The ensemble and the settings of connections.

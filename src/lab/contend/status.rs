@@ -142,11 +142,11 @@ pub struct Overlap {
     pub after: Duration,
     /// The client that held first.
     pub first: ClientId,
-    /// Its fencing token.
+    /// The first client's fencing token.
     pub first_token: Zxid,
     /// The client that acquired the lock after it.
     pub second: ClientId,
-    /// Its fencing token.
+    /// The second client's fencing token.
     pub second_token: Zxid,
     /// Whether the first client's process was stopped, so that its session could end without its
     /// knowledge, and the second token is higher. Otherwise the lock was violated.

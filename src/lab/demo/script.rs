@@ -24,7 +24,7 @@ pub struct Script {
     pub scenes: Vec<Scene>,
 }
 
-/// One scene: its clients, and its steps with their captions.
+/// A scene: its clients, and its steps with their captions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
@@ -42,18 +42,18 @@ pub struct Scene {
     pub steps: Vec<Step>,
 }
 
-/// One fleet of test clients.
+/// A fleet of test clients.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SceneFleet {
     /// The name of the clients' lock, below the tour's namespace.
     pub lock: String,
-    /// How they contend.
+    /// The algorithm of the lock.
     #[serde(deserialize_with = "recipe")]
     pub recipe: Algorithm,
-    /// How many clients.
+    /// The number of clients.
     pub clients: u32,
-    /// How long each holds.
+    /// The time for which each client holds the lock.
     #[serde(deserialize_with = "time")]
     pub hold: Duration,
     /// The random variation of each hold, in percent.
@@ -83,12 +83,12 @@ impl SceneFleet {
 pub struct SceneComparison {
     /// The name of the node above the locks, below the tour's namespace.
     pub lock: String,
-    /// How they contend.
+    /// The algorithms of the locks.
     #[serde(deserialize_with = "recipes")]
     pub recipes: Vec<Algorithm>,
-    /// How many clients.
+    /// The numbers of clients.
     pub sizes: Vec<u32>,
-    /// How long each holds.
+    /// The time for which each client holds the lock.
     #[serde(deserialize_with = "time")]
     pub hold: Duration,
     /// The minimum number of acquisitions of each fleet.
@@ -117,9 +117,9 @@ pub enum ScriptedClients {
     LostReply {
         /// The name of the lock.
         lock: String,
-        /// How many workers.
+        /// The number of workers.
         workers: u32,
-        /// How long each holds.
+        /// The time for which each worker holds the lock.
         #[serde(deserialize_with = "time")]
         hold: Duration,
     },
@@ -143,7 +143,7 @@ impl ScriptedClients {
     }
 }
 
-/// One step of a scene: a screen, its caption, and perhaps an action.
+/// A step of a scene: a screen, its caption, and perhaps an action.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {

@@ -60,7 +60,7 @@ pub struct LineChart {
     pub description: String,
     /// The unit of the values.
     pub unit: PlotUnit,
-    /// All curves.
+    /// The curves.
     pub curves: Vec<Curve>,
 }
 

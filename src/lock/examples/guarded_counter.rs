@@ -19,14 +19,14 @@ use lockscope_base::znode::Zxid;
 use lockscope_lock::{Algorithm, Lock, LockError, Loss};
 use zookeeper_client::Client;
 
-/// How long a worker waits for the lock before it looks around.
+/// The time for which a worker waits for the lock before it looks around.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whatever ends the worker: a session that cannot be had, a node that is missing or holds
 /// something else.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What became of one try to add to the counter.
+/// The result of one try to add to the counter.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Round {
     /// The counter has this value now.
@@ -54,7 +54,7 @@ impl Worker {
         Ok(Self { servers: servers.to_owned(), client, lock: lock.to_owned(), counter: counter.to_owned() })
     }
 
-    /// The client of the present session.
+    /// Returns the client of the present session.
     pub fn client(&self) -> &Client {
         &self.client
     }

@@ -121,7 +121,7 @@ impl<'a> Chain<'a> {
         let names = self.queue.names;
         let (on, number) = names.name_before(self.own.sequence.filter(|_| self.attempt.waits)?)?;
         let ahead = names.name_before(number).map(|(name, _)| name);
-        // It may be the head, but that is not known.
+        // The predecessor may be the head, but that is not known.
         Some(self.watched(&on, ahead.as_deref(), false))
     }
 

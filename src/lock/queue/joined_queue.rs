@@ -37,7 +37,7 @@ pub(crate) struct JoinedQueue<'a> {
     pub(crate) parent: &'a ZnodePath,
     pub(crate) names: &'a QueueNames,
     pub(crate) mode: NodeMode,
-    /// How many may hold at once.
+    /// The maximum number of holders.
     pub(crate) max_holders: usize,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn node_deleted(own: &OwnNode) -> NotAcquired {
     LockError::NodeDeleted { node: own.path.clone() }.into()
 }
 
-/// Whether the attempt may go on to wait.
+/// Checks whether the attempt may go on to wait.
 pub(crate) fn may_wait(attempt: &Attempt) -> Result<(), NotAcquired> {
     attempt.creator().cancelled()?;
     if attempt.waits { Ok(()) } else { Err(NotAcquired::NotFree) }

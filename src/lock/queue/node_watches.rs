@@ -38,7 +38,7 @@ impl<'a> NodeWatches<'a> {
     pub(super) async fn watch_only(&mut self, nodes: &[ZnodePath]) -> Result<bool, LockError> {
         self.keep_only(nodes);
         let missing: Vec<&ZnodePath> = nodes.iter().filter(|node| !self.watches(node)).collect();
-        // All are sent before the first is answered.
+        // All requests are sent before the first is answered.
         let watched = join_all(missing.iter().map(|node| self.client.watch(node))).await;
         for (node, watched) in missing.into_iter().zip(watched) {
             if let Some(watched) = watched? {

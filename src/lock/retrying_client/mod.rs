@@ -56,7 +56,7 @@ pub(crate) struct RetryingClient {
 }
 
 impl RetryingClient {
-    /// The client as an attempt at the lock at `lock` uses it.
+    /// Creates the client of an attempt at the lock at `lock`.
     pub(crate) fn new(raw: Client, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
         Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default() }
     }
@@ -143,7 +143,8 @@ impl RetryingClient {
         answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
     }
 
-    /// A node's stat after the server has caught up with the leader; `None` when it is not there.
+    /// Returns a node's stat after the server has caught up with the leader; `None` if the node
+    /// does not exist.
     pub(crate) async fn stat_in_sync(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self.in_sync(node, || self.stat_once(node)).await;
         answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
@@ -218,7 +219,7 @@ impl RetryingClient {
         }
     }
 
-    /// What has happened to the watched node; an error when the session has ended.
+    /// Returns the event of the watched node; an error if the session has ended.
     pub(crate) fn node_event(&self, event: &WatchedEvent) -> Result<EventType, NotAcquired> {
         match event.event_type {
             EventType::Session => Err(NotAcquired::Failed(session_ended(event.session_state, &self.lock))),
@@ -231,7 +232,7 @@ impl RetryingClient {
 /// to one second.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    /// How many tries have failed so far.
+    /// The number of failed tries so far.
     pub(crate) failures: u32,
     backoff: Backoff,
 }

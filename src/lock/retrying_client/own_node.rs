@@ -84,12 +84,12 @@ impl RetryingClient {
         Ok(retries.failures > 0)
     }
 
-    /// Whether the own node is there.
+    /// Returns whether the own node exists.
     pub(crate) async fn has(&self, own: &OwnNode) -> Result<bool, LockError> {
         Ok(self.version_of(own, false).await?.is_some())
     }
 
-    /// The version of the own node's data; `None` when the node is gone.
+    /// Returns the version of the own node's data; `None` if the node is gone.
     pub(crate) async fn version_of(&self, own: &OwnNode, in_sync: bool) -> Result<Option<i32>, LockError> {
         let stat = if in_sync { self.stat_in_sync(&own.path).await? } else { self.stat(&own.path).await? };
         Ok(stat.filter(|stat| own.is(stat)).map(|stat| stat.version))

@@ -18,7 +18,7 @@ pub(super) fn srvr(text: &mut BoundedText, machine: &Machine) {
     put_counts(text, machine);
 }
 
-/// Like `srvr`, with a brief line for each connection.
+/// Appends the text of `srvr`, with a brief line for each connection.
 pub(super) fn stat(text: &mut BoundedText, machine: &Machine) {
     put(text, format_args!("Zookeeper version: {VERSION}\nClients:\n"));
     connections::put_brief(text, machine);

@@ -42,7 +42,7 @@ pub enum NameRole {
 }
 
 impl NameRole {
-    /// The name in the config file and in JSON.
+    /// Returns the name in the config file and in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::Reader => "reader",

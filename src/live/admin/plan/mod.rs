@@ -48,7 +48,7 @@ pub enum OwnerLiveness {
 }
 
 impl OwnerLiveness {
-    /// The name in JSON, in the audit log and on the screen.
+    /// Returns the name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Ghost => "ghost",
@@ -76,7 +76,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The name in JSON, in the audit log and on the screen.
+    /// Returns the name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Delete => "delete",

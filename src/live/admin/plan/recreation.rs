@@ -37,7 +37,7 @@ pub enum RecreationGuard {
 }
 
 impl RecreationGuard {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::UniqueName => "unique-name",
