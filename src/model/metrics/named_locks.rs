@@ -6,7 +6,7 @@
 //!
 //! If all places are taken, a lock with waiters or findings can replace an idle one: a lock that
 //! had no waiters, no events and no findings for ten minutes. So a place changes its lock at most
-//! once in ten minutes.
+//! once in ten minutes. Findings of severity `info` do not count.
 
 use std::cmp::Reverse;
 use std::time::Duration;

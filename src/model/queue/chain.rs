@@ -37,8 +37,8 @@ impl LockQueue {
         }
     }
 
-    /// Returns the names of the nodes, closest first, that must go before the contender at
-    /// `position` gets its turn. Returns at most `most` names.
+    /// Returns the names of the nodes right before the contender at `position` that must go before
+    /// its turn, in queue order. Returns at most `most` names.
     ///
     /// A writer [waits directly](Self::waits_for) for the last reader before it, and also for every
     /// other reader in that run.

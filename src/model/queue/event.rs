@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The end of a node whose session lived on. Its client released it, or another client deleted it.
+/// The name for the end of a node whose session lived on: its client released it, or another client
+/// deleted it.
 pub const GONE: &str = "gone";
 
 /// An event of a lock or of the connection.

@@ -7,6 +7,31 @@
 //! The module is pure: it uses no clock, no runtime and no client. Time is an argument.
 //! Architecture invariant: the work per change grows at most with the logarithm of the queue's
 //! length.
+//!
+//! # Terms
+//!
+//! - A *complete reading* lasts from [`Change::Syncing`] to [`Change::Synced`]: the observer reads
+//!   everything, at the start and after each cut. Complete readings are numbered; such a number is
+//!   called `epoch`.
+//! - The table is *live* while it is in step with the ensemble: from the end of a complete reading
+//!   until the connection is lost or overloaded.
+//! - A *slot* is a contender's index in its lock and does not change. A *position* is its current
+//!   place in the queue, from 0.
+//! - To *settle* a lock is to determine its holders after a change.
+//! - A *hint* is a node whose existence alone tells what its neighbours are, such as `X/leases`.
+//! - An *unread* contender or lease was seen to be created, but its node is not read yet.
+//! - A *returned* contender is one whose deleted node is shown again.
+//!
+//! # Files
+//!
+//! - `table`, `lock` and `contender` have the data. `apply` takes a change and calls the others.
+//! - `placing` adds and removes contenders of the table, `turns` does so within one lock, and
+//!   `chain` derives who holds and who waits for whom.
+//! - `sync` ends complete readings, and `regroup` moves contenders when a hint changes.
+//! - `handover` and `semaphore` follow a contender from its queue node to its lease.
+//! - `hold`, `bounds` and `clock` bound how long a lock has been held.
+//! - `sessions`, `identify` and `session_expired` know the clients and how their sessions ended.
+//! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
 
 mod apply;
 mod bounds;

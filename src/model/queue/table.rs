@@ -22,8 +22,8 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Every lock below the observed roots.
 ///
-/// [`apply`](Self::apply) is the only way to change what the table knows. All other methods find
-/// their answers without walking over the contenders.
+/// [`apply`](Self::apply) feeds the table. Queries return ordered results and find them without
+/// walking over the contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockTable {
     pub(super) classifier: Classifier,

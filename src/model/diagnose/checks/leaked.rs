@@ -94,7 +94,7 @@ impl Check for LeakedWatch {
 /// Tells which sessions watch all nodes that they wait for in a queue.
 struct MovedOn<'a, 'b> {
     context: &'a LockContext<'b>,
-    /// Whether each session in the queue watches what all its nodes wait for.
+    /// Whether each session in the queue watches everything that its nodes wait for.
     contends: FxHashMap<SessionId, bool>,
 }
 

@@ -38,8 +38,7 @@ enum Step {
     Answer,
     /// The connection is cut, these steps happen, and then everything is read again.
     Cut(Vec<Step>),
-    /// As `Cut`, but the connection is cut again during the complete reading, and more steps
-    /// happen.
+    /// As `Cut`, with a second cut and more steps during the complete reading.
     CutTwice(Vec<Step>, prop::sample::Index, Vec<Step>),
     /// As `Cut`, but more steps happen during the complete reading, and the table sees them.
     CutAndGoOn(Vec<Step>, prop::sample::Index, Vec<Step>),
@@ -67,8 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![60 => uncut, 1 => cut, 1 => cut_twice, 1 => cut_and_go_on]
 }
 
-/// A server with its clients and a table that watches. Events arrive at once, answers to reads
-/// later.
+/// A server with its clients, and a table that watches: events arrive at once, answers later.
 struct SemaphoreFixture {
     server: TableFixture,
     kazoo: bool,
@@ -271,8 +269,7 @@ impl SemaphoreFixture {
         }
     }
 
-    /// Returns the reported events of each contender in its lock, in order. Locks that are gone are
-    /// left out.
+    /// Returns each contender's reported events, in order. Locks that are gone are left out.
     fn contenders(&self) -> BTreeMap<(ZnodePath, String), Vec<LockEvent>> {
         let mut contenders: BTreeMap<(ZnodePath, String), Vec<LockEvent>> = BTreeMap::new();
         for line in &self.lines {
