@@ -88,7 +88,7 @@ impl<'a> LockContext<'a> {
         self.table_at.waiting(self.lock)
     }
 
-    /// Returns whether waiters never get the lock if this contender does not release it.
+    /// Returns whether the waiters cannot get the lock unless this contender releases it.
     ///
     /// Members of a registry may wait for nothing. A semaphore's waiter may get another lease, if
     /// its holder can return it. Only the servers' answers show who waits for a single node.

@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_date_lies_at_one_tick_when_the_tick_is_a_second_or_longer() {
-        // The server's monotonic clock is 5 000 to 5 010 ms ahead of ours, and its calendar 1 000
-        // 300 ms ahead of that.
+        // The server's monotonic clock is 5 000 to 5 010 ms ahead of ours.
+        // Its calendar is 1 000 300 ms ahead of its monotonic clock.
         for tick_ms in [1_000, 2_000, 3_000] {
             let own =
                 OwnExpiry { listed: date(36_000 + 1_000_300), heard: (5_100, 5_110), timeout_ms: 30_000, tick_ms };

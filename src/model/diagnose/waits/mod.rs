@@ -53,7 +53,7 @@ pub type Cycle = Vec<Wait>;
 /// them, so it is part of no cycle. Candidates in an election and members of a group wait for
 /// nothing.
 ///
-/// A session may have many threads. One thread would wait only for locks that it requested *after*
+/// A session may have many threads. One thread waits only for locks that it requested *after*
 /// those it holds, so only such waits form a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
