@@ -1,4 +1,4 @@
-//! The command line: the one definition that the help, the completions and the manual page come from.
+//! The command line: the single definition behind the help, the completions and the manual page.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,13 +25,13 @@ use super::sandbox::SandboxOptions;
 use super::snapshot::SnapshotOptions;
 use super::watch::WatchOptions;
 
-/// Where settings come from, and which override which.
+/// The sources of settings, and their precedence.
 pub(super) const PRECEDENCE: &str = "\
 The options of the screen may also stand before a command that takes them. Options override the environment, and the \
 environment overrides the config file, and a context in that file overrides what stands at its top: $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when \
 that variable is not set. Its keys are the names of the options without the dashes.";
 
-/// The environment variables and what they set.
+/// The environment variables and their meanings.
 pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
     ("LOCKSCOPE_CONTEXT", "same as --context"),
     ("ZOOKEEPER_CONNECT", "same as --connect"),
@@ -41,7 +41,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
     ("NO_COLOR", "when set, the screen has no colours"),
 ];
 
-/// The exit codes and what they mean.
+/// The exit codes and their meanings.
 pub(super) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
@@ -50,7 +50,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 5] = [
     ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
 ];
 
-/// What the long help ends with.
+/// Returns the end of the long help.
 fn epilogue() -> String {
     let list = |items: &[(&str, &str)]| {
         let lines: Vec<String> = items.iter().map(|(name, meaning)| format!("  {name:<19}  {meaning}")).collect();
@@ -86,7 +86,7 @@ pub struct Arguments {
     pub(super) command: Option<CliCommand>,
 }
 
-/// What to do in place of opening the screen.
+/// The command that runs instead of the screen.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
     /// Print every lock once and exit
@@ -197,14 +197,15 @@ pub(super) enum CliCommand {
 }
 
 impl Arguments {
-    /// The options of the screen, which may also stand before a command that takes them; and the command.
+    /// Splits the arguments into the options of the screen, which may also precede a command that
+    /// takes them, and the command.
     pub(super) fn split(self) -> (SharedOptions, Option<CliCommand>) {
         let Self { locks, display, changes, past, ensemble, command, config_check: _ } = self;
         (SharedOptions { locks, display, changes, past, ensemble, ..SharedOptions::default() }, command)
     }
 
-    /// Reads the words of a command line, the program's name first. Options may stand before a command, and are refused there
-    /// like behind it when the command does not take them.
+    /// Parses the words of a command line, the program's name first. Options may precede a command;
+    /// they are refused there as they would be behind it when the command does not take them.
     pub fn from_words<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let mut definition = Self::command();
@@ -217,7 +218,7 @@ impl Arguments {
             Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
         });
         parsed.map_err(|mut error| {
-            // A refusal knows the command only by its usage, which not every refusal has.
+            // Some refusals contain no usage, and so do not name the command.
             let command = words.iter().skip(1).find_map(|word| definition.find_subcommand(word));
             let name =
                 command.map_or_else(|| "lockscope".to_owned(), |command| format!("lockscope {}", command.get_name()));
@@ -227,7 +228,7 @@ impl Arguments {
     }
 }
 
-/// The refusal of the first option that stands before a command that does not take it.
+/// Returns the refusal of the first option that precedes a command that does not take it.
 fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
     let command = definition.find_subcommand(matches.subcommand_name()?)?;
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -240,7 +241,7 @@ fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<cl
     Some(refusal)
 }
 
-/// The refusal of the first option that stands before a command and contradicts one behind it.
+/// Returns the refusal of the first option before a command that contradicts one behind it.
 fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
     let (name, behind) = matches.subcommand()?;
     let command = definition.find_subcommand(name)?;
@@ -269,10 +270,10 @@ mod tests {
     use crate::cli::merge::Merge;
     use crate::cli::resolved::{Environment, ResolvedOptions};
 
-    /// A value that the option takes and that is not its default.
+    /// Returns an option with a value that it takes and that is not its default.
     fn value(option: &Arg) -> String {
         if !option.get_action().takes_values() {
-            return format!("--{}", option.get_long().expect("it has a name"));
+            return format!("--{}", option.get_long().expect("a long name"));
         }
         let named = option.get_possible_values().last().map(|value| value.get_name().to_owned());
         let value = match option.get_value_names().and_then(|names| names.first()).map(AsRef::<str>::as_ref) {
@@ -284,10 +285,10 @@ mod tests {
             Some("BOOL") => "true".to_owned(),
             _ => named.unwrap_or_else(|| "some".to_owned()),
         };
-        format!("--{}={value}", option.get_long().expect("it has a name"))
+        format!("--{}={value}", option.get_long().expect("a long name"))
     }
 
-    /// What the command line sets of the options that several commands take.
+    /// Returns what the command line sets of the shared options.
     fn shared(words: &[&str]) -> SharedOptions {
         let arguments = Arguments::from_words([&["lockscope"], words].concat()).unwrap();
         let (before, command) = arguments.split();
@@ -335,7 +336,7 @@ mod tests {
                 let behind = [&[name], needed, &[given.as_str()]].concat();
                 let same_name = |own: &&Arg| own.get_long() == option.get_long() && own.get_id() != option.get_id();
                 if command.get_arguments().find(same_name).is_some() {
-                    // What stands before would mean something else than behind.
+                    // Before the command the option would mean something else than behind it.
                     assert!(Arguments::from_words([&["lockscope"], &before[..]].concat()).is_err(), "{before:?}");
                 } else if !command.get_arguments().any(|own| own.get_id() == option.get_id()) {
                     for words in [&before, &behind] {

@@ -1,5 +1,5 @@
-//! Secrets: from a file that only its owner reads, or from the environment; never from an argument, which every
-//! user of the machine can list.
+//! Secrets, from a file that only its owner reads or from the environment. Never from an argument,
+//! because every user of the machine can list arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use lockscope_live::zk::Auth;
 /// The largest auth file that is read, in bytes.
 const MAX_AUTH_FILE_BYTES: u64 = 64 * 1024;
 
-/// What messages call the source of lines from the environment.
+/// The name of the environment variable in messages.
 const VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
 
-/// Why there are no identities. No message holds any part of a secret.
+/// Why the identities cannot be loaded. No message holds any part of a secret.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuthError {
     #[error("cannot use the auth file {path}: {why}")]
@@ -21,12 +21,12 @@ pub(super) enum AuthError {
     Malformed { source_name: String, line: usize },
 }
 
-/// Where the identities come from.
+/// The source of the identities.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum AuthSource {
     Absent,
     File(PathBuf),
-    /// The lines of an auth file themselves.
+    /// The lines of an auth file, given directly.
     Lines(Vec<u8>),
 }
 
@@ -56,8 +56,8 @@ fn read(path: &Path) -> Result<Vec<u8>, AuthError> {
         .map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
 }
 
-/// One `scheme:credentials` a line; empty lines and those that begin with `#` say nothing. A password may begin or
-/// end with blanks, so none are cut off.
+/// Parses one `scheme:credentials` per line. Empty lines and lines that begin with `#` are ignored.
+/// Blanks are kept, because a password may begin or end with them.
 fn parse(content: &[u8], source_name: &str) -> Result<Vec<Auth>, AuthError> {
     let lines = content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let meant = lines.enumerate().filter(|(_, line)| {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_none_is_refused_without_reading_it_all() {
+    fn a_path_that_is_no_regular_file_is_refused_without_reading_it_all() {
         let (folder, path) = file(&vec![b'#'; 70_000], 0o400);
         let refusal = |path| AuthSource::File(path).load().unwrap_err().to_string();
         assert!(refusal(path).contains("larger than 65536 bytes"));

@@ -1,4 +1,4 @@
-//! `lockscope check`: why locks are stuck, for monitoring.
+//! `lockscope check`: which locks are stuck and why, for monitoring.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -27,13 +27,13 @@ use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines}
 use lockscope_model::text::human::{self, date_and_time};
 use lockscope_past::record::{PastTime, RecordedState};
 
-/// How often each server is asked at the least while it is looked: what is only believed when it was seen twice must be seen.
+/// The minimum surveys of each server during a check; some findings need two.
 const VIEWS: u32 = 3;
 
-/// Monitoring asks how the locks are now: an older end of a recording does not say.
+/// The oldest end of a recording that a check accepts: monitoring asks about the present.
 const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
 
-/// What `lockscope check` takes.
+/// The options of `lockscope check`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct CheckOptions {
     /// Exit with 1 when a finding is at least this severe; with --nagios, less severe ones leave it
@@ -65,7 +65,7 @@ impl Choice for Severity {
     }
 }
 
-/// What was looked at, and for how long.
+/// The result of a check, and the time that it took.
 struct Looked {
     ensemble: Ensemble,
     table: LockTable,
@@ -74,8 +74,8 @@ struct Looked {
     duration: Duration,
 }
 
-/// Prints what was found, and for people also what could not be seen. When a root cannot be read,
-/// the findings below the others are printed, and the command fails.
+/// Prints the findings, and for people also what could not be read. When a root cannot be read, the
+/// findings below the other roots are printed and the command fails.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &CheckOptions,
@@ -95,8 +95,8 @@ pub(super) async fn run(
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
 }
 
-/// Prints one line for Nagios. Whatever prevents a judgement is in that line too, and nothing
-/// fails.
+/// Prints one line for Nagios. Problems that prevent a judgement are in that line too, and never
+/// fail the command.
 pub(super) async fn run_for_nagios(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
@@ -108,18 +108,18 @@ pub(super) async fn run_for_nagios(
     };
     let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
     let printed = print(out, |out| writeln!(out, "{line}"));
-    // A line that nobody got says nothing.
+    // A line that could not be printed counts as unknown.
     Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
 }
 
-/// Whether these words ask for a line for Nagios, also where they are no command line.
+/// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
 pub(super) fn is_plugin(words: &[OsString]) -> bool {
     ["check", "--nagios"].into_iter().all(|word| words.iter().any(|other| other == word))
 }
 
-/// Prints that nobody can tell how the locks are, and why.
+/// Prints that the state of the locks is unknown, and the reason.
 pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
-    // A reader that has gone still gets the exit code.
+    // The exit code remains valid without a reader.
     let _ = writeln!(out, "{}", StatusLine::unknown(why));
     Verdict::Monitored(ServiceStatus::Unknown)
 }
@@ -144,7 +144,7 @@ async fn look(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Res
     }
 }
 
-/// Looks at a moment of a recording. Fails where nothing was known then.
+/// Checks a moment of a recording. Fails when nothing was known at that moment.
 fn look_at_past(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
     let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
     let RecordedState { table, diagnosis, .. } = state;
@@ -153,8 +153,8 @@ fn look_at_past(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) 
     Ok(Looked { ensemble, table, diagnosis, at, duration: at.since(since) })
 }
 
-/// Looks for so long from the moment when everything was read. Fails when nothing is known in the
-/// end: a table that is not live has no findings.
+/// Checks the live locks for `look_for` after everything was read. Fails when the table is not live
+/// at the end: such a table has no findings.
 async fn look_live(settings: &ResolvedOptions, look_for: Duration) -> anyhow::Result<Looked> {
     let mut live = LiveTable::start(settings)?;
     live.survey(settings, true, look_for / VIEWS)?;
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_prevents_a_judgement_is_unknown_and_nothing_more_is_printed() {
+    async fn an_error_before_the_check_is_unknown_and_prints_one_line() {
         let options = CheckOptions {
             fail_on: Severity::Warning,
             nagios: true,

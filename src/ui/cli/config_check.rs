@@ -1,4 +1,4 @@
-//! `lockscope --config-check`: every mistake in the config file.
+//! `lockscope --config-check`: reports every mistake in the config file.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! The options of the console, asked again while it runs: for another context, and when the config file has changed.
+//! The options of the running console: resolved again for another context, and after a change of
+//! the config file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -12,19 +13,19 @@ use crate::tui::app::{ConfigChange, KnownContext};
 use crate::tui::{OptionsSource, ReadAgain, TuiOptions};
 use lockscope_base::znode::escaped;
 
-/// What tells one state of a file from another: when it was changed, its length, and which file it is.
+/// Identifies a version of a file: its modification time, length and inode.
 type FileState = Option<(SystemTime, u64, u64)>;
 
-/// The options that were given, and the config file.
+/// The given options and the config file.
 pub(super) struct ConsoleOptions {
     given: SharedOptions,
     environment: Environment,
-    /// Where the config file is, whether or not there is one.
+    /// The path of the config file, existing or not.
     path: Option<PathBuf>,
     known: Mutex<Known>,
 }
 
-/// The config file as it was read last.
+/// The config file as last read.
 #[derive(Debug)]
 struct Known {
     state: FileState,
@@ -33,7 +34,7 @@ struct Known {
 }
 
 impl std::fmt::Debug for ConsoleOptions {
-    /// Without what the environment holds, which may be secret.
+    /// Leaves out the environment, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConsoleOptions").field("path", &self.path).finish_non_exhaustive()
     }
@@ -84,7 +85,7 @@ impl OptionsSource for ConsoleOptions {
     fn read_again(&self) -> Option<ReadAgain> {
         let state = self.path.as_deref().and_then(state_of);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that is gone may be on its way to being replaced.
+        // A missing file may be in the middle of a replacement.
         if state.is_none() || state == known.state {
             return None;
         }
@@ -111,7 +112,7 @@ impl OptionsSource for ConsoleOptions {
             return Some(unchanged(&known, why));
         };
         let (given, environment) = match &context {
-            // Whoever went there left what was given for the ensemble before.
+            // In another context the options given for the first ensemble no longer apply.
             Some(name) if self.given.ensemble.context.as_ref() != Some(name) => {
                 (elsewhere(&self.given, name), elsewhere_environment(&self.environment))
             }
@@ -153,7 +154,8 @@ impl OptionsSource for ConsoleOptions {
             notice: escaped(&notice).into_owned(),
             wrong,
         };
-        // What counts later is compared with what counts now, however often the file changes meanwhile.
+        // Settings that need a restart stay as they were at the start, so that later changes are
+        // compared with these.
         let ResolvedOptions { production, bindings, screens, .. } = settings;
         let before = known.settings.clone();
         let now = ResolvedOptions { theme: name, palette, ascii, production, bindings, screens, ..before };
@@ -162,7 +164,7 @@ impl OptionsSource for ConsoleOptions {
     }
 }
 
-/// The ensembles that a config file knows by a name.
+/// Returns the contexts of a config file.
 pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
     let context = |(name, context): (&String, &config::Context)| KnownContext {
         name: name.clone(),
@@ -171,7 +173,8 @@ pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
     config.contexts.iter().map(context).collect()
 }
 
-/// The options that were given, without those that say which ensemble and which part of it is looked at, and who we are there.
+/// Returns the given options without those that choose the ensemble, the part of it, and our
+/// identity.
 fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
     let ensemble = EnsembleOptions {
         context: Some(context.to_owned()),
@@ -203,7 +206,7 @@ fn state_of(path: &Path) -> FileState {
     Some((found.modified().ok()?, found.len(), found.ino()))
 }
 
-/// An error's words as a sentence: with a capital letter and a full stop.
+/// Turns an error's text into a sentence: with a capital letter and a full stop.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn another_context_takes_what_was_given_but_for_the_ensemble() {
+    fn another_context_keeps_given_options_except_those_of_the_ensemble() {
         let folder = tempfile::tempdir().unwrap();
         let mut given = in_a();
         given.ensemble.connect = Some("given".to_owned());

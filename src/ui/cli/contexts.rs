@@ -1,4 +1,4 @@
-//! `lockscope contexts`: the ensembles that the config file knows by a name.
+//! `lockscope contexts`: the named ensembles of the config file.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use super::verdict::Verdict;
 use lockscope_base::znode::escaped;
 use lockscope_model::report::Ensemble;
 
-/// What `lockscope contexts` takes.
+/// The options of `lockscope contexts`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct ContextsOptions {
     /// How to print [default: table on a terminal, json elsewhere]
@@ -31,7 +31,7 @@ impl ContextsOptions {
     }
 }
 
-/// A context as others see it: without what its connect string may hold of identities.
+/// The public part of a context: without identities in its connect string.
 #[derive(Serialize)]
 struct ContextFacts<'a> {
     name: &'a str,

@@ -1,4 +1,4 @@
-//! `lockscope cut`: a part of a recording, as a file to hand to somebody.
+//! `lockscope cut`: copies a part of a recording into a file of its own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_past::record::{CutOptions, DamagedSegment, Past, cut};
 
-/// What `lockscope cut` takes.
+/// The options of `lockscope cut`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Cut")]
 pub(super) struct CutCommand {
@@ -35,7 +35,8 @@ impl CutCommand {
     }
 }
 
-/// Writes the file; when that fails or a signal comes, there is none. What is damaged is named and left out.
+/// Writes the file; after a failure or a signal, no file exists. Damaged segments are named and
+/// left out.
 pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<Verdict> {
     let RecordingOptions { store, from, to, .. } = &command.recording;
     let (from, to) = past::span(&mut Past::open(store)?, (*from, *to), store, settings.utc)?;

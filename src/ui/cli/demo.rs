@@ -1,4 +1,4 @@
-//! `lockscope demo`: the guided tour, on the sandbox or on a path of its own.
+//! `lockscope demo`: the guided tour, on the sandbox or below a path of its own.
 
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -26,7 +26,7 @@ use lockscope_sandbox::{self as sandbox, Sandbox, SandboxError};
 /// The node of the sandbox below which the tour works.
 const SANDBOX_NODE: &str = "demo";
 
-/// What the tour takes.
+/// The options of `lockscope demo`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(mut_arg("connect", |connect| connect.help("Run the tour on this ensemble instead of in memory")))]
 pub(super) struct DemoOptions {
@@ -58,7 +58,7 @@ impl DemoOptions {
     }
 }
 
-/// Runs the tour on a sandbox of this process, which ends with it.
+/// Runs the tour on a sandbox in this process, which ends with the tour.
 pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
@@ -70,9 +70,9 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
         kerberos: None,
     };
     let tour = Tour::new(Script::built_in(), ZnodePath::root().child(SANDBOX_NODE), true, plays);
-    // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
+    // Only the sandbox is asked: an AdminServer on this machine belongs to another server.
     let survey = SurveyOptions { by: ViewBy::FourLetter, ..SurveyOptions::new(connection.clone()) };
-    // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
+    // Deletions in the sandbox must not appear in the user's audit log.
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
     let options = TuiOptions {
         audit_log: Some(audit_log.clone()),
@@ -80,13 +80,13 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
     };
     let shown = Box::pin(tui::run(options, None)).await;
     sandbox.stop().await;
-    // It does not exist when nothing was deleted.
+    // The file is missing when nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
     shown?;
     Ok(Verdict::Yes)
 }
 
-/// Runs the tour on the ensemble, below a node of its own, and removes that however the tour ends.
+/// Runs the tour on an ensemble, below a node of its own, which is removed however the tour ends.
 pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
@@ -117,7 +117,7 @@ fn tui_options(
         recipes: Vec::new(),
         max_backlog: MAX_BACKLOG,
     };
-    // What the tour shows is no part of anybody's recording.
+    // The tour must not appear in the user's recording.
     let past = PastOptions::default().place();
     TuiOptions { write: true, tour: Some(tour), past, ..settings.tui_options(observe, survey) }
 }

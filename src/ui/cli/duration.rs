@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// The longest duration that is taken: a year. Longer ones are mistakes, and would overflow a clock.
+/// The longest accepted duration: a year. Longer ones are mistakes, and would overflow a clock.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What the wire protocol can carry, and no less than a server could ever grant.
+/// The accepted session timeouts: at most what the protocol can carry, and at least what a server
+/// could grant.
 const SESSION_TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
 
-/// A duration above zero, and of a year at most.
+/// Parses a duration above zero and of at most a year.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Err(_) => Err("write a number and its unit, as in 500ms, 90s or 1h30m".to_owned()),
@@ -20,7 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// As [`parse`], and `0` with or without a unit is none at all.
+/// Parses a duration like [`parse`]; `0` with or without a unit means none.
 pub(super) fn parse_or_none(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Ok(Duration::ZERO),
@@ -28,7 +29,7 @@ pub(super) fn parse_or_none(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A session timeout that a server could grant.
+/// Parses a session timeout that a server could grant.
 pub(super) fn session_timeout(text: &str) -> Result<Duration, String> {
     let duration = parse(text)?;
     if SESSION_TIMEOUTS.contains(&duration) {
@@ -38,12 +39,12 @@ pub(super) fn session_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// [`parse`] for the config file.
+/// Reads a duration like [`parse`] from the config file.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     parse(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }
 
-/// [`session_timeout`] for the config file.
+/// Reads a timeout like [`session_timeout`] from the config file.
 pub(super) fn deserialize_session_timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     session_timeout(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }

@@ -1,4 +1,4 @@
-//! When the locks are examined for findings, and what an examination changed. Pure.
+//! The schedule of the looks for findings, and the results not reported yet. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,37 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::Finding;
 use lockscope_past::record::Looked;
 
-/// How often the locks are examined for findings.
+/// The shortest interval between looks for findings without new server views.
 const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// When the locks are examined: once a second and after each view, and more seldom where there are very many.
+/// Schedules the looks for findings: once a second and after each server view, and less often with
+/// very many locks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExaminationPace {
     /// `None` when no findings are wanted.
     next: Option<Instant>,
-    /// Before this they are not examined again.
+    /// The earliest time of the next look.
     not_before: Option<Instant>,
     rests: bool,
 }
 
 impl ExaminationPace {
-    /// Findings are wanted from now on. `rests`: whether it rests between two examinations of very many locks.
+    /// Starts the schedule. `rests` tells whether to rest between two looks at very many locks.
     pub(super) fn start(&mut self, now: Instant, rests: bool) {
         *self = Self { next: Some(now + EXAMINATION_INTERVAL), not_before: None, rests };
     }
 
-    /// When the next examination begins; `None` when none will.
+    /// Returns when the next look begins; `None` when there is none.
     pub(super) fn due(&self) -> Option<Instant> {
         self.next
     }
 
-    /// The servers said something about themselves: what that shows is looked at as soon as possible.
+    /// Schedules a look as soon as possible, because a new server view arrived.
     pub(super) fn view_came(&mut self, now: Instant) {
         self.next = self.next.map(|_| self.not_before.map_or(now, |not_before| not_before.max(now)));
     }
 
-    /// The locks were examined, and there are so many that this much rest is due.
+    /// Records a look, after which `rest` is due because of the number of locks.
     pub(super) fn examined(&mut self, now: Instant, rest: Duration) {
         let rest = if self.rests { rest } else { Duration::ZERO };
         self.not_before = Some(now + rest);
@@ -47,7 +48,8 @@ impl ExaminationPace {
     }
 }
 
-/// What an examination changed and is not reported yet: first what was cleared, then what was raised.
+/// The changes of a look that are not reported yet: first the cleared findings, then the raised
+/// ones.
 #[derive(Debug, Default)]
 pub(super) struct UnreportedFindings {
     cleared: vec::IntoIter<Arc<Finding>>,
@@ -56,7 +58,8 @@ pub(super) struct UnreportedFindings {
 }
 
 impl UnreportedFindings {
-    /// What a look changed. What was forgotten after a cut is cleared: it is raised again if it still stands.
+    /// Takes the result of a look. Findings forgotten after a cut count as cleared; they are raised
+    /// again if they still apply.
     pub(super) fn new(looked: Looked) -> Self {
         let Looked { at, forgotten: mut cleared, changes } = looked;
         cleared.extend(changes.cleared);
@@ -80,15 +83,15 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Examines when that is due; gives the time from then until the next time.
+    /// Makes the due look; returns the time from then until the next one.
     fn pause_after(pace: &mut ExaminationPace, rest: Duration) -> Duration {
         let now = pace.due().expect("findings are wanted");
         pace.examined(now, rest);
-        pace.due().expect("they are still wanted") - now
+        pace.due().expect("findings are still wanted") - now
     }
 
     #[test]
-    fn few_locks_are_examined_once_a_second_and_very_many_when_the_rest_is_over() {
+    fn few_locks_are_examined_once_a_second_and_very_many_after_a_rest() {
         let mut pace = ExaminationPace::default();
         let start = Instant::now();
         assert_eq!(pace.due(), None, "nobody wants findings");
@@ -98,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_once_does_not_rest() {
+    fn a_single_reading_does_not_rest() {
         let mut pace = ExaminationPace::default();
         pace.start(Instant::now(), false);
         assert_eq!(pause_after(&mut pace, 10 * SECOND), SECOND);
     }
 
     #[test]
-    fn what_the_servers_say_is_looked_at_at_once_unless_rest_is_due() {
+    fn a_server_view_is_examined_at_once_unless_rest_is_due() {
         let mut pace = ExaminationPace::default();
         let now = Instant::now();
         pace.view_came(now);

@@ -1,8 +1,8 @@
-//! What the audit log says of deletions by hand, for a recording.
+//! Reads deletions by hand from the audit log, for a recording.
 //!
-//! A log has the deletions of every ensemble that somebody used. One is of this ensemble when it was made through at least one of the same
-//! servers, `HOST:PORT`, below the same chroot: a server belongs to one ensemble. In which order the servers stood, and how many of them,
-//! says nothing.
+//! A log contains the deletions on all ensembles of its users. A deletion belongs to this ensemble
+//! if it was made through at least one of the same servers, `HOST:PORT`, below the same chroot,
+//! because a server belongs to one ensemble. The order and the number of the servers do not matter.
 
 use chrono::DateTime;
 
@@ -15,22 +15,22 @@ use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::report::Ensemble;
 use lockscope_past::record::tables::RecordedDeletion;
 
-/// The audit log, as far as it is about one ensemble.
+/// The audit log, filtered by ensemble.
 pub(super) struct FollowedDeletions {
     follower: Option<AuditFollower>,
     ensemble: EnsembleAddress,
-    /// Why the log cannot be read, as it was said.
+    /// The error of the last read, once it was reported.
     trouble: Option<String>,
 }
 
 impl FollowedDeletions {
-    /// Gives what is appended from now on. Blocks the thread as long as the disk does.
+    /// Follows what is appended to the log from now on. Blocks the thread during disk access.
     pub(super) fn start(settings: &ResolvedOptions) -> Self {
         let follower = settings.audit_log.as_deref().map(AuditFollower::start);
         Self { follower, ensemble: EnsembleAddress::of(&settings.ensemble_name()), trouble: None }
     }
 
-    /// Goes on in the same log, or where the settings name another one, in that.
+    /// Continues with new settings: in the same log, or in another one if the settings name it.
     pub(super) fn go_on_with(&mut self, settings: &ResolvedOptions) {
         self.ensemble = EnsembleAddress::of(&settings.ensemble_name());
         if self.follower.as_ref().map(AuditFollower::path) != settings.audit_log.as_deref() {
@@ -38,7 +38,8 @@ impl FollowedDeletions {
         }
     }
 
-    /// The outcomes since the last time. A log that cannot be read is named, once. Blocks the thread as long as the disk does.
+    /// Returns the outcomes since the last call. An unreadable log is reported once. Blocks the
+    /// thread during disk access.
     pub(super) fn next(&mut self) -> Vec<RecordedDeletion> {
         let Some(follower) = &mut self.follower else { return Vec::new() };
         let next = follower.take_new();

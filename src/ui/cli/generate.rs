@@ -1,4 +1,4 @@
-//! Completions and manual pages, from the definition of the arguments.
+//! Completions and manual pages, generated from the definition of the arguments.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ use super::verdict::Verdict;
 
 /// Prints the completions for a shell.
 pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<Verdict> {
-    // The generator panics when it cannot write: a closed pipe must not reach it.
+    // The generator panics when it cannot write, so it must not write to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
     print(out, |out| out.write_all(&text))?;
@@ -31,7 +31,7 @@ pub(super) fn man(out: &mut impl Write) -> anyhow::Result<Verdict> {
     Ok(Verdict::Yes)
 }
 
-/// Writes a manual page for each command into a directory, which is made when it is missing.
+/// Writes a manual page for each command into a directory, which is created if it is missing.
 pub(super) fn man_pages(folder: &Path) -> anyhow::Result<Verdict> {
     let written = fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(definition(), folder))
@@ -65,7 +65,7 @@ fn page() -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What the long help ends with, as sections of their own.
+/// Returns the end of the long help as separate sections.
 fn epilogue_sections() -> Vec<u8> {
     let mut roff = Roff::new();
     roff.control("SH", ["FILES"]).text([roman(PRECEDENCE)]);
@@ -78,7 +78,8 @@ fn epilogue_sections() -> Vec<u8> {
     roff.to_roff().into_bytes()
 }
 
-/// A section for a command: what it does, and the options that the whole has not already shown.
+/// Returns the section of a command: its description, and the options that the main page does not
+/// show.
 fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     let own =
         command.get_arguments().filter(|option| whole.get_arguments().all(|other| other.get_id() != option.get_id()));
@@ -95,7 +96,7 @@ fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec
     Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
 }
 
-/// An option without what it says of others, which are not there.
+/// Removes references to other options, which are not on this page.
 fn alone(option: Arg) -> Arg {
     option.conflicts_with(Resettable::Reset).requires(Resettable::Reset)
 }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manual_page_says_what_the_definition_says() {
+    fn the_manual_page_matches_the_definition() {
         let page = String::from_utf8(page().unwrap()).unwrap();
         insta::assert_snapshot!(page.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     }

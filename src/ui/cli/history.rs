@@ -1,4 +1,4 @@
-//! `lockscope history`: who held and waited, when, for how long, and how it ended.
+//! `lockscope history`: holds and waits of a recording: when, how long, and how they ended.
 
 use std::io::Write;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use lockscope_past::record::Store;
 use lockscope_past::record::history::{self, History, HistoryFacts, HistoryQuery, ListOrder, RankBy};
 use lockscope_past::record::tables::ContenderEnd;
 
-/// Contenders that a table for people lists unless it is asked for more.
+/// The most contenders in a table by default.
 const ROWS_FOR_PEOPLE: usize = 100;
 
-/// Contenders that JSON lists unless it is asked for more.
+/// The most contenders in JSON by default.
 const ROWS_FOR_PROGRAMS: usize = 10_000;
 
-/// What `lockscope history` takes.
+/// The options of `lockscope history`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "History")]
 pub(super) struct HistoryOptions {
@@ -93,7 +93,7 @@ impl Choice for ListOrder {
     }
 }
 
-/// By what `--top` ranks.
+/// The order of the `--top` ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum TopBy {
     /// How long was waited, all waits together
@@ -112,7 +112,7 @@ impl HistoryOptions {
     }
 }
 
-/// A session's id, as it is shown.
+/// Parses a session id in the notation in which it is shown.
 fn session(text: &str) -> Result<SessionId, &'static str> {
     let digits = text.strip_prefix("0x").ok_or("write the session in hexadecimal, as in 0x10000a2b3c40001")?;
     let bits =
@@ -120,7 +120,7 @@ fn session(text: &str) -> Result<SessionId, &'static str> {
     Ok(SessionId(bits.cast_signed()))
 }
 
-/// Prints it.
+/// Prints the history.
 pub(super) fn run(
     settings: &ResolvedOptions,
     options: &HistoryOptions,

@@ -1,4 +1,4 @@
-//! A lock table that is kept up to date by an observer, as the commands without a screen use it.
+//! A lock table kept up to date by an observer, for the headless commands.
 
 mod recording;
 
@@ -25,66 +25,70 @@ use lockscope_model::report::{Ensemble, Initial};
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::LiveState;
 
-/// Events of what is there at the start, and findings, that are made at once; those of one lock stay together.
+/// The most events created at once for the initial state and for findings; those of one lock stay
+/// together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
 
-/// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
+/// How long a command stays silent before it reports a missing answer: shorter delays are not worth
+/// a message.
 const QUIET_START: Duration = Duration::from_secs(1);
 
-/// Who waits longer waits for good, and nobody is told for how long.
+/// Longer timeouts count as endless; no limit is shown.
 const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
 
-/// How long the report of what is there at the start waits for the servers to say who the clients are.
+/// How long the report of the initial state waits for the servers to name the clients.
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
 
-/// A table, the observer that feeds it, and what else is known of the ensemble.
+/// A table, the observer that feeds it, and further knowledge about the ensemble.
 pub(super) struct LiveTable {
     observer: Observer,
     live: LiveState,
     connect: String,
-    /// When everything below the roots had been read, the last time.
+    /// The last time at which everything below the roots had been read.
     synced: Option<Timestamp>,
     /// Why there is no connection.
     trouble: Option<String>,
-    /// What of that was said on standard error, before everything was read once.
+    /// The part of `trouble` reported on standard error before everything was first read.
     said: Option<String>,
     started: Instant,
-    /// Whether what is there at the start is reported, contender by contender.
+    /// Whether the initial state is reported, contender by contender.
     reports_initial: bool,
-    /// The next changes, while not everything was read and reported yet.
+    /// The next changes, until everything was read and reported.
     first_batch: Option<Vec<Observed>>,
-    /// The deadline of their wait for the servers to say who the clients are.
+    /// The deadline for the servers to name the clients.
     view_awaited_until: Option<Instant>,
-    /// The locks that were there when everything was read the first time and are not reported yet.
+    /// The locks of the initial state that are not reported yet.
     found: vec::IntoIter<LockId>,
-    /// What follows the reason where there is no session: how to name servers, unless somebody did.
+    /// Advice on naming servers that follows the reason for a missing session; empty when servers
+    /// were named.
     how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
     refused: Option<String>,
-    /// How long to wait for an answer until everything was read once.
+    /// How long to wait for an answer until everything was first read.
     timeout: Duration,
     /// When the ensemble last answered, or was first asked.
     answered: Instant,
-    /// Asks the servers about themselves, again and again.
+    /// Asks the servers about themselves at intervals.
     surveyor: Option<Surveyor>,
     examination: ExaminationPace,
-    /// What the last examination changed and is not reported yet.
+    /// The changes of the last look for findings that are not reported yet.
     unreported: UnreportedFindings,
-    /// What becomes of what the table takes in.
+    /// Where changes are recorded and counted.
     recording: Option<Box<Recording>>,
 }
 
 impl LiveTable {
-    /// Starts to observe, to read everything once. Until that is done, the ensemble must give an answer every `timeout`; where no
-    /// server listens at all, it is not waited so long unless somebody gave that time.
+    /// Starts to observe, for a command that reads once. Until everything is read, the ensemble
+    /// must answer within `timeout` each time. If no server listens at all, the wait is shorter
+    /// unless the timeout was given explicitly.
     pub(super) fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let start =
             if settings.timeout_is_given { Observer::start_for_command } else { Observer::start_for_one_reading };
         Self::start_by(start, settings)
     }
 
-    /// Starts to observe for as long as somebody watches: waits for a server also where none listens, and reports what is there at
-    /// the start.
+    /// Starts to observe for a long-running command: waits even while no server listens, and
+    /// reports the initial state.
     pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
     }
@@ -117,9 +121,9 @@ impl LiveTable {
         })
     }
 
-    /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
-    /// which is expensive to answer, only with `watchers`. Each server is asked once in `max_interval`, or once a second, whatever that
-    /// costs it.
+    /// Starts to report findings, and to ask the servers about themselves unless the settings
+    /// forbid it. The expensive query for watchers is made only with `watchers`. Each server is
+    /// asked at least once in `max_interval`, and at most once a second, whatever the cost.
     pub(super) fn survey(
         &mut self,
         settings: &ResolvedOptions,
@@ -127,7 +131,8 @@ impl LiveTable {
         max_interval: Duration,
     ) -> anyhow::Result<()> {
         let options = SurveyOptions { max_interval, ..settings.survey_options()? };
-        // Who reads once does not wait; who watches very many locks does not want to do nothing else.
+        // A single reading has no time to rest; a long-running command with very many locks needs
+        // it.
         self.examination.start(Instant::now(), self.reports_initial);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options)?;
@@ -137,8 +142,9 @@ impl LiveTable {
         Ok(())
     }
 
-    /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
-    /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
+    /// Applies the next changes and returns their events, in order. Fails when the ensemble refuses
+    /// the session, or does not answer before everything was first read; afterwards it waits
+    /// indefinitely. Cancel safe.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
         let events = self.unreported_events();
         if !events.is_empty() {
@@ -153,7 +159,7 @@ impl LiveTable {
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => {
                     self.observer.compare_members(&view);
-                    // What it shows is looked at without delay.
+                    // The view is examined without delay.
                     self.examination.view_came(Instant::now());
                     Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
                 }
@@ -169,8 +175,9 @@ impl LiveTable {
         Ok(self.take(batch))
     }
 
-    /// What is there at the start, or what an examination changed, a piece of it at a time: all of it may be many times as large as the
-    /// table. What is there at the start is taken from the table as everything was read, so no change may be applied before.
+    /// Returns a part of the initial state or of the last look's changes: the whole may be many
+    /// times as large as the table. The initial state is taken from the table as everything was
+    /// read, so no change may be applied before it is reported.
     fn unreported_events(&mut self) -> Vec<TableEvent> {
         let mut events = Vec::new();
         while let Some(at) = self.synced.filter(|_| events.len() < MAX_EVENTS_AT_ONCE)
@@ -184,13 +191,15 @@ impl LiveTable {
         events
     }
 
-    /// When everything was just read and is about to be reported: gives the servers a moment to say who the clients are. Cancel safe.
+    /// After everything was first read, waits briefly for the servers to name the clients. Cancel
+    /// safe.
     async fn first_view(&mut self) {
         let is_read = self.first_batch.iter().flatten().any(|observed| observed.change == Change::Synced);
         if !self.reports_initial || !is_read || self.surveyor.is_none() {
             return;
         }
-        // The deadline outlives this call: a recorder cancels the call each second, to write.
+        // The deadline outlives this call, because a recorder cancels the call each second to
+        // write.
         let end = *self.view_awaited_until.get_or_insert_with(|| Instant::now() + MAX_WAIT_FOR_VIEW);
         while !self.live.table().view().every_member_answered()
             && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
@@ -200,7 +209,8 @@ impl LiveTable {
         }
     }
 
-    /// The next changes while not everything was read yet. Says on standard error why that takes so long. Cancel safe.
+    /// Returns the next changes while not everything was read. Reports on standard error why that
+    /// takes long. Cancel safe.
     async fn first_batches(&mut self) -> anyhow::Result<Option<Vec<Observed>>> {
         let until = self.answered + self.timeout;
         loop {
@@ -214,7 +224,7 @@ impl LiveTable {
         }
     }
 
-    /// Says why there is no answer, and for how long one is still waited for.
+    /// Reports why there is no answer, and how long the command still waits.
     fn say_trouble(&mut self, until: Instant) {
         self.said.clone_from(&self.trouble);
         let Some(trouble) = &self.said else { return };
@@ -226,12 +236,12 @@ impl LiveTable {
         });
     }
 
-    /// Applies what the servers say about themselves.
+    /// Applies a server view.
     pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
         self.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
     }
 
-    /// Looks for findings; those that are new, and those that are gone, are reported next.
+    /// Looks for findings; new and cleared ones are reported next.
     fn examine(&mut self) {
         let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
         if let Some(looked) = self.live.look(now(), recorder) {
@@ -240,7 +250,7 @@ impl LiveTable {
         self.examination.examined(Instant::now(), rest_between_looks(self.live.table()));
     }
 
-    /// Has the table take in a change; answers when that was, and what it means.
+    /// Applies a change to the table; returns its time and its events.
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
         let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
         let (at, happenings) = self.live.apply(change, at, recorder);
@@ -275,7 +285,7 @@ impl LiveTable {
                 let found: Vec<LockId> = self.live.table().locks().map(LockQueue::id).collect();
                 self.found = found.into_iter();
                 events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)));
-                // What follows comes after the report of what was there.
+                // The rest comes after the report of the initial state.
                 self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());
                 break;
             }
@@ -285,7 +295,7 @@ impl LiveTable {
         events
     }
 
-    /// What was counted below this parent, where that is news.
+    /// Returns the counts below this parent that are new.
     fn samples_of(&self, parent: &ZnodePath) -> Vec<TableEvent> {
         let locks = self.live.table().locks_queueing_at(parent);
         let locks = locks.into_iter().filter_map(|id| self.live.table().lock(id));
@@ -294,7 +304,7 @@ impl LiveTable {
         news.map(|(lock, counts)| TableEvent::Sampled(lock, counts)).collect()
     }
 
-    /// Remembers what the change says of the connection; answers why it was lost.
+    /// Records what a change says about the connection; returns the reason of a loss.
     fn note(&mut self, change: &Change) -> Option<String> {
         let Change::Connection(link) = change else { return None };
         match link {
@@ -313,7 +323,7 @@ impl LiveTable {
         None
     }
 
-    /// Waits until everything below the roots was read; answers when that was.
+    /// Waits until everything below the roots was read; returns that time.
     pub(super) async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
         loop {
             if let Some(at) = self.synced {
@@ -323,32 +333,31 @@ impl LiveTable {
         }
     }
 
-    /// When everything below the roots had been read, the last time.
+    /// The last time at which everything below the roots had been read.
     pub(super) fn synced(&self) -> Option<Timestamp> {
         self.synced
     }
 
-    /// Whether everything was read, and what was there at the start is reported.
+    /// Returns whether everything was read and the initial state is reported.
     pub(super) fn has_reported_start(&self) -> bool {
         self.synced.is_some() && self.found.len() == 0
     }
 
-    /// What is known of the locks.
     pub(super) fn table(&self) -> &LockTable {
         self.live.table()
     }
 
-    /// Why nothing is known of the locks now.
+    /// Returns why the current state of the locks is unknown.
     pub(super) fn trouble(&self) -> &str {
         self.trouble.as_deref().unwrap_or("not everything was read again yet")
     }
 
-    /// What the ensemble is, as reports name it.
+    /// The ensemble, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 
-    /// Ends the session, in at most two seconds. Answers the table, what is wrong with it now, and the time.
+    /// Ends the session within two seconds. Returns the table, its findings now, and the time.
     pub(super) async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
         self.examine();
         if let Some(surveyor) = self.surveyor {
@@ -360,7 +369,7 @@ impl LiveTable {
         (table, diagnosis, at)
     }
 
-    /// That the ensemble did not answer, and why.
+    /// Returns the error that the ensemble did not answer, with the reason.
     pub(super) fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
@@ -370,7 +379,7 @@ impl LiveTable {
             (None, None) => format!("{connect} gave no session"),
         };
         let reason = reason + self.hint();
-        // Nobody reads more of it than tenths of a second.
+        // Rounded to tenths of a second for the message.
         let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
         let waited = Duration::from_millis(tenths.saturating_mul(100));
         output::no_answer(waited, reason)
@@ -381,13 +390,13 @@ impl LiveTable {
         self.refused.clone().map_or_else(|| self.no_answer(), refused)
     }
 
-    /// What follows the reason where nobody named the servers that gave no session.
+    /// Returns the advice on naming servers, if there is no session and none were named.
     fn hint(&self) -> &'static str {
         if self.live.table().session().is_none() { self.how_to_name_servers } else { "" }
     }
 }
 
-/// The next view; never, where nobody asks.
+/// Waits for the next view; forever without a surveyor.
 async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
     match surveyor {
         Some(surveyor) => surveyor.next().await,

@@ -1,4 +1,4 @@
-//! The log of lockscope's own work: to a file, never to the screen.
+//! The log of lockscope's own work: written to a file, never to the screen.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,8 +10,8 @@ use tracing_subscriber::EnvFilter;
 use lockscope_base::znode::must_be_escaped;
 use lockscope_files::append_log;
 
-/// Appends to the file from now on what the filter lets through. A filter that cannot be read counts as `info`, and is
-/// complained of in the log itself.
+/// Starts to append the events that pass the filter to the file. An invalid filter counts as
+/// `info`, and is reported in the log itself.
 pub(super) fn start(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
     let file = append_log(path).map_err(|error| {
         anyhow!("cannot write the log file {}: {error}; name another one with --log-file", path.display())
@@ -24,7 +24,7 @@ pub(super) fn start(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(false)
-        // What cannot be written is lost: standard error may be the screen.
+        // Failed writes are dropped, because standard error may be the screen.
         .log_internal_errors(false)
         .with_writer(Mutex::new(EscapingWriter(file)))
         .finish();
@@ -36,8 +36,8 @@ pub(super) fn start(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes text with escapes in place of what whoever reads the log in a terminal would see obeyed or not see. Each write is one
-/// event, and becomes one line.
+/// Escapes characters that a terminal would obey or hide. Each write is one event, and becomes one
+/// line.
 struct EscapingWriter<W>(W);
 
 impl<W: Write> Write for EscapingWriter<W> {
@@ -46,7 +46,7 @@ impl<W: Write> Write for EscapingWriter<W> {
         let mut line = String::with_capacity(event.len());
         for character in String::from_utf8_lossy(body).chars() {
             match character {
-                // What has an escape already is not given another.
+                // Existing escapes are not escaped again.
                 '\\' => line.push('\\'),
                 _ if must_be_escaped(character) => line.extend(character.escape_default()),
                 _ => line.push(character),

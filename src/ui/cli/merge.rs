@@ -1,8 +1,8 @@
-//! Values from several places, of which those from one override those from another.
+//! Merges values from several sources, where one source overrides another.
 
-/// Values of which those from one place override those from another.
+/// Values that can be overridden by those of another source.
 pub(super) trait Merge {
-    /// These values, and for each that is absent the one of `below`.
+    /// Returns these values, with absent ones taken from `below`.
     fn merge(self, below: Self) -> Self;
 }
 

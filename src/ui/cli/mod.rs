@@ -1,10 +1,13 @@
-//! The command line, and one file for each command.
+//! The command line, with one file for each command.
 //!
-//! [`Arguments`] is the one definition that the help, the completions and the manual page come from. A command's file holds
-//! its options and what it does; [`run`] puts the options over environment, config file and defaults, and starts the command.
+//! [`Arguments`] is the single definition behind the help, the completions and the manual page. A
+//! command's file holds its options and its work. [`run`] merges the options with the environment,
+//! the config file and the defaults, and starts the command.
 //!
-//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not be done; 75 a recorder that may work when it is started again;
-//! 128 and the number of a signal that came a second time. An error is one sentence on stderr. A reader that closes the pipe ends a command quietly.
+//! Exit codes: 0 for success; 1 for success where the answer is no; 2 for a failure; 75 for a
+//! recorder that may work when it is started again; 128 plus the signal's number after a second
+//! signal. An error is one sentence on stderr. A reader that closes the pipe ends a command
+//! quietly.
 
 mod arguments;
 mod auth;
@@ -73,9 +76,9 @@ use watch::WatchOptions;
 use crate::tui::{self, TuiOptions};
 use lockscope_files::exposed_folder;
 
-/// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
+/// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    // On the heap: the future of any command is large.
+    // Boxed, because the future of any command is large.
     let outcome = Box::pin(dispatch(arguments)).await;
     if let Some(note) = lockscope_live::zk::unverified_login() {
         output::note(note);
@@ -128,7 +131,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             let done = contend::compare(&settings, &options, &mut tokio::io::stdout()).await;
             done.map_err(|error| settings.explain(error))
         }
-        // An ensemble that the environment or the config file names is not meant for a tour.
+        // An ensemble of the environment or the config file is not meant for a tour.
         CliCommand::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
             demo::on_sandbox(&settle(options.shared())?, options.play).await
         }
@@ -175,7 +178,7 @@ async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
     let mistake = config.mistakes.first().map(|mistake| format!("{mistake}."));
     let options = TuiOptions { contexts: known_contexts(&config), notice: mistake, ..options };
     let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
-    // On the heap: the screen's state is large, and the headless commands share this future.
+    // Boxed, because the screen's state is large and the headless commands share this future.
     Box::pin(tui::run(options, Some(source))).await?;
     Ok(Verdict::Yes)
 }
@@ -184,12 +187,14 @@ fn environment() -> Result<Environment, OptionsError> {
     Environment::read(|name| std::env::var_os(name))
 }
 
-/// Puts the options of the command line over the environment and the config file, and starts the log.
+/// Merges the options of the command line with the environment and the config file, and starts the
+/// log.
 fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
     settle_over(options, &Config::default()).map(|(_, settings)| settings)
 }
 
-/// The same with what the config file says; in place of what is wrong there, what `earlier` says stays.
+/// Merges the options and returns the config file too; its wrong entries keep their values from
+/// `earlier`.
 fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
     let environment = environment()?;
     let named = options.ensemble.config.clone();
@@ -203,7 +208,7 @@ fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Conf
     match themes::find(&settings.theme, path.as_deref()) {
         Ok(palette) => settings.palette = palette,
         Err(error) if theme_is_given => return Err(error.into()),
-        // What a file says of colours keeps nobody from looking at locks.
+        // Wrong colours must not prevent looking at locks.
         Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
     }
     for sentence in exposed_folders(path.as_deref(), &settings) {
@@ -215,18 +220,18 @@ fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Conf
     Ok((config, settings))
 }
 
-/// The config file that was named, or else the usual one.
+/// Reads the config file that was named, or else the usual one.
 fn read_config(named: Option<&Path>) -> Result<Config, ConfigError> {
     config::load(named, usual_config().as_deref())
 }
 
-/// Where the config file is when none is named.
+/// Returns the path of the config file when none is named.
 fn usual_config() -> Option<PathBuf> {
     let folders = etcetera::choose_base_strategy().ok()?;
     Some(folders.config_dir().join("lockscope").join("config.toml"))
 }
 
-/// A sentence for each file on which something depends and which every user of the machine could replace by another.
+/// Returns a sentence for each important file that every user of the machine could replace.
 fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<String> {
     let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
     let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
@@ -239,17 +244,17 @@ fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<Str
     exposed.map(sentence).collect()
 }
 
-/// Whether these words ask for a line for Nagios, also where they are no command line.
+/// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
 pub fn is_plugin(words: &[OsString]) -> bool {
     check::is_plugin(words)
 }
 
-/// Prints on that line why nobody can tell how the locks are.
+/// Prints that line with the reason why the state of the locks is unknown.
 pub fn unknown_service(why: &str) -> Verdict {
     check::unknown_service(why, &mut io::stdout().lock())
 }
 
-/// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.
+/// Returns a usage error as one line: the mistake, a suggestion, and where to find help.
 pub fn usage_sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn help_says_every_option() {
+    fn help_lists_every_option() {
         let mut snapshots = Vec::new();
         let mut command = Arguments::command().term_width(100);
         command.build();

@@ -1,4 +1,4 @@
-//! How to name a server, for whoever named none: what follows the reason why there is no session.
+//! Advice on naming servers, when none were named and there is no session.
 
 use super::resolved::ResolvedOptions;
 use lockscope_lab::contend::ContendError;
@@ -8,12 +8,13 @@ const NAME_A_SERVER: &str =
     "; no server was named: name one with --connect or ZOOKEEPER_CONNECT, or try `lockscope demo`, which needs none";
 
 impl ResolvedOptions {
-    /// What to do when the servers of these options give no session; empty when somebody named them.
+    /// Returns the advice when the servers of these options give no session; empty when servers
+    /// were named.
     pub(super) fn how_to_name_servers(&self) -> &'static str {
         if self.connect_is_given { "" } else { NAME_A_SERVER }
     }
 
-    /// The error of a command, with what to do where it is that there is no session.
+    /// Adds the advice to the error of a command, if the error is a missing session.
     pub(super) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         let of_connecting = error.downcast_ref::<ConnectError>();
         let of_clients = || match error.downcast_ref::<ContendError>()? {
@@ -36,10 +37,10 @@ mod tests {
     use lockscope_live::zk::Unreachable;
 
     #[test]
-    fn who_named_no_server_learns_how_to_and_who_did_does_not() {
+    fn advice_appears_only_when_no_server_was_named() {
         let options =
             ResolvedOptions::resolve(SharedOptions::default(), &Environment::default(), SharedOptions::default())
-                .expect("the defaults go together");
+                .expect("valid defaults");
         let named = ResolvedOptions { connect_is_given: true, ..options.clone() };
         let away = || ConnectError::Unreachable(Unreachable::default());
         let errors: [fn(ConnectError) -> anyhow::Error; 2] =

@@ -1,5 +1,5 @@
-//! The options that several commands take, in groups. A command takes a group by flattening it into its own options and
-//! gives the values as [`SharedOptions`]; the config file sets the same options.
+//! The options shared by several commands, in groups. A command flattens a group into its own
+//! options and passes the values on as [`SharedOptions`]; the config file sets the same options.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -21,7 +21,7 @@ use lockscope_live::zk::ServerPrincipal;
 use lockscope_live::zk::admin::AdminUrl;
 use lockscope_live::zk::survey::ViewBy;
 
-/// Merges a struct field by field; it does not compile when a field is left out.
+/// Merges a struct field by field; a missing field is a compile error.
 macro_rules! merge_fields {
     ($group:ident: $($field:ident),+) => {
         impl Merge for $group {
@@ -32,7 +32,8 @@ macro_rules! merge_fields {
     };
 }
 
-/// The options that the screen or several commands take and that the config file can set, as one place gives them.
+/// The options that the screen or several commands take and that the config file can set, from one
+/// source.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(super) struct SharedOptions {
     #[command(flatten)]
@@ -51,7 +52,7 @@ pub(super) struct SharedOptions {
 
 merge_fields!(SharedOptions: locks, display, changes, past, output, ensemble);
 
-/// Which locks to look at, and when one of them counts as stuck.
+/// The locks to look at, and the time after which one of them counts as stuck.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Locks")]
 #[serde(default, rename_all = "kebab-case")]
@@ -70,7 +71,7 @@ pub(super) struct WhichLocks {
 
 merge_fields!(WhichLocks: root, lock, stuck_after);
 
-/// How the screen draws.
+/// The look of the screen.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
@@ -89,7 +90,7 @@ pub(super) struct DisplayOptions {
 
 merge_fields!(DisplayOptions: ascii, theme, mouse);
 
-/// What the screen may change.
+/// The permission to change the ensemble from the screen.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
@@ -104,7 +105,7 @@ pub(super) struct ChangeOptions {
 
 merge_fields!(ChangeOptions: write, audit_log);
 
-/// How a command without a screen prints, and for how long it waits.
+/// The output format of a headless command, and the time that it waits.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Output")]
 #[serde(default, rename_all = "kebab-case")]
@@ -121,7 +122,8 @@ pub(super) struct OutputOptions {
 
 merge_fields!(OutputOptions: format, timeout);
 
-/// What everything that asks an ensemble takes: how to connect, how to ask the servers, and general options.
+/// The options of everything that contacts an ensemble: the connection, the questions to the
+/// servers, and general options.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Connection")]
 #[serde(default, rename_all = "kebab-case")]
@@ -194,7 +196,7 @@ pub(super) struct EnsembleOptions {
 
 merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
 
-/// What the commands take that read the locks below the roots: snapshot, watch and check.
+/// The options of the commands that read the locks below the roots: snapshot, watch and check.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(super) struct ReadOptions {
     #[command(flatten)]
@@ -225,7 +227,7 @@ impl Choice for ViewBy {
     }
 }
 
-/// How facts are printed.
+/// The format of printed facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// For people
@@ -235,18 +237,18 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The one that suits standard output.
+    /// Returns the format that suits standard output.
     pub(super) fn of_stdout() -> Self {
         if io::stdout().is_terminal() { Self::Table } else { Self::Json }
     }
 }
 
-/// A value of the config file that is read as on the command line.
+/// Reads a value of the config file in the syntax of the command line.
 fn text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Result<Option<T>, D::Error> {
     String::deserialize(from)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A value of the config file by the name that it has on the command line.
+/// Reads a value of the config file by its name on the command line.
 fn own_choice<'de, D: Deserializer<'de>, T: ValueEnum>(from: D) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(from)?;
     T::from_str(&text, false).map(Some).map_err(|_| {

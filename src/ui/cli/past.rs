@@ -1,4 +1,5 @@
-//! What the commands that read take to read a recording in place of an ensemble, and the moment that they read of it.
+//! The options by which commands read a recording instead of an ensemble, and the moment that they
+//! read.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, RecordedState, SegmentInfo};
 
-/// Of which moment a recording is read.
+/// The moment at which a recording is read.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Past")]
 pub(super) struct MomentOptions {
@@ -23,7 +24,7 @@ pub(super) struct MomentOptions {
     pub at: Option<PastTime>,
 }
 
-/// Of which time a recording is read.
+/// The time range in which a recording is read.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Past")]
 pub(super) struct SpanOptions {
@@ -38,24 +39,24 @@ pub(super) struct SpanOptions {
     pub to: Option<PastTime>,
 }
 
-/// What was known at one moment.
+/// The known state at one moment.
 pub(super) struct Moment {
     pub at: Timestamp,
     pub state: RecordedState,
-    /// The ensemble as reports name it.
+    /// The ensemble, as reports name it.
     pub ensemble: Ensemble,
-    /// Since when there is no gap before it.
+    /// The beginning of the recorded time without a gap before this moment.
     pub since: Timestamp,
 }
 
-/// The time that somebody wrote, of a recording with this end: `02:13` is the last one before it.
+/// Resolves a written time in a recording with this end: `02:13` is the last one before the end.
 pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
     time.resolve(end, utc)
         .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
 }
 
-/// The part of a recording that the options name. An end that they leave out is that of the recording.
-/// Fails where nothing was recorded within it.
+/// Returns the part of a recording that the options name. A missing bound is that of the recording.
+/// Fails when nothing was recorded within the part.
 pub(super) fn span(
     past: &mut Past,
     (from, to): (Option<PastTime>, Option<PastTime>),
@@ -74,7 +75,7 @@ pub(super) fn span(
     Ok((from, to))
 }
 
-/// Reads what was known at a moment; without one, at the end of the recording.
+/// Reads the known state at a moment; without one, at the end of the recording.
 pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
     let mut past = Past::open(store)?;
     let Some((_, end)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
@@ -86,7 +87,7 @@ pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::R
     Ok(Moment { at, state, ensemble, since: past.run_start(&segment)? })
 }
 
-/// A recording at a moment.
+/// Opens a recording at a moment.
 fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
     match Playback::start(past, at) {
         Ok(Some(playback)) => Ok(playback),
@@ -96,7 +97,8 @@ fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<P
     }
 }
 
-/// A recording at a moment, or from the first one after it on of which something is known. What is damaged is named and left out.
+/// Opens a recording at a moment, or at the first later one with a known state. Damaged parts are
+/// named and left out.
 pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
     loop {
         let segment = match past.segment_at(at)? {
@@ -117,7 +119,7 @@ pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc
     }
 }
 
-/// What is said of a damaged segment.
+/// Returns the sentence about a damaged segment.
 pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
     let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
     format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
@@ -128,14 +130,14 @@ fn not_recorded_within(past: &mut Past, (from, to): (Timestamp, Timestamp), utc:
     anyhow::anyhow!("nothing was recorded from {} to {}: {known}", date_and_time(from, utc), date_and_time(to, utc))
 }
 
-/// That a recording has nothing of a moment, and what it has.
+/// Returns the error that a recording does not cover a moment, and what it covers.
 pub(super) fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
     let known = Past::open(store).map(|mut past| recorded_around(&mut past, at, utc));
     let known = known.unwrap_or_else(|error| error.to_string());
     anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))
 }
 
-/// Says what the recording has before and after a moment that it does not have.
+/// Describes what the recording has before and after a moment that it does not cover.
 fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
     let time = |at| date_and_time(at, utc);
     match (past.around(at).unwrap_or_default(), past.span().unwrap_or_default()) {

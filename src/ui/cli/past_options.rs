@@ -1,4 +1,4 @@
-//! Where the screen keeps the past of what it shows.
+//! Where the screen keeps its past.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Deserializer};
 use super::merge::Merge;
 use crate::tui::PastPlace;
 
-/// What the screen keeps in memory where nothing else is said, in bytes.
+/// The default memory for the screen's past, in bytes.
 const DEFAULT_BYTES: u64 = 64 << 20;
 
-/// Less than this reaches back no time that anybody would notice, in bytes.
+/// The smallest useful memory, in bytes: less reaches back hardly any time.
 const MIN_BYTES: u64 = 4 << 20;
 
-/// Where the screen keeps the past of what it shows.
+/// The options of the screen's past.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
@@ -26,21 +26,22 @@ pub(super) struct PastOptions {
     #[serde(deserialize_with = "deserialize")]
     pub past_memory: Option<ByteSize>,
     /// Keep it in this file instead; what `lockscope record` has written or writes there can be gone back to
-    // An id of its own: `--store` before a command that reads a recording would not be what that command reads.
+    // An id of its own: `--store` before a command that reads a recording must not be taken for
+    // that command's option.
     #[arg(id = "past_store", long = "store", value_name = "FILE")]
     pub store: Option<PathBuf>,
 }
 
 impl Merge for PastOptions {
     fn merge(self, below: Self) -> Self {
-        // Who names a place names it in place of the other one.
+        // A place in one source replaces any place in a lower source.
         let below = if self == Self::default() { below } else { Self::default() };
         Self { past_memory: self.past_memory.merge(below.past_memory), store: self.store.merge(below.store) }
     }
 }
 
 impl PastOptions {
-    /// The place that they name.
+    /// Returns the place that the options name.
     pub(super) fn place(self) -> PastPlace {
         match (self.store, self.past_memory.map_or(DEFAULT_BYTES, |size| size.as_u64())) {
             (Some(file), _) => PastPlace::File(file),
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_at_least_so_large_that_it_is_of_use_or_none_at_all() {
+    fn a_size_is_zero_or_at_least_the_minimum() {
         assert_eq!(place(""), Ok(PastPlace::Memory(64 << 20)));
         assert_eq!(place("past-memory = '0'"), Ok(PastPlace::None));
         assert_eq!(place("past-memory = '4MiB'"), Ok(PastPlace::Memory(4 << 20)));

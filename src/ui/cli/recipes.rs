@@ -1,4 +1,4 @@
-//! `lockscope recipes`: which names of nodes are read how, and why.
+//! `lockscope recipes`: how names of nodes are read, and why.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,11 @@ use lockscope_base::recipe::{
 };
 use lockscope_base::znode::{ZnodePath, escaped};
 
-/// What `lockscope recipes` takes.
+/// The options of `lockscope recipes`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct RecipesOptions {
     /// Say how the node of this path is read, and why
-    // An id of its own: a path is not what the other commands take under this name.
+    // An id of its own: other commands use this name for something else.
     #[arg(long = "try", value_name = "PATH")]
     pub tried: Option<ZnodePath>,
     /// How to print [default: table on a terminal, json elsewhere]
@@ -47,7 +47,8 @@ struct RecipeFacts {
     note: Option<&'static str>,
 }
 
-/// How a node is read. No field but the first two and the last says anything when it is no contender.
+/// How a node is read. For a node that is no contender only the first two fields and the last are
+/// set.
 #[derive(Serialize)]
 struct ReadingFacts<'a> {
     path: &'a str,
@@ -94,7 +95,7 @@ pub(super) fn run(
     Ok(if place.is_some() { Verdict::Yes } else { Verdict::No })
 }
 
-/// Why a node is read as it is; a part of a sentence.
+/// Returns why a node is read as it is, as a part of a sentence.
 fn why(path: &ZnodePath, place: Option<&Classification>, classifier: &Classifier) -> String {
     let Some(place) = place else {
         let group = classifier.own_at(path).map(|(own, _)| own.definition());
@@ -135,7 +136,8 @@ impl From<WrittenRecipe> for RecipeFacts {
     }
 }
 
-/// Writes a recipe as it would stand in a config file; each pattern as a recipe, since one there has one.
+/// Writes a recipe in the syntax of a config file; each pattern becomes a recipe of its own,
+/// because a recipe there has one pattern.
 fn write_toml(out: &mut impl Write, recipe: &WrittenRecipe) -> io::Result<()> {
     if let Some(note) = recipe.note {
         writeln!(out, "# {note}")?;

@@ -1,4 +1,4 @@
-//! `lockscope record`: writes down what happens to the locks, for those who come after the fact.
+//! `lockscope record`: records what happens to the locks, for later analysis.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,13 +26,13 @@ use lockscope_live::exporter::{Exporter, Question};
 use lockscope_model::report::rfc3339;
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
-/// At the most so much of what happened is lost when the program is killed.
+/// The most time whose events are lost when the program is killed.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A recorder waits for servers for as long as it takes: whoever starts it is not there to start it again.
+/// A recorder waits for servers indefinitely: nobody is there to start it again.
 const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What `lockscope record` takes.
+/// The options of `lockscope record`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct RecordCommand {
     /// The file of the recording; made, for its owner only, where it is missing, and else continued
@@ -82,13 +82,13 @@ fn size(text: &str) -> Result<ByteSize, String> {
     }
 }
 
-/// The first line.
+/// The first line of output.
 #[derive(Serialize)]
 struct Started {
-    /// `null` when nothing is written into a file.
+    /// The path of the file; `null` when no file is written.
     recording: Option<String>,
     since: Option<String>,
-    /// Where metrics are served.
+    /// The address of the metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<String>,
 }
@@ -96,11 +96,12 @@ struct Started {
 /// Why a run ended.
 enum End {
     Stopped,
-    /// It goes on with these settings.
+    /// The run continues with these settings.
     Reload(Box<ResolvedOptions>),
 }
 
-/// What ends a run. Listened to from the beginning to the end, so that no signal is lost while settings change.
+/// The signals that end a run. They are received from start to end, so that none is lost while
+/// settings change.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -116,7 +117,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one; whether that is SIGHUP. Cancel safe.
+    /// Waits for a signal; returns whether it is SIGHUP. Cancel safe.
     async fn next(&mut self) -> bool {
         tokio::select! {
             biased;
@@ -127,7 +128,8 @@ impl Signals {
     }
 }
 
-/// Records until SIGINT or SIGTERM. On SIGHUP the settings are read again by `settle`; bad ones are named, and the old ones stay.
+/// Records until SIGINT or SIGTERM. On SIGHUP `settle` reads the settings again; invalid ones are
+/// reported, and the old ones stay.
 pub(super) async fn run(
     command: &RecordCommand,
     settle: impl Fn() -> anyhow::Result<ResolvedOptions>,
@@ -182,14 +184,14 @@ pub(super) async fn run(
     }
 }
 
-/// The settings, if one can connect by them. It is waited for servers for as long as it takes.
+/// Returns the settings, if a connection with them is possible. Waits for servers indefinitely.
 fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
     let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
     settings.survey_options()?;
     Ok(settings)
 }
 
-/// Records by these settings until a signal comes, or until the ensemble refuses the session.
+/// Records with these settings until a signal comes or the ensemble refuses the session.
 async fn record(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
@@ -234,7 +236,7 @@ async fn record(
                 }
                 let unreadable = notices.next(live.table());
                 if !unreadable.is_empty() {
-                    // Lines that end by themselves; who has closed stderr does not want to know.
+                    // The lines end with line breaks; a closed stderr is ignored.
                     eprint_lines(&unreadable);
                 }
             }
@@ -242,13 +244,13 @@ async fn record(
     }
 }
 
-/// What is next while nothing else is to be done.
+/// The next work of the recorder.
 enum Step {
     Changed,
     Asked(Question),
 }
 
-/// The next changes, or the next question. Neither keeps the other waiting, however many there are. Cancel safe.
+/// Waits for the next changes or the next question. Neither can starve the other. Cancel safe.
 async fn next_step(live: &mut LiveTable, exporter: &mut Option<Exporter>) -> anyhow::Result<Step> {
     tokio::select! {
         question = next_question(exporter) => Ok(Step::Asked(question)),
@@ -268,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_bounds_are_those_that_the_screen_keeps_its_file_within_too() {
+    fn the_documented_bounds_are_also_those_of_the_screens_file() {
         let definition = RecordCommand::augment_args(clap::Command::new("record"));
         let matches = definition.get_matches_from(["record", "--store", "locks.db"]);
         assert_eq!(RecordCommand::from_arg_matches(&matches).unwrap().options().bounds, Bounds::USUAL);

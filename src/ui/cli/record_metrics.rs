@@ -1,4 +1,4 @@
-//! The metrics that `lockscope record` serves.
+//! The metrics served by `lockscope record`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use super::record_service::MayPass;
 use lockscope_live::exporter::{Access, AccessError, Exporter, Question};
 use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters};
 
-/// More series than these few hundred thousand no Prometheus takes gladly from one target.
+/// The most locks with series of their own: more series than these few hundred thousand overload
+/// Prometheus.
 const MAX_METRICS_LOCKS: u64 = 10_000;
 
 /// Where metrics are served, to whom, and of how many locks.
@@ -32,7 +33,7 @@ pub(super) struct MetricsOptions {
 }
 
 impl MetricsOptions {
-    /// Begins to serve, if metrics are wanted. Reads the config file.
+    /// Starts to serve, if metrics are wanted. Reads the web config file.
     pub(super) async fn start(&self) -> anyhow::Result<Option<Exporter>> {
         match self.metrics {
             Some(address) => {
@@ -43,12 +44,12 @@ impl MetricsOptions {
         }
     }
 
-    /// What counts, if metrics are wanted.
+    /// Returns the counters, if metrics are wanted.
     pub(super) fn counters(&self) -> Option<EventCounters> {
         self.metrics.map(|_| EventCounters::new(self.metrics_locks))
     }
 
-    /// Reads the config file again; a bad one is named, and the old one stays.
+    /// Reads the web config file again; an invalid one is reported, and the old one stays.
     pub(super) fn reload(&self, exporter: Option<&Exporter>) {
         match (self.access(), exporter) {
             (Ok(access), Some(exporter)) => exporter.set_access(access),
@@ -63,7 +64,7 @@ impl MetricsOptions {
     }
 }
 
-/// The next question; never, where no metrics are served. Cancel safe.
+/// Waits for the next question; forever when no metrics are served. Cancel safe.
 pub(super) async fn next_question(exporter: &mut Option<Exporter>) -> Question {
     match exporter {
         Some(exporter) => exporter.next_question().await,
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_is_on_this_machine_and_every_other_address_is_said() {
+    fn a_port_alone_is_on_this_machine() {
         for (text, expected) in [
             ("9464", "127.0.0.1:9464"),
             (":9464", "127.0.0.1:9464"),

@@ -1,4 +1,4 @@
-//! What the commands take that read a recording: which, and which time of it.
+//! The options that choose a recording and a time range in it.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(super) struct RecordingOptions {
 }
 
 impl RecordingOptions {
-    /// Those that other commands take too.
+    /// Returns the options shared with other commands.
     pub(super) fn shared(&self) -> SharedOptions {
         SharedOptions {
             ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
@@ -36,7 +36,7 @@ impl RecordingOptions {
         }
     }
 
-    /// The time that is meant; an end that was not given is `None`.
+    /// Returns the requested range; a bound that was not given is `None`.
     pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
         let (from, to) = past::span(&mut Past::open(&self.store)?, (self.from, self.to), &self.store, utc)?;
         Ok((self.from.map(|_| from), self.to.map(|_| to)))

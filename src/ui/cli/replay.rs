@@ -1,4 +1,4 @@
-//! `lockscope replay`: the screen on a recording.
+//! `lockscope replay`: shows a recording on the screen.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::verdict::Verdict;
 use crate::tui::{self, ReplayOptions};
 use lockscope_past::record::{Past, PastTime};
 
-/// What `lockscope replay` takes.
+/// The options of `lockscope replay`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct ReplayCommand {
     /// The recording; it may be recorded meanwhile

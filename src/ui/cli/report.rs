@@ -1,4 +1,4 @@
-//! `lockscope report`: an incident as a file to hand over.
+//! `lockscope report`: writes an incident of a recording into a file.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use lockscope_past::incident::{self, Incident};
 use lockscope_past::record::Store;
 use lockscope_past::record::history::PastWindow;
 
-/// What `lockscope report` takes.
+/// The options of `lockscope report`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Report")]
 pub(super) struct ReportCommand {
@@ -56,7 +56,7 @@ pub(super) struct ReportFile {
     is_page: bool,
 }
 
-/// Takes a path whose extension is that of a format.
+/// Returns a parser of paths whose extension names a format.
 fn report_file() -> impl TypedValueParser<Value = ReportFile> {
     PathBufValueParser::new().try_map(|path| {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
@@ -68,7 +68,7 @@ fn report_file() -> impl TypedValueParser<Value = ReportFile> {
     })
 }
 
-/// Writes the file, or leaves what was there.
+/// Writes the file, or leaves the old one.
 pub(super) fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<Verdict> {
     let ReportFile { path, is_page } = &command.output;
     let refusal = |error: files::FileError| {

@@ -1,4 +1,5 @@
-//! What a command is to do, from its options, the environment, the config file and the defaults, in this order.
+//! The settings of a command, from its options, the environment, the config file and the defaults,
+//! in this order.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,42 +26,42 @@ pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why the settings do not go together.
+/// Why the settings contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OptionsError {
     #[error(transparent)]
     Connect(#[from] BadConnectString),
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
     HalfCertificate,
-    /// TLS without an authority would trust anybody.
+    /// TLS without an authority would trust any server.
     #[error("a TLS certificate is given but no authority to check the servers by: name its PEM file with --tls-ca")]
     NoAuthority,
     #[error("the environment variable {0} is not valid UTF-8: set it again, or unset it")]
     NotText(&'static str),
 }
 
-/// What the environment sets; an empty variable sets nothing.
+/// The settings of the environment; an empty variable sets nothing.
 #[derive(Clone, PartialEq)]
 pub(super) struct Environment {
-    /// What there are options for, too.
+    /// The settings that are also options.
     pub options: SharedOptions,
-    /// The lines of an auth file themselves.
+    /// The lines of an auth file, given directly.
     pub auth_lines: Option<Vec<u8>>,
-    /// Which events go into the log file.
+    /// The filter of the log file.
     pub log_filter: Option<String>,
-    /// Whether the locale's characters are those of UTF-8.
+    /// Whether the locale uses UTF-8.
     pub has_utf8: bool,
 }
 
 impl Default for Environment {
-    /// One that sets nothing, on a terminal that shows all characters.
+    /// Returns an environment that sets nothing, on a terminal that shows all characters.
     fn default() -> Self {
         Self { options: SharedOptions::default(), auth_lines: None, log_filter: None, has_utf8: true }
     }
 }
 
 impl Environment {
-    /// Reads the environment by a function that knows it.
+    /// Reads the environment through a lookup function.
     pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, OptionsError> {
         let filled = |name| variable(name).filter(|value| !value.is_empty());
         let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| OptionsError::NotText(name));
@@ -70,7 +71,7 @@ impl Environment {
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
             ..EnsembleOptions::default()
         };
-        // As the C library chooses the locale of characters; without any it is that of ASCII.
+        // The C library chooses the locale of characters in this order; without any, it is ASCII.
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(filled).unwrap_or_default();
         let locale = locale.to_string_lossy().to_lowercase();
         Ok(Self {
@@ -87,7 +88,7 @@ impl Environment {
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedOptions {
     pub connect: String,
-    /// `None`: [`SESSION_TIMEOUT`], and a shorter one for test clients.
+    /// `None` stands for [`SESSION_TIMEOUT`], and for a shorter one of test clients.
     pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
     pub tls: Option<TlsFiles>,
@@ -95,7 +96,7 @@ pub(super) struct ResolvedOptions {
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks although their names do not show it.
     pub locks: Vec<ZnodePath>,
-    /// The recipes of the user's own.
+    /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
     pub thresholds: Thresholds,
     pub server_view: ViewBy,
@@ -104,46 +105,48 @@ pub(super) struct ResolvedOptions {
     pub log_filter: Option<String>,
     pub utc: bool,
     pub ascii: bool,
-    /// The name of the theme; its styles are [`palette`](Self::palette).
+    /// The name of the theme; [`palette`](Self::palette) has its styles.
     pub theme: String,
     pub palette: Palette,
-    /// The keys that are not the usual ones.
+    /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
-    /// `None`: there is no place for it.
+    /// `None` when there is no place for the log.
     pub audit_log: Option<PathBuf>,
-    /// Where the screen keeps the past.
+    /// Where the screen keeps its past.
     pub past: PastPlace,
     pub format: Format,
     /// How long to wait for an answer of the ensemble.
     pub timeout: Duration,
-    /// Whether somebody said how long to wait, so that it is waited for a server that is not there yet.
+    /// Whether the timeout was given explicitly; the command then also waits for a server that is
+    /// not there yet.
     pub timeout_is_given: bool,
-    /// Whether somebody named the servers.
+    /// Whether the servers were given explicitly.
     pub connect_is_given: bool,
     /// The context of the config file that is in force.
     pub context: Option<String>,
-    /// The context that marks this ensemble as one that people depend on.
+    /// The context that marks this ensemble as production.
     pub production: Option<String>,
 }
 
 impl ResolvedOptions {
-    /// The ensemble, without what its name may hold of identities.
+    /// The ensemble, without identities in its connect string.
     pub(super) fn ensemble_name(&self) -> String {
         Ensemble::new(&self.connect, None).connect().to_owned()
     }
 
-    /// Puts the options over the environment and that over the config file, and fills in the defaults.
+    /// Merges the options with the environment and the config file, in this order, and fills in the
+    /// defaults.
     pub(super) fn resolve(
         options: SharedOptions,
         environment: &Environment,
         file: SharedOptions,
     ) -> Result<Self, OptionsError> {
-        // The lines in the environment come before the name of a file, but not before an option.
+        // The lines in the environment precede a file name there, but not an option.
         let auth_lines = environment.auth_lines.clone().filter(|_| options.ensemble.auth_file.is_none());
         let SharedOptions { locks, display, changes, past, output, ensemble } =
             options.merge(environment.options.clone()).merge(file);
@@ -154,10 +157,10 @@ impl ResolvedOptions {
         };
         let connect_is_given = ensemble.connect.is_some();
         let connect = ensemble.connect.unwrap_or_else(|| DEFAULT_CONNECT.to_owned());
-        // Refused now, not by a screen that has just been opened.
+        // Refused now rather than by a screen that has just been opened.
         zk::servers(&connect)?;
         let thresholds = Thresholds::default();
-        // Who says to whom or as whom wants a login.
+        // A principal in the options implies a login by Kerberos.
         let is_named = ensemble.kerberos_server.is_some() || ensemble.kerberos_principal.is_some();
         let (server, principal) = (ensemble.kerberos_server.unwrap_or_default(), ensemble.kerberos_principal);
         let kerberos = ensemble.kerberos.unwrap_or(is_named).then_some(KerberosLogin { server, principal });
@@ -194,14 +197,14 @@ impl ResolvedOptions {
         })
     }
 
-    /// The same with what only the config file says.
+    /// Adds the settings that only the config file has.
     pub(super) fn with_config(self, config: &Config) -> Self {
         let production = config.production_of(self.context.as_deref(), &self.connect).map(str::to_owned);
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
         Self { production, recipes: config.recipes.clone(), bindings, screens, ..self }
     }
 
-    /// The names of the options that are not as before and that count only when the screen starts anew.
+    /// Returns the names of the changed options that take effect only when the screen is restarted.
     pub(super) fn changed_for_later(&self, before: &Self) -> Vec<&'static str> {
         let changed = [
             ("connect", self.connect != before.connect),
@@ -225,7 +228,7 @@ impl ResolvedOptions {
         changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
     }
 
-    /// How to reach the ensemble; reads the auth file.
+    /// Returns the connection's options; reads the auth file.
     pub(super) fn connect_options(&self) -> Result<ConnectOptions, AuthError> {
         Ok(ConnectOptions {
             connect: self.connect.clone(),
@@ -236,7 +239,7 @@ impl ResolvedOptions {
         })
     }
 
-    /// What the observer needs; reads the auth file.
+    /// Returns the observer's options; reads the auth file.
     pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
         Ok(ObserveOptions {
             connection: self.connect_options()?,
@@ -247,13 +250,13 @@ impl ResolvedOptions {
         })
     }
 
-    /// How to ask the servers about themselves; reads the auth file.
+    /// Returns the survey's options; reads the auth file.
     pub(super) fn survey_options(&self) -> Result<SurveyOptions, AuthError> {
         let options = SurveyOptions::new(self.connect_options()?);
         Ok(SurveyOptions { by: self.server_view, admin: self.admin_url.clone(), ..options })
     }
 
-    /// How to open the screen on what these options name.
+    /// Returns the screen's options.
     pub(super) fn tui_options(&self, observe: ObserveOptions, survey: SurveyOptions) -> TuiOptions {
         TuiOptions {
             observe,
@@ -289,7 +292,7 @@ fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Resu
     }
 }
 
-/// The values without repetitions, in their order.
+/// Returns the distinct values, in order.
 pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
     values.retain(|value| seen.insert(value.clone()));

@@ -1,4 +1,4 @@
-//! `lockscope sandbox`: a ZooKeeper of one server, in memory.
+//! `lockscope sandbox`: a single-server ZooKeeper in memory.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use super::output::{print, write_json};
 use super::verdict::Verdict;
 use lockscope_sandbox::{Sandbox, SandboxConfig, SandboxError};
 
-/// What the sandbox takes.
+/// The options of `lockscope sandbox`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct SandboxOptions {
     /// Port of 127.0.0.1 to listen on; 0 takes any free port
@@ -38,7 +38,8 @@ struct Address {
     address: String,
 }
 
-/// Prints its address, and serves until SIGINT or SIGTERM. It fails when the address cannot be printed: nobody could find it.
+/// Prints the address, and serves until SIGINT or SIGTERM. Fails when the address cannot be
+/// printed, because no client could find the server.
 pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,4 +1,4 @@
-//! `lockscope snapshot`: every lock, once.
+//! `lockscope snapshot`: prints every lock once.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use lockscope_model::report::{Snapshot, lines};
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::PastTime;
 
-/// What `lockscope snapshot` takes.
+/// The options of `lockscope snapshot`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct SnapshotOptions {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(super) struct SnapshotOptions {
     pub read: ReadOptions,
 }
 
-/// Prints what was known at a moment of a recording.
+/// Prints the known state at a moment of a recording.
 pub(super) fn run_past(
     settings: &ResolvedOptions,
     store: &Path,
@@ -42,8 +42,8 @@ pub(super) fn run_past(
     Ok(Verdict::Yes)
 }
 
-/// Reads everything, prints it and ends the session. A root that cannot be read is named in the output; the command fails
-/// only when no root can be read.
+/// Reads everything, prints it and ends the session. An unreadable root is named in the output; the
+/// command fails only when no root can be read.
 pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let asking = tokio::spawn(survey(settings.survey_options()?));
     let mut live = LiveTable::start(settings)?;
@@ -54,7 +54,7 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> any
             return Err(error);
         }
     };
-    // Bounded by the time that each server is given.
+    // Bounded by the time limit of each server.
     if let Ok(Some(view)) = asking.await {
         live.apply_view(&Arc::new(view));
     }
@@ -65,12 +65,12 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> any
         Format::Json => write_json(out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis)),
         Format::Table => lines::locks(out, &locks, &diagnosis, &settings.roots, taken_at),
     })?;
-    // The program ends: to take tens of thousands of contenders apart one by one would only delay that.
+    // The program ends: freeing tens of thousands of contenders would only delay that.
     std::mem::forget((locks, diagnosis));
     Ok(Verdict::Yes)
 }
 
-/// What the servers say about themselves; `None` when they are not to be asked, or did not answer.
+/// Asks the servers about themselves; `None` when they are not to be asked, or did not answer.
 async fn survey(options: SurveyOptions) -> Option<ServerView> {
     match options.by {
         ViewBy::Off => None,

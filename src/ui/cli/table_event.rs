@@ -1,4 +1,4 @@
-//! What the commands without a screen print, line by line.
+//! The events printed by the headless commands, one per line.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use lockscope_model::diagnose::Finding;
 use lockscope_model::queue::{Happening, LockName, SampledCounts};
 use lockscope_model::report::Initial;
 
-/// What a change of the table means.
+/// The meaning of a change of the table.
 pub(super) enum TableEvent {
-    /// What happened to a lock or to the connection, and why, where that is known.
+    /// An event of a lock or of the connection, with its reason where known.
     Happening(Happening, Option<String>),
-    /// What was there already when everything was read the first time.
+    /// A part of the state when everything was first read.
     Initial(Initial),
-    /// A lock was counted, and the count is the first one or another than before.
+    /// A count of a lock that is the first one or has changed.
     Sampled(LockName, SampledCounts),
-    /// Nothing was recorded in this time.
+    /// A time in which nothing was recorded.
     Gap { from: Timestamp, until: Timestamp },
-    /// A finding was raised, or cleared.
+    /// A finding that was raised or cleared.
     Finding { finding: Arc<Finding>, raised: bool, at: Timestamp },
 }

@@ -1,11 +1,11 @@
-//! Which theme a name stands for: a built-in one, or a file in the folder `themes` beside the config file.
+//! Finds themes by name: a built-in one, or a file in the folder `themes` beside the config file.
 
 use std::path::{Path, PathBuf};
 
 use crate::tui::{BadTheme, Palette, ThemeName};
 use lockscope_files::{self as files, FileError, Sensitivity};
 
-/// The largest theme that is read, in bytes.
+/// The largest theme file, in bytes.
 const MAX_THEME_BYTES: u64 = 1 << 16;
 
 /// Why a theme cannot be used.
@@ -19,11 +19,12 @@ pub(super) enum ThemeError {
     Wrong { path: PathBuf, line: usize, problem: String },
 }
 
-/// The theme of that name. A file comes before a built-in theme of the same name; `config` is the path of the config file.
+/// Returns the theme of that name. A file precedes a built-in theme of the same name; `config` is
+/// the path of the config file.
 pub(super) fn find(name: &str, config: Option<&Path>) -> Result<Palette, ThemeError> {
     let folder = config.and_then(Path::parent).unwrap_or_else(|| Path::new("")).join("themes");
     let path = folder.join(format!("{name}.toml"));
-    // A name that leads elsewhere is none.
+    // A name that leads to another folder is not accepted.
     let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "-_".contains(letter));
     let text = match is_name.then(|| files::read_text(&path, Sensitivity::Steering, MAX_THEME_BYTES)) {
         Some(Ok(text)) => text,
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_theme_names_those_that_there_are() {
+    fn an_unknown_theme_is_refused_with_the_known_names() {
         for name in ["pink", "", "../config", "a/b"] {
             let said = find(name, Some(Path::new("/nowhere/config.toml"))).unwrap_err().to_string();
             assert!(said.contains("colour-blind") && said.contains("/nowhere/themes"), "{said}");

@@ -1,4 +1,4 @@
-//! What the servers do not let us read, as the commands without a screen report it.
+//! Unreadable nodes, as the headless commands report them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::output::line;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::queue::LockTable;
 
-/// Nodes that are named one by one; of more, only their number is given.
+/// The most nodes named one by one; of more, only their number is given.
 const MAX_NAMED: usize = 20;
 
 /// Fails when there are no locks and no root can be read.
@@ -33,22 +33,22 @@ pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> 
     Ok(())
 }
 
-/// The roots of which nothing can be read, each with the reason.
+/// Returns the roots of which nothing can be read, each with the reason.
 fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Vec<String> {
-    // A root within an unreadable place is not looked at by itself.
+    // A root within an unreadable node is not read by itself.
     let reason = |root: &ZnodePath| locks.unreadable().iter().find(|(place, _)| root.is_within(place));
     roots.iter().filter_map(|root| reason(root).map(|(_, why)| format!("{root} ({why})"))).collect()
 }
 
-/// Reports once of each node that it cannot be read.
+/// Reports each unreadable node once.
 #[derive(Debug, Default)]
 pub(super) struct UnreadableNotices {
     reported: BTreeSet<ZnodePath>,
 }
 
 impl UnreadableNotices {
-    /// A line for each node that cannot be read now and was not reported, as long as there are few. One that could be read in
-    /// between is reported again.
+    /// Returns a line for each node that has become unreadable, as long as there are few. A node
+    /// that was readable in between is reported again.
     pub(super) fn next(&mut self, locks: &LockTable) -> String {
         let places = locks.unreadable();
         if places.is_empty() && self.reported.is_empty() {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_root_that_is_hidden_as_a_whole_is_an_error() {
+    fn only_a_completely_unreadable_root_is_an_error() {
         let table = closed(["/a", "/b/c"]);
         let refusal = |roots: &[&str]| {
             let roots: Vec<ZnodePath> = roots.iter().copied().map(path).collect();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_reported_once_and_again_when_it_was_readable_in_between() {
+    fn a_node_is_reported_once_and_again_after_it_was_readable() {
         let mut notices = UnreadableNotices::default();
         assert_eq!(notices.next(&closed(["/a"])), "lockscope: /a cannot be read: no READ\n");
         assert_eq!(notices.next(&closed(["/a"])), "");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_places_the_number_is_refusal() {
+    fn of_very_many_nodes_the_number_is_reported() {
         let places: Vec<String> = (0..1000).map(|n| format!("/closed{n}")).collect();
         let text = UnreadableNotices::default().next(&closed(places.iter().map(String::as_str)));
         assert_eq!(text.lines().count(), MAX_NAMED + 1);

@@ -1,23 +1,23 @@
-//! How a command ends that did what it was asked for.
+//! The result of a command that did its work.
 
 use lockscope_model::report::ServiceStatus;
 
-/// Whether the answer is yes. What could not be done is an error instead.
+/// The answer of a command. A failure is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It is done, and nothing speaks against it.
+    /// The work is done, and the answer is yes.
     Yes,
-    /// It is done, and the answer is no.
+    /// The work is done, and the answer is no.
     No,
-    /// How the locks are, as monitoring counts it.
+    /// The state of the locks, as a monitoring status.
     Monitored(ServiceStatus),
-    /// This signal came a second time, and ended it at once.
+    /// The number of a signal that came a second time and ended the command at once.
     Ended(u8),
 }
 
 impl Verdict {
-    /// The program's exit code; that of a signal is what shells give to whom it killed.
+    /// Returns the program's exit code; for a signal it is the one that shells report.
     pub fn code(self) -> u8 {
         match self {
             Self::Yes => 0,

@@ -1,4 +1,4 @@
-//! `lockscope watch`: what happens, line by line.
+//! `lockscope watch`: prints events line by line.
 
 use std::io;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use super::verdict::Verdict;
 use lockscope_live::deadline::until;
 use lockscope_model::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
 
-/// Events of which the lines are written together.
+/// The most events whose lines are written together.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
 
-/// What `lockscope watch` takes.
+/// The options of `lockscope watch`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct WatchOptions {
     /// Stop after this time, as in 90s, 5m or 1h30m
@@ -35,8 +35,8 @@ pub(super) struct WatchOptions {
     pub read: ReadOptions,
 }
 
-/// Prints what happens until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals are obeyed even while the
-/// reader of the output blocks it.
+/// Prints events until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals work
+/// even while the reader of the output blocks it.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     stop_after: Option<Duration>,
@@ -58,8 +58,8 @@ pub(super) async fn run(
     outcome.map(|()| Verdict::Yes)
 }
 
-/// Prints until something fails, or a root turns out to be unreadable when everything was first read. What else cannot be read
-/// is reported on stderr.
+/// Prints until something fails, or a root turns out to be unreadable when everything was first
+/// read. Other unreadable nodes are reported on stderr.
 async fn print(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
@@ -68,7 +68,7 @@ async fn print(
     let mut notices = UnreadableNotices::default();
     let mut checked = false;
     loop {
-        // The first reading yields everything that there is, which may be much.
+        // The first reading yields the whole initial state, which may be large.
         for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
             let lines: String =
                 events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
@@ -83,7 +83,7 @@ async fn print(
         }
         let unreadable = notices.next(live.table());
         if !unreadable.is_empty() {
-            // Who has closed stderr does not want to know.
+            // A closed stderr is ignored.
             let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! `lockscope watch --store`: what happened to the locks, from a recording.
+//! `lockscope watch --store`: prints the events of a recording.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::report::Initial;
 use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
 
-/// Prints what happened in a part of a recording: what was there at its beginning, and then every event.
+/// Prints a part of a recording: the state at its beginning, and then every event.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     store: &Path,
@@ -46,7 +46,7 @@ pub(super) async fn run(
     Ok(Verdict::Yes)
 }
 
-/// Prints that nothing was recorded between two moments, where there is time between them.
+/// Prints the gap between two moments, if there is time between them.
 async fn print_gap(
     (from, until): (Timestamp, Timestamp),
     settings: &ResolvedOptions,
@@ -64,8 +64,8 @@ fn time_of(step: &PlaybackStep) -> Option<Timestamp> {
     }
 }
 
-/// What a step means, and since when everything that is there is known, where that was not so before: at the end of the first reading of
-/// everything, and after a gap.
+/// Returns the events of a step. If the step completes the known state, also returns when: at the
+/// end of the first reading, and after a gap.
 fn events(
     step: PlaybackStep,
     was_synced: &mut bool,
@@ -83,7 +83,7 @@ fn events(
             (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
         }
         PlaybackStep::Gap { from, until } => {
-            // After a damaged part, everything that was there is known at once.
+            // After a damaged part, the whole state is known at once.
             *was_synced = playback.state().table.is_reporting();
             (vec![TableEvent::Gap { from, until }], was_synced.then_some(until))
         }
@@ -94,10 +94,11 @@ fn events(
     }
 }
 
-/// So many events of what is there are printed at once: the lines of all of them would fill the memory.
+/// The most events of the initial state printed at once: the lines of all of them would fill the
+/// memory.
 const EVENTS_AT_ONCE: usize = 1_000;
 
-/// Prints everything that is there.
+/// Prints the whole initial state.
 async fn print_initial(
     playback: &Playback,
     at: Timestamp,

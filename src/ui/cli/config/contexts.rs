@@ -1,4 +1,4 @@
-//! Contexts: the options of one ensemble, under a name.
+//! Contexts: named sets of options, one for each ensemble.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,24 @@ use super::mistake::Mistakes;
 use super::option_entries::{self, OptionEntries, SoundEntries};
 use crate::cli::options::SharedOptions;
 
-/// The longest name of a context, in bytes: it stands in the header.
+/// The longest name of a context, in bytes: the name appears in the header.
 const MAX_NAME: usize = 64;
 
-/// What is not an option in a context.
+/// The one key of a context that is not an option.
 const PRODUCTION: &str = "production";
 
 /// The options of one ensemble.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::cli) struct Context {
-    /// What it sets; the rest is that of the top of the file.
+    /// The options that the context sets; the others come from the top of the file.
     pub options: SharedOptions,
-    /// Whether people depend on it: the screen says so, and deletions ask for its name.
+    /// Whether the ensemble is in production: the screen says so, and deletions ask for the
+    /// context's name.
     pub production: bool,
     pub(super) sound: SoundEntries,
 }
 
-/// Reads all tables `[context.NAME]`.
+/// Reads all `[context.NAME]` tables.
 pub(super) fn read(
     all: &Spanned<DeValue<'_>>,
     earlier: &BTreeMap<String, Context>,
@@ -64,7 +65,7 @@ fn read_one(table: &DeTable<'_>, earlier: Option<&Context>, mistakes: &mut Mista
         value.get_ref().as_bool().unwrap_or_else(|| {
             let found = value.get_ref().type_str();
             mistakes.refuse(value.span(), &format!("production: it is a {found}, and true or false is wanted"));
-            // Whoever wrote something meant to be asked.
+            // An invalid value counts as `true`: its author wanted to be asked.
             true
         })
     });

@@ -1,4 +1,4 @@
-//! Keys of the user's own choice: the table `[keys]`.
+//! The user's own key bindings: the table `[keys]`.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use toml::de::DeValue;
 
 use crate::tui::{Bindings, WantedKeys};
 
-/// Reads `[keys]`: the name of a command, and a key or a list of keys. A command whose keys cannot be taken keeps those of
-/// `earlier`: `note` is told why, with the place.
+/// Reads `[keys]`: each entry is the name of a command with a key or a list of keys. A command with
+/// invalid keys keeps those of `earlier`; `note` receives the place and the reason.
 pub(super) fn read(
     all: &Spanned<DeValue<'_>>,
     earlier: &Bindings,
@@ -40,7 +40,7 @@ pub(super) fn read(
     bindings
 }
 
-/// A text, or a list of texts.
+/// Returns the texts of a string or of a list of strings.
 pub(super) fn texts(value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
     match value.get_ref() {
         DeValue::String(text) => Some(vec![text.to_string()]),

@@ -1,36 +1,36 @@
-//! What is wrong with a config file: one sentence for each entry, with its line.
+//! Mistakes in a config file: one sentence for each wrong entry, with its line.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The most mistakes of one file that are named.
+/// The most mistakes reported for one file.
 const MAX_MISTAKES: usize = 1000;
 
-/// What cannot be done as long as an entry is wrong.
+/// What a wrong entry prevents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Hinders {
-    /// Nothing: the program does without the entry.
+    /// Nothing: the program ignores the entry.
     Nothing,
-    /// Without it the program would ask or change another ensemble, or do so with less care: it does not start.
+    /// The start: without the entry the program would use another ensemble, or act with less care.
     Start,
-    /// As `Start`, as long as this context is in force.
+    /// The start, while this context is in force.
     Context(String),
 }
 
-/// One wrong entry of a config file.
+/// A wrong entry of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Mistake {
     path: PathBuf,
-    /// Counted from 1.
+    /// The line, counted from 1.
     line: usize,
-    /// What is wrong, and what is allowed.
+    /// The mistake, and the allowed values.
     problem: String,
     hinders: Hinders,
 }
 
 impl Mistake {
-    /// Whether the program does not start because of it with this context in force.
+    /// Returns whether the mistake prevents the start with this context in force.
     pub(in crate::cli) fn hinders_start(&self, context: Option<&str>) -> bool {
         match &self.hinders {
             Hinders::Nothing => false,
@@ -41,7 +41,7 @@ impl Mistake {
 }
 
 impl Mistake {
-    /// The sentence where the value of before stays.
+    /// Returns the sentence for a running program, which keeps the earlier value.
     pub(in crate::cli) fn as_kept(&self) -> String {
         let Self { path, line, problem, .. } = self;
         format!("the config file {} is wrong in line {line}: {problem}; the value of before stays", path.display())
@@ -66,57 +66,57 @@ pub(in crate::cli) struct Mistakes<'t> {
     text: &'t str,
     path: &'t Path,
     found: Vec<(usize, Mistake)>,
-    /// What is being read belongs to this context.
+    /// The context of the entry being read.
     context: Option<String>,
-    /// The keys of the lines that are no TOML, with their contexts.
+    /// The keys of the lines that are not TOML, with their contexts.
     left_out: Vec<(Option<String>, String)>,
 }
 
 impl<'t> Mistakes<'t> {
-    /// None so far, of the file at `path` with this text.
+    /// Starts an empty list for the file at `path` with this text.
     pub(super) fn of(text: &'t str, path: &'t Path) -> Self {
         Self { text, path, found: Vec::new(), context: None, left_out: Vec::new() }
     }
 
-    /// The path of the file: relative paths in it start at its folder.
+    /// The path of the file; relative paths in it start at its folder.
     pub(super) fn path(&self) -> &'t Path {
         self.path
     }
 
-    /// What stands there in the file.
+    /// Returns the text of a span of the file.
     pub(super) fn source(&self, span: Range<usize>) -> &'t str {
         self.text.get(span).unwrap_or_default()
     }
 
-    /// A line that sets this key is no TOML.
+    /// Records that a line that sets this key is not TOML.
     pub(super) fn leave_out(&mut self, key: &str) {
         self.left_out.push((self.context.clone(), key.to_owned()));
     }
 
-    /// Whether a line that sets this key, in the context that is being read, is no TOML.
+    /// Returns whether a line that sets this key in the current context is not TOML.
     pub(super) fn left_out_line(&self, key: &str) -> bool {
         self.left_out.iter().any(|(context, left_out)| *context == self.context && left_out == key)
     }
 
-    /// An entry is wrong, and is left out. The span is that of the entry, or of what is wrong in it.
+    /// Records a wrong entry that is ignored. The span covers the entry, or the wrong part of it.
     pub(in crate::cli) fn note(&mut self, span: Range<usize>, problem: &str) {
         self.add(span, problem, Hinders::Nothing);
     }
 
-    /// An entry is wrong that the program must not do without.
+    /// Records a wrong entry that the program cannot ignore.
     pub(in crate::cli) fn refuse(&mut self, span: Range<usize>, problem: &str) {
         let hinders = self.context.clone().map_or(Hinders::Start, Hinders::Context);
         self.add(span, problem, hinders);
     }
 
-    /// What follows belongs to this context, or to none.
+    /// Sets the context of the following entries, or none.
     pub(super) fn enter(&mut self, context: Option<&str>) {
         self.context = context.map(str::to_owned);
     }
 
     fn add(&mut self, span: Range<usize>, problem: &str, hinders: Hinders) {
         let line = line_of(self.text, span.start);
-        // Parsers break their messages into lines; a sentence stands on one.
+        // Parsers break messages into lines; a sentence must stand on one line.
         let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
         let mistake = Mistake { path: self.path.to_owned(), line, problem, hinders };
         if self.found.len() < MAX_MISTAKES || mistake.hinders != Hinders::Nothing {
@@ -124,14 +124,14 @@ impl<'t> Mistakes<'t> {
         }
     }
 
-    /// All of them in the order of the file.
+    /// Returns all mistakes in the order of the file.
     pub(super) fn in_order(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
         self.found.into_iter().map(|(_, mistake)| mistake).collect()
     }
 }
 
-/// The line, counted from 1, in which this byte stands.
+/// Returns the line of a byte offset, counted from 1.
 pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }

@@ -1,7 +1,9 @@
-//! The config file: the options of the command line under the same names, in TOML, and what has no option.
+//! The config file: the options of the command line under the same names, in TOML, plus settings
+//! without an option.
 //!
-//! Every entry is read on its own: a wrong one is a [`Mistake`], and the others stand. [`parse_over`] has a line for each section of the
-//! file; a section is a function that takes its entry, and gives its value and adds its mistakes.
+//! Every entry is read on its own: a wrong one is a [`Mistake`], and the others stay valid.
+//! [`parse_over`] has a line for each section of the file. The function of a section takes its
+//! entry, returns its value, and adds its mistakes.
 
 mod contexts;
 mod keys;
@@ -32,7 +34,7 @@ use lockscope_live::zk;
 /// The largest config file that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// The entries of the file that are no options.
+/// The sections of the file that are not options.
 const SECTIONS: [&str; 4] = ["context", "recipe", "keys", "screen"];
 
 /// Why the config file cannot be used.
@@ -48,29 +50,29 @@ pub(super) enum ConfigError {
 
 impl std::error::Error for Mistake {}
 
-/// What a config file says.
+/// The content of a config file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Config {
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub is_there: bool,
-    /// The options at its top.
+    /// The options at the top of the file.
     pub options: SharedOptions,
-    /// The ensembles that it knows by a name.
+    /// The named ensembles.
     pub contexts: BTreeMap<String, Context>,
-    /// The recipes of the user's own, in the order in which they are asked.
+    /// The user's own recipes, in the order in which they are tried.
     pub recipes: Vec<OwnRecipe>,
-    /// The keys that are not the usual ones.
+    /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
-    /// What is wrong with it, in the order of its lines.
+    /// The mistakes, in the order of their lines.
     pub mistakes: Vec<Mistake>,
-    /// The entries at the top that were right.
+    /// The valid entries at the top.
     sound: SoundEntries,
 }
 
 impl Config {
-    /// The options with this context in force, or with none.
+    /// Returns the options with this context in force, or with none.
     pub(super) fn options_in(&self, context: Option<&str>) -> Result<SharedOptions, ConfigError> {
         if let Some(mistake) = self.mistakes.iter().find(|mistake| mistake.hinders_start(context)) {
             return Err(ConfigError::Wrong(mistake.clone()));
@@ -83,14 +85,16 @@ impl Config {
         }
     }
 
-    /// The same whatever is wrong, where wrong entries kept their values of before; `None` when there is no such context.
+    /// Returns the same options despite mistakes, for which the earlier values were kept; `None`
+    /// when the context does not exist.
     pub(super) fn kept_options_in(&self, context: Option<&str>) -> Option<SharedOptions> {
         let Some(name) = context else { return Some(self.options.clone()) };
         Some(self.contexts.get(name)?.options.clone().merge(self.options.clone()))
     }
 
-    /// The context that marks the ensemble behind this connect string as one that people depend on: the one in force, or any that
-    /// names one of its servers. Nobody gets around its questions by naming the servers in another way.
+    /// Returns the context that marks the ensemble of this connect string as production: the one in
+    /// force, or any that names one of its servers. Naming the servers differently therefore does
+    /// not avoid the extra questions.
     pub(super) fn production_of(&self, in_force: Option<&str>, connect: &str) -> Option<&str> {
         let in_force = in_force.and_then(|name| self.contexts.get_key_value(name));
         let named = self.contexts.iter().filter(|(_, context)| {
@@ -106,7 +110,7 @@ impl Config {
     }
 }
 
-/// Whether two connect strings share a server and nodes on it.
+/// Returns whether two connect strings share a server and a part of its tree.
 fn is_same_tree(one: &str, other: &str) -> bool {
     let (Ok((servers, chroot)), Ok((others, below))) = (zk::servers(one), zk::servers(other)) else { return false };
     let path = |chroot: Option<String>| chroot.map_or_else(|| "/".to_owned(), |chroot| format!("{chroot}/"));
@@ -114,12 +118,12 @@ fn is_same_tree(one: &str, other: &str) -> bool {
     servers.iter().any(|server| others.contains(server)) && (chroot.starts_with(&below) || below.starts_with(&chroot))
 }
 
-/// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
+/// Reads the config file. `named` was requested and must exist; `usual` is read if it exists.
 pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Config, ConfigError> {
     load_over(named, usual, &Config::default())
 }
 
-/// As [`load`]; in place of wrong entries those from `earlier` stay.
+/// Reads the config file like [`load`]; wrong entries keep their values from `earlier`.
 pub(super) fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Config) -> Result<Config, ConfigError> {
     let Some(path) = named.or(usual) else { return Ok(Config::default()) };
     match files::read_text(path, Sensitivity::Steering, MAX_CONFIG_BYTES) {
@@ -129,13 +133,14 @@ pub(super) fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Co
     }
 }
 
-/// Reads the text of the config file at `path`; relative paths in it start at its folder.
+/// Parses the text of the config file at `path`; relative paths in it start at its folder.
 #[cfg(test)]
 pub(super) fn parse(text: &str, path: &Path) -> Config {
     parse_over(text, path, &Config::default())
 }
 
-/// Reads the text of the config file at `path`. In place of wrong entries those from `earlier` stay, where there are any.
+/// Parses the text of the config file at `path`; wrong entries keep their values from `earlier`, if
+/// any.
 fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
     let mut mistakes = Mistakes::of(text, path);
     let mut config = Config { is_there: true, ..Config::default() };

@@ -1,8 +1,8 @@
-//! What somebody may have meant.
+//! Suggestions for misspelled names.
 
-/// The name that is most like this one, if any is like it at all.
+/// Returns the most similar name, if any is similar at all.
 pub(in crate::cli) fn nearest<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // From 0 (nothing alike) to 1 (the same).
+    // The least similarity, from 0 (nothing in common) to 1 (equal).
     const ALIKE: f64 = 0.8;
     let given = given.to_lowercase().replace('_', "-");
     let likeness = |name: &str| strsim::jaro_winkler(&given, name);

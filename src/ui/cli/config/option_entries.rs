@@ -12,8 +12,9 @@ use super::nearest::nearest;
 use crate::cli::options::SharedOptions;
 use lockscope_live::zk;
 
-/// The options without which the program would look at or change other nodes than was meant, by another identity or less secured, or
-/// would not write down what it changed: a mistake in one of them keeps the program from starting.
+/// The options that a mistake must not drop: without them the program would use other nodes,
+/// another identity or less security, or would not log its changes. A mistake in one of them
+/// prevents the start.
 const STEERING: [&str; 14] = [
     "connect",
     "root",
@@ -31,17 +32,17 @@ const STEERING: [&str; 14] = [
     "production",
 ];
 
-/// Options of the command line that say which file and which part of it is read, so that they cannot stand in one.
+/// Options that choose the file or the part of it that is read, and so cannot be in the file.
 const NOT_IN_A_FILE: [&str; 2] = ["config", "context"];
 
-/// Whether this is one of the options that the program must not do without, or may be meant as one.
+/// Returns whether a key is one of these options, or probably means one.
 pub(super) fn is_steering(key: &str) -> bool {
     let known = keys();
     let meant = if known.iter().any(|known| known == key) { Some(key) } else { nearest(key, STEERING) };
     meant.is_some_and(|meant| STEERING.contains(&meant))
 }
 
-/// The entries that were right, as they stood in the file: names, and values as TOML.
+/// The valid entries as they stand in the file: names, and values as TOML.
 pub(super) type SoundEntries = BTreeMap<String, String>;
 
 /// Options, and the entries that they come from.
@@ -50,8 +51,8 @@ pub(super) struct OptionEntries {
     pub sound: SoundEntries,
 }
 
-/// Reads the options among the entries of a table; `others` are names that stand for something else there. In place of a wrong entry the
-/// one from `earlier` stays.
+/// Reads the options among the entries of a table; `others` are names with another meaning there. A
+/// wrong entry keeps its value from `earlier`.
 pub(super) fn read(
     table: &DeTable<'_>,
     others: &[&str],
@@ -84,7 +85,7 @@ pub(super) fn read(
     let kept_text: Vec<String> = kept.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let kept_text = kept_text.join("\n");
     sound.extend(DeTable::parse(&kept_text).map(Spanned::into_inner).unwrap_or_default());
-    // Each of them alone was read without a mistake, so all together are.
+    // Each entry was valid alone, so all of them together are.
     let mut options = options(sound).unwrap_or_default();
     start_paths_at(&mut options, mistakes.path().parent());
     entries.extend(kept);
@@ -93,7 +94,7 @@ pub(super) fn read(
 
 type Span = std::ops::Range<usize>;
 
-/// What is wrong with one entry, and where.
+/// Returns what is wrong with one entry, and where.
 fn problem_of(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Option<(Span, String)> {
     let alone = DeTable::from_iter([(key.clone(), value.clone())]);
     match options(alone) {
@@ -101,7 +102,7 @@ fn problem_of(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Opti
             let problem = format!("{}: {}", key.get_ref(), error.message());
             Some((error.span().unwrap_or_else(|| key.span()), problem))
         }
-        // Refused with its line here, and not without one where it is used.
+        // Refused here, where the line is known.
         Ok(options) => {
             let error = zk::servers(options.ensemble.connect.as_deref()?).err()?;
             Some((value.span(), format!("connect: {error}")))
@@ -117,7 +118,7 @@ fn unknown(key: &str, known: &[String], others: &[&str]) -> String {
     }
 }
 
-/// The options of a table all of whose keys are options.
+/// Reads a table whose keys are all options.
 fn options(table: DeTable<'_>) -> Result<SharedOptions, toml::de::Error> {
     let table = Spanned::new(0..0, table);
     Ok(SharedOptions {
@@ -130,12 +131,12 @@ fn options(table: DeTable<'_>) -> Result<SharedOptions, toml::de::Error> {
     })
 }
 
-/// The options of one group; keys of the other groups are skipped.
+/// Reads the options of one group; keys of the other groups are skipped.
 fn group<T: DeserializeOwned>(table: &Spanned<DeTable<'_>>) -> Result<T, toml::de::Error> {
     T::deserialize(Deserializer::from(table.clone()))
 }
 
-/// Relative paths start at the folder of the file.
+/// Resolves relative paths against the folder of the file.
 fn start_paths_at(options: &mut SharedOptions, folder: Option<&std::path::Path>) {
     let ensemble = &mut options.ensemble;
     let files = [
@@ -152,7 +153,7 @@ fn start_paths_at(options: &mut SharedOptions, folder: Option<&std::path::Path>)
     }
 }
 
-/// The names of the options that can stand in a config file.
+/// Returns the names of the options allowed in a config file.
 pub(super) fn keys() -> Vec<String> {
     let options = SharedOptions::augment_args(Command::new("config"));
     let names = options.get_arguments().filter_map(|option| option.get_long());

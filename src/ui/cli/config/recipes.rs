@@ -1,4 +1,4 @@
-//! Recipes of the user's own: `[[recipe]]`.
+//! The user's own recipes: `[[recipe]]`.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::nearest::nearest;
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, Recipe};
 use lockscope_base::znode::ZnodePath;
 
-/// The most recipes of one file.
+/// The most recipes in one file.
 const MAX_RECIPES: usize = 200;
 
 const KEYS: [&str; 7] = ["name", "pattern", "kind", "roles", "lock", "persistent", "below"];
 
-/// Reads all tables `[[recipe]]`, in their order.
+/// Reads all `[[recipe]]` tables, in order.
 pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
     let tables = all.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
     let Some(tables) = tables else {
@@ -44,7 +44,7 @@ pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> V
     recipes
 }
 
-/// One recipe; `None` when anything in it is wrong: half a recipe would read other names.
+/// Reads one recipe. Returns `None` when any part is wrong: half a recipe would match other names.
 fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Option<OwnRecipe> {
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
         let meant = nearest(key.get_ref(), KEYS)
@@ -90,16 +90,16 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
     }
 }
 
-/// A table with one value, since a value alone is not read by its names.
+/// A table with one value: the names of variants are only read within a table.
 #[derive(Deserialize)]
 struct Alone<T> {
     value: T,
 }
 
-/// An entry was wrong, and was noted.
+/// Marks an entry whose mistake was recorded.
 struct Wrong;
 
-/// The value of one entry; `None` when it is not there.
+/// Reads the value of one entry; `None` when it is missing.
 fn field<'de, T: Deserialize<'de>>(
     table: &DeTable<'de>,
     key: &str,
@@ -125,7 +125,7 @@ fn example(key: &str) -> &'static str {
     }
 }
 
-/// Where the entry stands that is wrong.
+/// Returns the key of the wrong entry.
 fn field_of(error: &BadRecipe) -> &'static str {
     match error {
         BadRecipe::Name | BadRecipe::Taken(_) | BadRecipe::TooMany => "name",

@@ -1,4 +1,4 @@
-//! How the lists look at first: the tables `[screen.NAME]`.
+//! The initial columns, order and filter of the lists: the tables `[screen.NAME]`.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use toml::de::{DeTable, DeValue};
 use super::keys::texts;
 use crate::tui::{Screen, ScreenChoices, ScreensChosen};
 
-/// Reads all tables `[screen.NAME]`. What cannot be taken stays as in `earlier`: `note` is told why, with the place.
+/// Reads all `[screen.NAME]` tables. Invalid settings stay as in `earlier`; `note` receives the
+/// place and the reason.
 pub(super) fn read(
     all: &Spanned<DeValue<'_>>,
     earlier: &ScreensChosen,

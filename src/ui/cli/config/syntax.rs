@@ -1,4 +1,4 @@
-//! Reads a config file as TOML, without the lines that are none.
+//! Parses a config file as TOML, leaving out lines that are not TOML.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,12 @@ use toml::de::DeTable;
 use super::mistake::Mistakes;
 use super::option_entries::is_steering;
 
-/// The most lines that are left out of one file; each costs another reading.
+/// The most lines left out of one file; each costs another parse.
 const MAX_LEFT_OUT: usize = 100;
 
-/// The text without the lines that are no TOML and that the program can do without: their entries are mistakes of their own. A line that
-/// may steer, or that cannot be told from the rest of the file, keeps the whole file from being used.
+/// Returns the text without the lines that are not TOML and that the program can ignore; each
+/// becomes a mistake. A line that may set an important option, or that cannot be separated from the
+/// rest of the file, makes the whole file unusable.
 pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) -> Option<Cow<'t, str>> {
     let mut kept = Cow::Borrowed(text);
     for _ in 0..MAX_LEFT_OUT {
@@ -29,7 +30,7 @@ pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) 
         mistakes.enter(context.as_deref());
         mistakes.leave_out(&key);
         mistakes.enter(None);
-        // Blanks, so that everything else stays where it is.
+        // Blanks keep the positions of everything else.
         let blanks = " ".repeat(end - start);
         kept.to_mut().replace_range(start..end, &blanks);
     }
@@ -37,12 +38,12 @@ pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) 
     None
 }
 
-/// The table of a text that [`without_bad_lines`] has let through.
+/// Parses a text that [`without_bad_lines`] has accepted.
 pub(super) fn table(text: &str) -> DeTable<'_> {
     DeTable::parse(text).map(Spanned::into_inner).unwrap_or_default()
 }
 
-/// The context that the line there belongs to, and the key that it sets.
+/// Returns the context of a line, and the key that it sets.
 fn place(text: &str, start: usize, end: usize) -> (Option<String>, String) {
     let key = text[start..end].split('=').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
     let context = header(text, start).and_then(|header| {
@@ -52,17 +53,17 @@ fn place(text: &str, start: usize, end: usize) -> (Option<String>, String) {
     (context, key.to_owned())
 }
 
-/// The header of the table that a line belongs to.
+/// Returns the header of the table that a line belongs to.
 fn header(text: &str, start: usize) -> Option<&str> {
     text[..start].lines().rev().map(str::trim).find(|line| line.starts_with('['))
 }
 
-/// Whether the line there sets one thing, on this line alone, that the program can do without.
+/// Returns whether a line sets one key, on this line alone, that the program can ignore.
 fn is_harmless(text: &str, start: usize, end: usize) -> bool {
     let Some((key, value)) = text[start..end].split_once('=') else { return false };
     let key = key.trim().trim_matches(['"', '\'']);
     let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    // What opens on this line and closes on another one would take the lines between along.
+    // A value that continues on later lines would include them.
     let may_go_on = ["\"\"\"", "'''", "{", "["].iter().any(|open| value.contains(open));
     let of_screen = header(text, start).is_some_and(|header| {
         let name = header.trim_start_matches('[').trim_start();

@@ -1,4 +1,4 @@
-//! A config file as people write it, right and wrong.
+//! Tests of config files as people write them, right and wrong.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn parsed(text: &str) -> Config {
 }
 
 #[test]
-fn relative_paths_in_the_file_start_where_it_lies() {
+fn relative_paths_start_at_the_folder_of_the_file() {
     let options = parsed("auth-file = 'auth'\ntls-ca = '/ca.pem'\nlog-file = '../log'").options;
     assert_eq!(options.ensemble.auth_file, Some("/etc/lockscope/auth".into()));
     assert_eq!(options.ensemble.tls_ca, Some("/ca.pem".into()));
@@ -21,7 +21,8 @@ fn relative_paths_in_the_file_start_where_it_lies() {
     assert_eq!(context.options.ensemble.auth_file, Some("/etc/lockscope/auth".into()));
 }
 
-/// Invalid entries: the line that is wrong, a part of the sentence, and whether the program starts without a context all the same.
+/// Invalid entries: the wrong line, a part of the sentence, and whether the program still starts
+/// without a context.
 const INVALID: [(&str, usize, &str, bool); 85] = [
     ("connect = 'a'\ncolour = 1", 2, "no option \"colour\"", true),
     ("thema = 'mono'", 1, "perhaps theme is meant", true),
@@ -134,12 +135,12 @@ fn each_invalid_entry_gives_one_sentence_with_its_file_and_line_and_says_what_is
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_named_and_what_is_valid_stands() {
+fn all_mistakes_are_reported_and_valid_entries_count() {
     let is_section = |text: &str| ["context", "keys", "screen"].iter().any(|section| text.starts_with(section));
     let is_line = |text: &str| !text.contains('[') && !text.contains('\n') && !is_section(text);
     let harmless = INVALID.iter().filter(|(text, .., starts)| *starts && is_line(text));
     let mut lines: Vec<&str> = harmless.map(|(text, ..)| *text).collect();
-    // A key that stands there twice is a mistake of its own.
+    // A duplicate key is a mistake of its own.
     let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
     lines.dedup_by_key(|line| key(line));
     let text = format!("connect = 'zk7'\n{}\nutc = true\nmouse = nope\n[context.a]\nroot = ['/a']", lines.join("\n"));
@@ -151,17 +152,17 @@ fn all_mistakes_of_a_file_are_named_and_what_is_valid_stands() {
 }
 
 #[test]
-fn a_line_that_opens_what_others_close_is_never_left_out_alone() {
+fn a_line_that_opens_a_multiline_value_is_never_left_out_alone() {
     for text in ["theme = '''\nconnect = 'a'", "theme = [ 'a'\nconnect = 'a'", "theme = {\nconnect = 'a'"] {
         assert!(parsed(text).options_in(None).is_err(), "{text}");
     }
-    // In a context the same key steers as at the top.
+    // In a context the same key is as important as at the top.
     assert!(parsed("[context.a]\nconnect = b").options_in(None).is_err());
     assert!(parsed("[context.a]\nmouse = b").options_in(Some("a")).is_ok());
 }
 
 #[test]
-fn a_context_comes_before_the_top_of_the_file_and_one_that_is_wrong_cannot_be_used() {
+fn a_context_overrides_the_top_of_the_file_and_a_wrong_one_cannot_be_used() {
     let config =
         parsed("connect = 'top'\nutc = true\n[context.a]\nconnect = 'a'\n[context.b]\nconnect = 5\nutc = false");
     let connect = |context| config.options_in(context).map(|options| options.ensemble.connect);
@@ -175,7 +176,7 @@ fn a_context_comes_before_the_top_of_the_file_and_one_that_is_wrong_cannot_be_us
 }
 
 #[test]
-fn an_ensemble_that_is_marked_stays_so_however_it_is_named() {
+fn a_production_ensemble_is_recognized_however_it_is_named() {
     let config = parsed(
         "[context.prod]\nproduction = true\nconnect = 'zk1,zk2:2182/app'\n[context.test]\nconnect = 'zk9'\n\
          [context.odd]\nproduction = 'yes'\nconnect = 'zk5'",
@@ -196,7 +197,7 @@ fn an_ensemble_that_is_marked_stays_so_however_it_is_named() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_must_be_there_and_the_usual_one_need_not() {
+fn a_named_file_must_exist_and_the_usual_one_need_not() {
     let absent = Path::new("/nowhere/config.toml");
     assert_eq!(load(None, Some(absent)).unwrap(), Config::default());
     assert_eq!(load(None, None).unwrap(), Config::default());
@@ -232,7 +233,7 @@ fn the_documented_example_holds_every_option_at_its_default() {
     let mut options = config.options;
     assert_eq!(options.ensemble.session_timeout, Some(SESSION_TIMEOUT));
     let ensemble = &mut options.ensemble;
-    // Its default is another one for test clients.
+    // Its default differs for test clients.
     ensemble.session_timeout = None;
     // These have no default, or one that depends on the user.
     for file in [
@@ -250,14 +251,14 @@ fn the_documented_example_holds_every_option_at_its_default() {
     options.ensemble.kerberos_principal = None;
     let settings = |file| {
         let settings = ResolvedOptions::resolve(SharedOptions::default(), &Environment::default(), file).unwrap();
-        // Whether somebody said it is no option.
+        // Whether a value was given is no option.
         format!("{:?}", ResolvedOptions { connect_is_given: false, timeout_is_given: false, ..settings })
     };
     assert_eq!(settings(options), settings(SharedOptions::default()));
 }
 
 #[test]
-fn the_documented_contexts_are_right() {
+fn the_documented_contexts_are_valid() {
     let example = include_str!("../../../../assets/config.toml");
     let contexts = example.split("# ---- ").find(|part| part.starts_with("Contexts")).unwrap();
     let lines = contexts.lines().filter_map(|line| line.strip_prefix("#")).filter(|line| !line.starts_with(' '));
@@ -297,13 +298,13 @@ fn each_documented_recipe_reads_the_names_of_its_library() {
 }
 
 #[test]
-fn the_recipes_that_are_printed_can_stand_in_a_config_file_but_for_their_names() {
+fn printed_recipes_are_valid_in_a_config_file_except_for_their_names() {
     let mut read = 0;
     for recipe in Recipe::ALL.into_iter().map(written) {
         for pattern in
             recipe.patterns.iter().filter(|pattern| !pattern.starts_with("{text}{") && **pattern != "{sequence}")
         {
-            // A semaphore's leases of kazoo have no number, and are told by what stands beside them.
+            // Leases of a kazoo semaphore have no number, and are recognized by their siblings.
             if *pattern == "{hex32}" {
                 continue;
             }
@@ -321,7 +322,7 @@ fn the_recipes_that_are_printed_can_stand_in_a_config_file_but_for_their_names()
 }
 
 #[test]
-fn at_a_second_reading_what_is_wrong_keeps_its_value() {
+fn at_a_second_reading_wrong_entries_keep_their_values() {
     let path = Path::new("/etc/lockscope/config.toml");
     let read = |text: &str, earlier: &Config| parse_over(text, path, earlier);
     let first = read("utc = true\ntheme = 'mono'\n[context.a]\nconnect = 'zk1'\nmouse = true", &Config::default());
@@ -329,7 +330,7 @@ fn at_a_second_reading_what_is_wrong_keeps_its_value() {
     let second = read("utc = 'no'\ntheme = pink\n[context.a]\nconnect = 5\nmouse = yes", &first);
     assert_eq!(second.mistakes.len(), 4, "{:?}", second.mistakes);
     assert_eq!((&second.options, &second.contexts), (&first.options, &first.contexts));
-    // And it is kept however often the file is wrong; what is left out by its owner is gone.
+    // The value is kept for any number of wrong readings; entries that the owner removed are gone.
     let third = read("utc = 'no'\n[context.a]\nconnect = 5", &second);
     assert_eq!((third.options.ensemble.utc, &third.options.display.theme), (Some(true), &None));
     assert_eq!(third.kept_options_in(Some("a")).unwrap().ensemble.connect.as_deref(), Some("zk1"));

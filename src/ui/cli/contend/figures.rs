@@ -1,21 +1,21 @@
-//! The outcome of one fleet for people: a figure a line.
+//! The outcome of one fleet for people, one figure per line.
 
 use lockscope_base::znode::escaped;
 use lockscope_lab::contend::{FleetOutcome, Overlap, Quantiles, ServerEvents};
 use lockscope_model::text::human::{count, latency, plural, rate, ratio};
 use lockscope_model::text::{Align, columns};
 
-/// Printed where a figure is not known.
+/// Printed for an unknown figure.
 pub(super) const UNKNOWN: &str = "-";
 
-/// A label (empty: the same as above), a figure and what it means.
+/// A label (empty if equal to the one above), a figure and its meaning.
 type Figure = [String; 3];
 
 fn figure(label: &str, number: impl Into<Option<u64>>, meaning: impl Into<String>) -> Figure {
     [label.to_owned(), number.into().map_or_else(|| UNKNOWN.to_owned(), count), meaning.into()]
 }
 
-/// The figures, aligned, and below them what went wrong.
+/// Returns the aligned figures, and the problems below them.
 pub(super) fn table(outcome: &FleetOutcome) -> String {
     let mut text = format!("{}\n\n", heading(outcome));
     text += &columns(
@@ -29,7 +29,7 @@ pub(super) fn table(outcome: &FleetOutcome) -> String {
     text
 }
 
-/// Who contended where, and how it ended.
+/// Describes the fleet, its lock and its end.
 fn heading(outcome: &FleetOutcome) -> String {
     let rounds = match outcome.rounds {
         Some(1) => "1 round each".to_owned(),
@@ -44,7 +44,7 @@ fn heading(outcome: &FleetOutcome) -> String {
     format!("{} at {path}: {}, {rounds}, seed {}{end}", outcome.recipe, clients(outcome.clients), outcome.seed)
 }
 
-/// A number of clients, as in `1 client` or `5 clients`.
+/// Returns a number of clients, as in `1 client` or `5 clients`.
 pub(super) fn clients(number: u32) -> String {
     plural(number, "client", "clients")
 }
@@ -104,7 +104,7 @@ fn order(outcome: &FleetOutcome) -> Vec<Figure> {
     ]
 }
 
-/// What is to be said of nodes that are left behind; `None` when there are none.
+/// Describes nodes that are left behind; `None` when there are none.
 pub(super) fn left_behind(outcome: &FleetOutcome) -> Option<&'static str> {
     match outcome.left_behind {
         Some(0) => None,
@@ -124,12 +124,12 @@ fn overlap(overlap: &Overlap) -> String {
     if *outlived { format!("outlived {text}, whose session had ended") } else { format!("violation {text}") }
 }
 
-/// What went wrong with clients, a line each.
+/// Returns one line for each problem of a client.
 pub(super) fn troubles(outcome: &FleetOutcome) -> impl Iterator<Item = String> {
     outcome.troubles.iter().map(|trouble| format!("trouble: {}", escaped(trouble)))
 }
 
-/// How much of something there is for each of `all`; 0 when there are none.
+/// Returns the average of `of` for each of `all`; 0 when `all` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 pub(super) fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_a_sentence() {
+    fn problems_are_sentences() {
         let overlap = Overlap {
             after: Duration::from_millis(3250),
             first: ClientId(2),

@@ -1,7 +1,7 @@
-//! `lockscope contend` and `lockscope compare`: test clients, and what they cost.
+//! `lockscope contend` and `lockscope compare`: test clients, and their costs.
 //!
-//! Signals and a closed pipe end a run early; its figures are printed all the same, after the clients and their nodes are
-//! gone. Nothing is printed before that.
+//! Signals and a closed pipe end a run early. Its figures are still printed, once the clients and
+//! their nodes are gone. Nothing is printed before that.
 
 mod figures;
 mod model;
@@ -45,7 +45,7 @@ use lockscope_lab::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptio
 use lockscope_live::deadline::until;
 use lockscope_live::zk::survey::ViewBy;
 
-/// Lets one fleet contend and prints what it came to.
+/// Runs one fleet and prints its outcome.
 pub(super) async fn contend(
     settings: &ResolvedOptions,
     options: &ContendOptions,
@@ -66,7 +66,7 @@ pub(super) async fn contend(
     .await
 }
 
-/// Lets herds and chains contend and prints them side by side.
+/// Runs herds and chains and prints them side by side.
 pub(super) async fn compare(
     settings: &ResolvedOptions,
     options: &CompareOptions,
@@ -96,7 +96,7 @@ pub(super) async fn compare(
     .await
 }
 
-/// Says what is known to be wrong with the scenario on this ensemble, unless the run is ended before.
+/// Warns about known problems of the scenario on this ensemble, unless the run is stopped first.
 async fn note_before(settings: &ResolvedOptions, fleet: &FleetOptions, scenario: &Scenario, stop: &CancellationToken) {
     tokio::select! {
         () = note_short_sessions(fleet, scenario, settings.timeout) => {}
@@ -104,7 +104,7 @@ async fn note_before(settings: &ResolvedOptions, fleet: &FleetOptions, scenario:
     }
 }
 
-/// Runs one fleet until it is done, has contended for `stop_after`, or `stop` ends.
+/// Runs one fleet until it is done, has contended for `stop_after`, or `stop` is cancelled.
 async fn play(
     settings: &ResolvedOptions,
     options: FleetOptions,
@@ -148,7 +148,7 @@ async fn play(
     ended.map(|()| outcome)
 }
 
-/// Runs all fleets of a comparison, until they are done or `stop` ends.
+/// Runs all fleets of a comparison until they are done or `stop` is cancelled.
 async fn play_all(
     settings: &ResolvedOptions,
     options: &FleetOptions,
@@ -185,7 +185,7 @@ async fn play_all(
     Ok(comparison)
 }
 
-/// That a run was ended since there were no servers, though they may be there again by now.
+/// Records that a run ended for lack of servers, even if they are back by now.
 fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
     if !outcome.servers_lost {
         outcome.servers_lost = true;
@@ -196,19 +196,19 @@ fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
     }
 }
 
-/// The console itself watches nothing while a command lets clients contend.
+/// The console itself sets no watches while a command runs clients.
 fn fleet_options(settings: &ResolvedOptions) -> anyhow::Result<FleetOptions> {
     let asks_servers = settings.survey_options()?.by != ViewBy::Off;
     Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0, asks_servers })
 }
 
-/// Prints at the very end. A reader who is gone changes nothing of what the run came to.
+/// Prints at the very end. A missing reader does not change the outcome of the run.
 async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
     send(out, text).await.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Whether the locks held what they promise, and nothing is left. An error says that the servers were lost, so that nobody can
-/// know.
+/// Returns whether the locks kept their promises and nothing is left behind. Fails when the servers
+/// were lost, because the answer is then unknown.
 fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::Yes;
     for outcome in outcomes {
@@ -222,7 +222,7 @@ fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::
     Ok(verdict)
 }
 
-/// Why, and what may be left behind.
+/// Describes why the servers were lost, and what may be left behind.
 fn lost(outcome: &FleetOutcome) -> String {
     let why = outcome.troubles.first().map_or("the servers were lost", String::as_str);
     let nodes = &outcome.left_behind_nodes;
@@ -244,8 +244,7 @@ mod tests {
     #[test]
     fn a_violated_lock_and_nodes_left_behind_are_a_no() {
         let good = outcome("chain", 2);
-        let code =
-            |outcomes: &[&FleetOutcome]| verdict(outcomes.iter().copied()).expect("the servers were there").code();
+        let code = |outcomes: &[&FleetOutcome]| verdict(outcomes.iter().copied()).expect("connected fleets").code();
         assert_eq!(code(&[&good, &good]), 0);
         assert_eq!(code(&[&FleetOutcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
         assert_eq!(code(&[&good, &FleetOutcome { violations: 1, ..good.clone() }]), 1);
@@ -276,9 +275,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_who_is_gone_is_no_error() {
+    async fn a_missing_reader_is_no_error() {
         let (reader, mut writer) = tokio::io::duplex(8);
         drop(reader);
-        print("more than eight bytes", &mut writer).await.expect("nobody to complain to");
+        print("more than eight bytes", &mut writer).await.expect("no error without a reader");
     }
 }

@@ -16,7 +16,7 @@ use lockscope_lock::{Access, Algorithm, Naming};
 const DEFAULT_ROUNDS: u32 = 100;
 pub(super) const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
-/// What `lockscope contend` takes.
+/// The options of `lockscope contend`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct ContendOptions {
@@ -51,7 +51,7 @@ pub(in crate::cli) struct ContendOptions {
     pub run: RunOptions,
 }
 
-/// What `lockscope compare` takes.
+/// The options of `lockscope compare`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct CompareOptions {
@@ -83,7 +83,7 @@ impl CompareOptions {
     }
 }
 
-/// What both take: what a test client does, how to print, and the ensemble.
+/// The options of both commands: the work of a test client, the output, and the ensemble.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct RunOptions {
@@ -112,7 +112,7 @@ impl RunOptions {
     }
 }
 
-/// The built-in locks by their names. Which access a shared lock is asked for is chosen anew for each request.
+/// Parses the built-in locks by name. For shared locks the access is chosen anew for each request.
 fn recipe() -> impl TypedValueParser<Value = Algorithm> {
     let help = |name| match name {
         "mutex" => "One node at the path; the others watch it and try again",

@@ -1,4 +1,4 @@
-//! The files of `compare --plot`: which format they have, and how they come to be.
+//! The files of `compare --plot`: their format, and how they are written.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ enum PlotFormat {
 }
 
 impl PlotFile {
-    /// Takes a path whose extension is that of a format.
+    /// Returns a parser of paths whose extension names a format.
     pub(super) fn parser() -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().try_map(|path| {
             let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
@@ -35,12 +35,12 @@ impl PlotFile {
         })
     }
 
-    /// Checks that it can be written; leaves nothing behind.
+    /// Checks that the file can be written; leaves nothing behind.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         files::can_replace(&self.path).map_err(|error| self.refusal(&error))
     }
 
-    /// Writes it, or leaves what was there.
+    /// Writes the file, or leaves the old one.
     pub(super) fn write(&self, page: &PlotPage) -> anyhow::Result<()> {
         let text = match self.format {
             PlotFormat::Svg => plot::svg(page),

@@ -1,4 +1,4 @@
-//! What a plot file shows of a comparison: the figures of its JSON, and beside them what the table of costs says.
+//! The content of a plot file: the figures of the comparison's JSON beside those of the model.
 
 use super::figures::{clients, troubles};
 use super::plot_values::{
@@ -11,11 +11,11 @@ use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario}
 use lockscope_lab::plot::{Curve, CurveLook, CurvePoint, LineChart, PlotPage, PlotRow, PlotTable, PlotUnit, PlotValue};
 use lockscope_model::text::human::latency;
 
-/// The fleets of a size, and what their curves look like.
+/// The fleets of a size, and the looks of their curves.
 const FLEETS: [(&str, CurveLook); 3] =
     [("herd", CurveLook::Square), ("chain", CurveLook::Circle), ("chain-ahead", CurveLook::Triangle)];
 
-/// All of it.
+/// Returns the whole page.
 pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
     PlotPage {
         title: "What a lock costs: herd, chain and look-ahead chain".to_owned(),
@@ -27,7 +27,7 @@ pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> 
     }
 }
 
-/// Figures of a fleet, none where they are not known.
+/// Returns the figures of a fleet; none when they are unknown.
 type Figures<'a> = &'a dyn Fn(&FleetOutcome) -> Vec<PlotValue>;
 
 fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
@@ -86,7 +86,7 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
     ]
 }
 
-/// One curve for each fleet.
+/// Returns one curve for each fleet.
 fn curves(comparison: &Comparison, is_model: bool, figures: Figures<'_>) -> Vec<Curve> {
     let curve = |(name, look): (&str, CurveLook)| {
         let outcomes = comparison.runs.iter().flat_map(ComparedFleets::outcomes).filter(|found| found.recipe == name);
@@ -141,12 +141,12 @@ fn table(comparison: &Comparison, scenario: &Scenario) -> PlotTable {
     }
 }
 
-/// A figure in a column of the model, which is none of the JSON's.
+/// Marks a value as one of the model, which is not in the JSON.
 fn as_model(value: PlotValue) -> PlotValue {
     PlotValue { field: "model", ..value }
 }
 
-/// `40ms` of `p50 40ms`, where the column says the rest.
+/// Returns `40ms` of `p50 40ms`, because the column names the percentile.
 fn without_name(mut value: PlotValue) -> PlotValue {
     if let Some((_, time)) = value.shown.split_once(' ') {
         value.shown = time.to_owned();
@@ -154,7 +154,7 @@ fn without_name(mut value: PlotValue) -> PlotValue {
     value
 }
 
-/// What went wrong, and what is missing.
+/// Returns the problems of the comparison, and what is missing.
 fn warnings(comparison: &Comparison, sizes: &[u32]) -> Vec<String> {
     let mut warnings = Vec::new();
     if comparison.interrupted {
@@ -208,13 +208,13 @@ mod tests {
         }
     }
 
-    /// The figure of a name such as `wait_ms.p50`.
+    /// Returns the figure at a path such as `wait_ms.p50`.
     fn find<'a>(outcome: &'a Value, field: &str) -> &'a Value {
         field.split('.').fold(outcome, |at, name| &at[name])
     }
 
     #[test]
-    fn every_figure_is_the_one_of_the_json() {
+    fn every_figure_equals_the_one_in_the_json() {
         let compared = comparison(&[1, 2, 10, 50], Some(10));
         let json = serde_json::to_value(&compared).expect("JSON");
         let page = plot_page(&compared, &conditions(&[1, 2, 10, 50]));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_or_is_missing_is_said() {
+    fn failures_and_missing_fleets_are_mentioned() {
         let mut partial = comparison(&[2, 10], None);
         partial.interrupted = true;
         partial.runs[0].herd.violations = 1;
@@ -290,7 +290,7 @@ mod tests {
         chain of 10 clients: made no acquisition
         Numbers of clients that were not compared: 20, 50
         ");
-        // A rate of zero is known; what an acquisition costs is not, without one.
+        // A rate of zero is known; the cost of an acquisition is not, without one.
         let point = |chart: usize| {
             let curve = page.charts[chart].curves.iter().find(|curve| curve.name == "chain").expect("a chain");
             curve.points.iter().find(|point| point.clients == 10).map(|point| point.value.exact)

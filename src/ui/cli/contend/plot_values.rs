@@ -1,4 +1,4 @@
-//! The figures of a fleet as a plot has them: those of its JSON, and what the model says of the same.
+//! The figures of a fleet in a plot: those of its JSON, and those of the model.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
     (outcome.acquisitions > 0).then_some(value)
 }
 
-/// p50, p90 and p99; nothing without a wait.
+/// Returns p50, p90 and p99; nothing without a wait.
 pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
     let waits = &outcome.wait_ms;
     let quantiles =
@@ -37,7 +37,7 @@ pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
     if waits.count == 0 { Vec::new() } else { quantiles.map(value).to_vec() }
 }
 
-/// Milliseconds as the JSON has them, with microseconds behind the point.
+/// Returns milliseconds as in the JSON, with microseconds as decimals.
 #[expect(clippy::cast_precision_loss, reason = "a time of a run is below 2^53 microseconds")]
 pub(super) fn millis(time: Duration) -> f64 {
     time.as_micros() as f64 / 1000.0

@@ -1,4 +1,4 @@
-//! One line on a terminal's stderr that shows how far a run is.
+//! A progress line on a terminal's stderr.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use lockscope_model::text::human::{count, latency, rate};
 /// The shortest time between two redraws.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Goes to the start of the line and clears it.
+/// Returns to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// The width of a terminal that does not report it.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// The line. It is cleared when it is dropped.
+/// The progress line. It is cleared on drop.
 pub(super) struct ProgressLine<W: Write = Stderr> {
-    /// `None`: there is no terminal.
+    /// `None` without a terminal.
     out: Option<W>,
     columns: usize,
     drawn: Option<Instant>,
 }
 
 impl ProgressLine {
-    /// On stderr, when that is a terminal that can clear a line; otherwise nowhere.
+    /// Writes to stderr if that is a terminal that can clear a line; otherwise nowhere.
     pub(super) fn on_stderr() -> Self {
         let can_clear = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
         let out = (io::stderr().is_terminal() && can_clear).then(io::stderr);
@@ -37,7 +37,7 @@ impl ProgressLine {
 }
 
 impl<W: Write> ProgressLine<W> {
-    /// Shows a text of ASCII characters in place of the one before, unless that was drawn just now.
+    /// Replaces the line by an ASCII text, unless it was drawn just now.
     pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
         if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= REDRAW_INTERVAL) {
             self.drawn = Some(now);
@@ -45,7 +45,7 @@ impl<W: Write> ProgressLine<W> {
         }
     }
 
-    /// Shows a last text, however soon.
+    /// Shows a last text regardless of the redraw interval.
     pub(super) fn end(&mut self, text: &str) {
         if self.drawn.is_some() {
             self.draw(text.to_owned());
@@ -54,9 +54,9 @@ impl<W: Write> ProgressLine<W> {
 
     fn draw(&mut self, mut text: String) {
         let Some(out) = &mut self.out else { return };
-        // In the last column some terminals go on to the next line.
+        // Some terminals wrap when the last column is used.
         text.truncate(self.columns.saturating_sub(1));
-        // A terminal that was closed is noticed elsewhere.
+        // A closed terminal is noticed elsewhere.
         let _ = write!(out, "{CLEAR_LINE}{text}").and_then(|()| out.flush());
     }
 }
@@ -69,7 +69,8 @@ impl<W: Write> Drop for ProgressLine<W> {
     }
 }
 
-/// How far a fleet is; `place` is its number among the fleets, from 1, and how many there are.
+/// Returns the progress of a fleet. `place` is its number among the fleets, from 1, and the number
+/// of fleets.
 pub(super) fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String {
     let scenario = &status.scenario;
     let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_how_many_are_connected_and_then_how_far_they_are() {
+    fn it_shows_connected_clients_and_then_their_progress() {
         assert_eq!(of(&status(2, Duration::ZERO), None), "chain: 2 of 3 clients connected");
         let mut under_way = status(3, Duration::from_secs(4));
         under_way.totals.acquisitions = 2048;

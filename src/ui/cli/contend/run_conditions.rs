@@ -1,4 +1,4 @@
-//! Under what a comparison ran, as a plot says it.
+//! The conditions of a comparison, as a plot shows them.
 
 use std::time::Duration;
 
@@ -12,25 +12,26 @@ use lockscope_live::zk::four_letter::Word;
 use lockscope_model::server_view::four_letter::srvr;
 use lockscope_model::text::human::{count, date_and_time, latency};
 
-/// How long to wait for the servers to say their versions.
+/// How long to wait for the versions of the servers.
 const MAX_VERSION_WAIT: Duration = Duration::from_secs(2);
 
-/// Under what a comparison ran, beside what it says itself.
+/// The conditions of a comparison that its result does not contain.
 #[derive(Clone, Debug)]
 pub(super) struct RunConditions {
-    /// When it began, by this machine's clock.
+    /// The start of the comparison, by this machine's clock.
     pub started: Timestamp,
     /// Whether times are written in UTC.
     pub utc: bool,
-    /// The versions of the servers, as they write them; empty when they did not say.
+    /// The versions of the servers, in their notation; empty when unknown.
     pub versions: Vec<String>,
-    /// What all fleets have in common.
+    /// The settings shared by all fleets.
     pub scenario: Scenario,
-    /// The numbers of clients that were asked for.
+    /// The requested numbers of clients.
     pub sizes: Vec<u32>,
 }
 
-/// The versions that the servers say, each once; none when they are not asked, or do not answer soon.
+/// Returns the distinct versions of the servers; empty when they are not asked or do not answer
+/// soon.
 pub(super) async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
     let asked = async {
         let dialer = Dialer::new(&fleet.connection).await.ok()?;
@@ -45,13 +46,13 @@ pub(super) async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
     versions
 }
 
-/// `3.9.3` of `3.9.3-c26634f34490bb0ea7a09cc51e05ede3b4e320ee, built on 2024-10-17`.
+/// Returns `3.9.3` of `3.9.3-c26634f34490bb0ea7a09cc51e05ede3b4e320ee, built on 2024-10-17`.
 fn short(version: &str) -> String {
     let end = version.find([',', '-']).unwrap_or(version.len());
     version[..end].to_owned()
 }
 
-/// The conditions by their names.
+/// Returns the conditions with their names.
 pub(super) fn named(comparison: &Comparison, conditions: &RunConditions) -> Vec<(String, String)> {
     let RunConditions { started, utc, versions, scenario, sizes } = conditions;
     let spread =

@@ -1,4 +1,4 @@
-//! The scenario that the options of `contend` and `compare` describe.
+//! Builds the scenario from the options of `contend` and `compare`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use lockscope_lock::Algorithm;
 
 const DEFAULT_READS: u8 = 80;
 
-/// Why the options describe no scenario. Each message is one sentence that says what to do.
+/// Why the options form no valid scenario. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::cli) enum BadScenario {
     #[error(
@@ -18,7 +18,7 @@ pub(in crate::cli) enum BadScenario {
     Reads,
     #[error("--leases is for the recipe semaphore: leave it out, or choose that one with --recipe")]
     Leases,
-    /// No session could live on a connection with so long a delay in each direction.
+    /// No session survives a connection with this delay in each direction.
     #[error(
         "a connection that delays by {} each way keeps no session of {} alive: give a shorter --link-delay or a longer \
          --session-timeout",
@@ -30,7 +30,7 @@ pub(in crate::cli) enum BadScenario {
 }
 
 impl ContendOptions {
-    /// The scenario; `session_timeout` is what the settings ask for.
+    /// Returns the scenario; `session_timeout` is the timeout requested by the settings.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
         let is_shared = self.recipe.access().is_some();
         if self.reads.is_some() && !is_shared {
@@ -55,13 +55,13 @@ impl ContendOptions {
 }
 
 impl CompareOptions {
-    /// What herds and chains have in common.
+    /// Returns the part of the scenario shared by herds and chains.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
         let default = Scenario::new(Algorithm::Herd, self.path.clone(), self.clients.first().copied().unwrap_or(0));
         self.run.apply(Scenario { rounds: self.rounds, ..default }, session_timeout)
     }
 
-    /// The sizes, each once, in the order given.
+    /// Returns the distinct sizes, in the order given.
     pub(super) fn sizes(&self) -> Vec<u32> {
         once_each(self.clients.clone())
     }
@@ -70,7 +70,7 @@ impl CompareOptions {
 impl RunOptions {
     fn apply(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
         let (timeout, delay) = (session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT), self.link_delay);
-        // A heartbeat and its answer pass the link once each.
+        // A heartbeat and its answer each pass the link once.
         if delay >= timeout / 2 {
             return Err(BadScenario::Delay { delay, timeout });
         }
@@ -79,7 +79,7 @@ impl RunOptions {
             spread: self.spread,
             session_timeout: timeout,
             link_delay: delay,
-            // Short enough to be typed again.
+            // Short enough to type again.
             seed: self.seed.unwrap_or_else(|| fastrand::u32(..).into()),
             ..scenario
         };
@@ -97,7 +97,7 @@ mod tests {
     use lockscope_base::znode::ZnodePath;
     use lockscope_lock::{Access, Naming};
 
-    /// The options as the program takes them.
+    /// A parser for the options alone.
     #[derive(Debug, Parser)]
     struct Contend {
         #[command(flatten)]
@@ -117,25 +117,25 @@ mod tests {
     }
 
     fn compare(arguments: &str) -> CompareOptions {
-        Compare::try_parse_from(format!("compare {arguments}").split_whitespace()).expect("it is good").options
+        Compare::try_parse_from(format!("compare {arguments}").split_whitespace()).expect("valid options").options
     }
 
     #[test]
     fn every_built_in_lock_can_be_chosen_by_its_name() {
         for name in Algorithm::NAMES {
-            assert_eq!(contend(&format!("--recipe {name}")).expect("it is good").algorithm.name(), name);
+            assert_eq!(contend(&format!("--recipe {name}")).expect("valid options").algorithm.name(), name);
         }
     }
 
     #[test]
     fn defaults_are_those_that_the_help_names() {
-        let plain = contend("").expect("it is good");
+        let plain = contend("").expect("valid options");
         let path = ZnodePath::new("/lock").expect("a path");
         let expected = Scenario { rounds: Some(100), seed: plain.seed, ..Scenario::new(Algorithm::Chain, path, 10) };
         assert_eq!(plain, expected);
-        assert_eq!(contend("--endless").expect("it is good").rounds, None);
-        assert_eq!(contend("--recipe shared-chain").expect("it is good").reads, 80);
-        let semaphore = contend("--recipe semaphore").expect("it is good").algorithm;
+        assert_eq!(contend("--endless").expect("valid options").rounds, None);
+        assert_eq!(contend("--recipe shared-chain").expect("valid options").reads, 80);
+        let semaphore = contend("--recipe semaphore").expect("valid options").algorithm;
         assert_eq!(semaphore, Algorithm::Semaphore(DEFAULT_LEASES));
         assert_eq!(compare("").sizes(), [2, 5, 10, 25, 50]);
         assert_eq!(compare("").path.as_str(), "/lockscope");
@@ -147,7 +147,7 @@ mod tests {
             "--recipe shared-herd --clients 3 --rounds 7 --hold 20ms --spread 50% --reads 10 --naming kazoo \
              --link-delay 5ms --seed 18446744073709551615",
         )
-        .expect("it is good");
+        .expect("valid options");
         let path = ZnodePath::new("/lock").expect("a path");
         let expected = Scenario {
             naming: Naming::Kazoo,
@@ -161,7 +161,7 @@ mod tests {
         };
         assert_eq!(given, expected);
         assert_eq!(compare("--clients 9,3,9,1").sizes(), [9, 3, 1]);
-        let other = compare("--path /x --rounds 5").scenario(Some(Duration::from_secs(3))).expect("it is good");
+        let other = compare("--path /x --rounds 5").scenario(Some(Duration::from_secs(3))).expect("valid options");
         assert_eq!((other.rounds, other.session_timeout), (Some(5), Duration::from_secs(3)));
     }
 

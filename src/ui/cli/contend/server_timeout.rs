@@ -1,4 +1,4 @@
-//! How long a run waits for sessions before it has begun, and for servers that were lost in its middle.
+//! How long a run waits for sessions before it begins, and for servers that are lost in the middle.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::super::output;
 use super::super::resolved::ResolvedOptions;
 use lockscope_lab::contend::FleetStatus;
 
-/// What the last status says of the fleet that runs.
+/// The last status of the running fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FleetState {
-    /// Its number among the fleets of the run.
+    /// The number of the fleet in the run.
     fleet: usize,
     connected: u32,
-    /// How many clients it shall have.
+    /// The wanted number of clients.
     wanted: u32,
     has_begun: bool,
     /// Whether the servers have been lost for longer than the limit.
@@ -23,19 +23,21 @@ struct FleetState {
     trouble: Option<String>,
 }
 
-/// Expires when no further client gets a session, or, once the clients contend, when the servers are lost.
+/// Expires when no further client gets a session, or, once the clients contend, when the servers
+/// are lost.
 pub(super) struct ServerTimeout {
     limit: Duration,
     state: watch::Sender<FleetState>,
 }
 
 impl ServerTimeout {
-    /// The next session must come within `limit`, and the servers may be lost for so long in the middle of a run.
+    /// Creates a timeout. Each further session must come within `limit`, and the servers may be
+    /// lost for `limit` in the middle of a run.
     pub(super) fn new(limit: Duration) -> Self {
         Self { limit, state: watch::Sender::default() }
     }
 
-    /// Takes a fleet's status into account.
+    /// Takes the status of a fleet into account.
     pub(super) fn update(&self, fleet: usize, status: &FleetStatus) {
         let has_begun = !status.elapsed.is_zero();
         let is_lost = status.servers_lost_for.is_some_and(|lost| lost >= self.limit);
@@ -54,8 +56,8 @@ impl ServerTimeout {
         });
     }
 
-    /// Ends when no session came, or no server was there, for too long. Call it once for the whole run: each call starts the time
-    /// again.
+    /// Resolves when no session came, or no server was there, for too long. Call it once for the
+    /// whole run: each call restarts the time.
     pub(super) async fn expired(&self) {
         let mut state = self.state.subscribe();
         loop {
@@ -66,7 +68,7 @@ impl ServerTimeout {
             if is_lost {
                 return;
             }
-            // The sender is our own, so it does not go meanwhile.
+            // The sender belongs to `self`, so it stays alive.
             if waits && time::timeout(self.limit, state.changed()).await.is_err() {
                 return;
             }
@@ -76,12 +78,12 @@ impl ServerTimeout {
         }
     }
 
-    /// Whether the clients contended already, so that there are figures to print.
+    /// Returns whether the clients have contended, so that there are figures to print.
     pub(super) fn had_begun(&self) -> bool {
         self.state.borrow().has_begun
     }
 
-    /// That the servers did not answer, and why.
+    /// Returns the error that the servers did not answer, with the reason.
     pub(super) fn no_answer(&self, settings: &ResolvedOptions) -> anyhow::Error {
         let FleetState { connected, wanted, trouble, .. } = self.state.borrow().clone();
         let why = trouble.unwrap_or_else(|| format!("{} is silent", settings.connect));

@@ -1,4 +1,4 @@
-//! The note that the clients' sessions are shorter than a member of the ensemble goes on without its leader.
+//! The warning that the clients' sessions may expire while a member has no leader.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use lockscope_live::zk::{self, ConnectOptions, Dialer, close_session};
 use lockscope_model::server_view::SyncSettings;
 use lockscope_model::text::human::exact_seconds;
 
-/// How long a run waits at most for what the note needs. A server that hangs is given up before.
+/// The longest wait for the information that the warning needs. A server that hangs is given up
+/// earlier.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Says on stderr when the clients' sessions are too short for the ensemble's settings; nothing where the servers don't report
-/// these, or are not asked.
+/// Warns on stderr when the clients' sessions are too short for the ensemble's settings. Prints
+/// nothing when the servers do not report the settings or are not asked.
 pub(super) async fn note_short_sessions(fleet: &FleetOptions, scenario: &Scenario, max_wait: Duration) {
     let sentence = timeout(max_wait.min(MAX_WAIT), find_short_sessions(fleet, scenario.session_timeout)).await;
     if let Ok(Some(sentence)) = sentence {
@@ -31,7 +32,7 @@ async fn find_short_sessions(fleet: &FleetOptions, asked: Duration) -> Option<St
     let answers = dialer.ask_each(Word::Conf).await;
     let settings = answers.into_iter().filter_map(|(_, answer)| SyncSettings::from_conf(&answer.ok()?.text));
     let settings = settings.max_by_key(|settings| settings.safe_session_timeout())?;
-    // The servers bound the timeout, so only a session shows what the clients will get.
+    // The servers bound the timeout, so only a session shows the real value.
     let options = ConnectOptions { session_timeout: asked, ..fleet.connection.clone() };
     let session = zk::connect(&options).await.ok()?;
     let negotiated = session.session_timeout();
@@ -39,7 +40,8 @@ async fn find_short_sessions(fleet: &FleetOptions, asked: Duration) -> Option<St
     sentence(settings, asked, negotiated)
 }
 
-/// What to say of sessions with the `negotiated` timeout, for which `asked` was asked; `None` when they are long enough.
+/// Returns the warning for sessions with the `negotiated` timeout, when `asked` was requested;
+/// `None` when they are long enough.
 fn sentence(settings: SyncSettings, asked: Duration, negotiated: Duration) -> Option<String> {
     let safe = settings.safe_session_timeout();
     if negotiated >= safe {

@@ -9,13 +9,13 @@ use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome};
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::{plural, rate, ratio};
 
-/// A title over some columns.
+/// A title above several columns.
 struct Group {
     title: &'static str,
     columns: &'static [&'static str],
 }
 
-/// The herd beside the chain.
+/// The columns that compare herd and chain.
 const HERD_AND_CHAIN: [Group; 5] = [
     Group { title: "", columns: &["CLIENTS"] },
     Group { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
@@ -24,7 +24,7 @@ const HERD_AND_CHAIN: [Group; 5] = [
     Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
 ];
 
-/// The chain beside one that looks ahead.
+/// The columns that compare the chain and the look-ahead chain.
 const CHAIN_AND_AHEAD: [Group; 4] = [
     Group { title: "", columns: &["CLIENTS"] },
     Group { title: "ACQUISITIONS/S", columns: &["chain", "ahead", "ratio"] },
@@ -32,10 +32,10 @@ const CHAIN_AND_AHEAD: [Group; 4] = [
     Group { title: "REQUESTS AN ACQUISITION", columns: &["chain", "ahead"] },
 ];
 
-/// What separates two groups.
+/// The gap between two groups.
 const GROUP_GAP: &str = "   ";
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let runs = &comparison.runs;
@@ -72,14 +72,14 @@ pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
     text
 }
 
-/// Who contended where.
+/// Names the locks of the fleets.
 fn heading(runs: &[ComparedFleets]) -> String {
     let Some(ComparedFleets { herd, chain, .. }) = runs.first() else { return String::new() };
     let [herd_path, chain_path] = [herd, chain].map(|outcome| escaped(outcome.path.as_str()));
     format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
 }
 
-/// A line for each run, under a line with the titles of the groups and one with those of the columns.
+/// Returns one line per run, below the titles of the groups and columns.
 fn lines(groups: &[Group], runs: impl Iterator<Item = Vec<String>>) -> String {
     let columns = groups.iter().flat_map(|group| group.columns);
     let mut rows = vec![columns.map(|column| (*column).to_owned()).collect()];
@@ -108,7 +108,7 @@ fn times(ratio_of: Option<f64>) -> String {
     ratio_of.map_or_else(|| UNKNOWN.to_owned(), |times| format!("{}x", ratio(times)))
 }
 
-/// What stands in a run's line about the look-ahead chain; `None` when it did not run.
+/// Returns the cells of a run about the look-ahead chain; `None` when it did not run.
 fn cells_of_look_ahead(run: &ComparedFleets) -> Option<Vec<String>> {
     let (chain, ahead) = (&run.chain, run.chain_ahead.as_ref()?);
     Some(vec![
@@ -123,7 +123,7 @@ fn cells_of_look_ahead(run: &ComparedFleets) -> Option<Vec<String>> {
     ])
 }
 
-/// What stands in a run's line, in the order of the groups.
+/// Returns the cells of a run, in the order of the groups.
 fn cells(run: &ComparedFleets) -> Vec<String> {
     let ComparedFleets { herd, chain, .. } = run;
     let server = |outcome: &FleetOutcome| {
@@ -145,7 +145,7 @@ fn cells(run: &ComparedFleets) -> Vec<String> {
     ]
 }
 
-/// A line for each fleet that did not run as it should.
+/// Returns one line for each fleet with problems.
 pub(super) fn problems(runs: &[ComparedFleets]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in runs.iter().flat_map(ComparedFleets::outcomes) {
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn with_ascii_there_is_nothing_else() {
+    fn with_ascii_all_characters_are_ascii() {
         let text = table(&comparison(&[2, 10, 50, 500], Some(10)), true);
         assert!(text.is_ascii() && text.contains("H herd"), "{text}");
     }
 
     #[test]
-    fn one_size_needs_no_plot_and_what_is_not_known_is_a_dash() {
+    fn one_size_needs_no_plot_and_unknown_figures_are_dashes() {
         let mut one = comparison(&[2], None);
         one.runs[0].throughput_ratio = None;
         one.runs[0].herd.server = None;

@@ -1,4 +1,4 @@
-//! How a run is ended before its time: by a signal, or by a reader who is gone.
+//! Early ends of a run: by a signal, or when nobody reads the output any more.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,8 +14,8 @@ use super::super::verdict::Verdict;
 /// How often to check whether standard output still has a reader.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Does the work until it is done. The first signal cancels the token, after which the work ends in good order; the second one
-/// drops it.
+/// Runs the work until it is done. The first signal cancels the token, so that the work can finish
+/// properly; the second one drops it.
 pub(super) async fn on_signal(
     work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<Verdict>,
 ) -> anyhow::Result<Verdict> {
@@ -46,9 +46,9 @@ pub(super) async fn requested(token: &CancellationToken) {
     }
 }
 
-/// Whether a pipe has no reader any more, or a terminal was closed.
+/// Returns whether a pipe has lost its reader, or a terminal was closed.
 fn reader_is_gone(out: impl AsFd) -> bool {
-    // Errors and hang-ups are reported without being asked for.
+    // Errors and hang-ups are always reported.
     let mut polled = [PollFd::new(&out, PollFlags::empty())];
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
@@ -70,7 +70,7 @@ impl Signals {
         })
     }
 
-    /// The number of the next one. Cancel safe.
+    /// Waits for the next signal and returns its number. Cancel safe.
     async fn next(&mut self) -> u8 {
         let kind = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),

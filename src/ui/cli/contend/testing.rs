@@ -1,4 +1,4 @@
-//! Outcomes and a status made by hand.
+//! Outcomes and a status made by hand, for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use lockscope_lab::contend::{
 };
 use lockscope_lock::Algorithm;
 
-/// The outcome of a fleet in which a herd gets slower with its square.
+/// Returns the outcome of a fleet; a herd slows down with the square of its size.
 pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
     let acquisitions = 1000;
     let is_herd = recipe == "herd";
@@ -64,7 +64,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
     }
 }
 
-/// A fleet of three clients, so many of them connected, that has contended for so long.
+/// Returns the status of a fleet of three clients that has contended for `elapsed`.
 pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
     FleetStatus {
         scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
@@ -86,7 +86,7 @@ pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
     }
 }
 
-/// What a herd, a chain and a look-ahead chain of this size came to.
+/// Returns the outcomes of a herd, a chain and a look-ahead chain of this size.
 fn run(clients: u32) -> ComparedFleets {
     let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
     let chain_ahead = Some(outcome("chain-ahead", clients));
@@ -103,7 +103,6 @@ fn run(clients: u32) -> ComparedFleets {
     }
 }
 
-/// A comparison of these sizes.
 pub(super) fn comparison(sizes: &[u32], herd_costs_more_from: Option<u32>) -> Comparison {
     let runs = sizes.iter().copied().map(run).collect();
     Comparison { schema: 1, runs, unpaired: None, herd_costs_more_from, interrupted: false }

@@ -1,15 +1,15 @@
-//! Two curves over the number of clients, in characters. Both axes are logarithmic: a herd's cost grows with a power of its
-//! size, which is then a straight line.
+//! Plots two curves over the number of clients with characters. Both axes are logarithmic: a herd's
+//! cost grows with a power of its size, which is then a straight line.
 
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::{count, ratio};
 
-/// Rows of the plot.
+/// The rows of the plot.
 const ROWS: usize = 8;
-/// Columns of the plot, without what stands left of its axis.
+/// The columns of the plot, without the labels of the axis.
 const COLUMNS: usize = 60;
 
-/// The characters of a plot. Herd and chain differ in shape, not in colour.
+/// The characters of a plot. Herd and chain differ in shape, not only in colour.
 #[derive(Clone, Copy)]
 struct Glyphs {
     herd: char,
@@ -32,7 +32,7 @@ fn glyphs(charset: Charset) -> Glyphs {
     }
 }
 
-/// What a herd and a chain of a size came to.
+/// The figures of a herd and a chain of one size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub clients: u32,
@@ -40,14 +40,14 @@ pub(super) struct Point {
     pub chain: f64,
 }
 
-/// What the characters of all plots mean.
+/// Explains the characters of all plots.
 pub(super) fn legend(charset: Charset) -> String {
     let Glyphs { herd, chain, both, .. } = glyphs(charset);
     format!("{herd} herd  {chain} chain  {both} both, over the number of clients; both axes are logarithmic")
 }
 
-/// The plot under its title. What is zero has no place on a logarithmic axis and is left out; without two sizes
-/// there is nothing to plot, and the text is empty.
+/// Returns the plot below its title. Zeros have no place on a logarithmic axis and are left out.
+/// Without two sizes there is nothing to plot, and the text is empty.
 pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
     let mut points = points.to_vec();
     points.sort_by_key(|point| point.clients);
@@ -70,7 +70,7 @@ pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
     canvas.text(title, (low, high), &points, &x_axis)
 }
 
-/// A logarithmic axis from one value to another, in cells.
+/// A logarithmic axis between two values, in cells.
 struct LogAxis {
     low: f64,
     range: f64,
@@ -79,11 +79,11 @@ struct LogAxis {
 
 impl LogAxis {
     fn new(low: f64, high: f64, cells: usize) -> Self {
-        // Values that are the same stand at the axis.
+        // Equal values are drawn at the axis.
         Self { low: low.ln(), range: (high.ln() - low.ln()).max(f64::MIN_POSITIVE), cells }
     }
 
-    /// The place of a value, in cells from the axis.
+    /// Returns the position of a value, in cells from the axis.
     #[expect(clippy::cast_precision_loss, reason = "there are few cells")]
     fn exact(&self, value: f64) -> f64 {
         ((value.ln() - self.low) / self.range).clamp(0.0, 1.0) * (self.cells - 1) as f64
@@ -99,14 +99,14 @@ fn nearest(place: f64) -> usize {
     place.round() as usize
 }
 
-/// What is drawn, the lowest row first.
+/// The drawn cells, the lowest row first.
 struct Canvas {
     cells: Vec<[char; COLUMNS]>,
     glyphs: Glyphs,
 }
 
 impl Canvas {
-    /// Draws a curve through its points: column, and row as exactly as it is known.
+    /// Draws a curve through its points: a column, and a fractional row.
     fn draw(&mut self, curve: &[(usize, f64)], glyph: char) {
         for pair in curve.windows(2) {
             let ((from, start), (to, end)) = (pair[0], pair[1]);
@@ -146,12 +146,13 @@ impl Canvas {
     }
 }
 
-/// The numbers of clients under their places; one that would touch the one before it is left out, but never the last.
+/// Returns the numbers of clients below their places. A label that would touch the previous one is
+/// left out, except the last.
 fn sizes(points: &[Point], x_axis: &LogAxis) -> String {
     let labels = points.iter().map(|point| {
         let label = count(point.clients);
         let place = x_axis.cell(f64::from(point.clients));
-        // The last one ends under its place.
+        // The last label ends below its place.
         (place.min(COLUMNS.saturating_sub(label.len())), label)
     });
     let labels: Vec<(usize, String)> = labels.collect();
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_herd_that_slows_down_is_a_line_that_falls() {
+    fn a_herd_that_slows_down_is_a_falling_line() {
         let points = points(&[50, 2, 5, 10, 25]);
         insta::assert_snapshot!(plot("per second", &points, Charset::Unicode), @r"
         per second

@@ -1,4 +1,4 @@
-//! What the node is: its stat, the queue that it stands in, and what the servers say about its owner.
+//! Examines the node: its stat, its queue, and what the servers report about its owner.
 
 use anyhow::bail;
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use lockscope_model::queue::{Change, LockTable};
 #[error("{0}")]
 pub(super) struct NotPlanned(pub String);
 
-/// The node's stat; `None` when there is no such node.
+/// Returns the node's stat; `None` when it does not exist.
 pub(super) async fn stat(
     client: &Client,
     path: &ZnodePath,
@@ -33,7 +33,7 @@ pub(super) async fn stat(
     }
 }
 
-/// The plan to delete the node, with all that is known of it now.
+/// Returns the plan of the deletion, with everything known about the node now.
 pub(super) async fn plan(
     client: &Client,
     settings: &ResolvedOptions,
@@ -63,18 +63,20 @@ pub(super) async fn plan(
     }
 }
 
-/// The lock's parent and what the servers say.
+/// Reads the lock's parent and asks the servers.
 async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
     let options = settings.survey_options()?;
     let near = ResolvedOptions { roots: near(path), ..settings.clone() };
-    // The servers' lists have to be younger than the node to say anything about its owner, and both are.
+    // The servers' lists must be younger than the node to say something about its owner. Both
+    // requests start now, so they are.
     let (table, view) = tokio::join!(read(&near), survey(&options));
     let mut table = table?;
     table.apply(Change::Surveyed { view: view.into() }, now());
     Ok(table)
 }
 
-/// The node that may not be read, of those that show what a contender is: the node itself and its parent.
+/// Returns the node that cannot be read, among those that identify a contender: the node itself and
+/// its parent.
 async fn unreadable(client: &Client, settings: &ResolvedOptions, path: &ZnodePath) -> Option<ZnodePath> {
     let data = timeout(settings.timeout, client.get_data(path.as_str())).await;
     if matches!(data, Ok(Err(Error::NoAuth))) {

@@ -1,4 +1,4 @@
-//! `lockscope delete`: deletes one node, if it is still the one that was seen.
+//! `lockscope delete`: deletes one node, if it is still the node that was seen.
 
 mod examine;
 mod options;
@@ -26,10 +26,10 @@ use lockscope_live::admin::{
 use lockscope_live::zk;
 use lockscope_model::diagnose::Unaware;
 
-/// The longest answer that is read from a terminal, in bytes.
+/// The longest answer read from a terminal, in bytes.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
-/// Why nothing that has to be confirmed is done.
+/// The error when a confirmation is needed and there is no terminal.
 const NO_TERMINAL: &str =
     "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
 
@@ -41,7 +41,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<Verdict> {
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
     let can_confirm = options.yes || options.dry_run || can_ask;
-    // That the node is missing needs no answer.
+    // A missing node is reported without a confirmation.
     let missing = if can_confirm { None } else { Some(session_that_misses(settings, options).await?) };
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = match missing {
@@ -61,11 +61,11 @@ pub(super) async fn run(
             let log = audit.as_ref().map(Audit::path);
             write_json(out, &DeletionFacts::new(&options.path, action, plan.as_ref(), report.as_ref(), log))
         }
-        // What failed is said on standard error.
+        // Failures are reported on standard error.
         (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
         (Format::Table, _) => Ok(()),
     });
-    // A reader who is gone does not change what was done, which the exit code says.
+    // A missing reader does not change the outcome, which the exit code reports.
     written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })?;
     match report {
         Some(report) if report.failed => bail!(report.reason),
@@ -80,8 +80,8 @@ fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
     Ok(Audit::open(path)?)
 }
 
-/// A session that finds no such node. Whatever else it finds, it cannot go on without a terminal to
-/// ask on.
+/// Returns a session that finds no such node. In every other case the deletion cannot continue
+/// without a terminal, and this fails.
 async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Client> {
     let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
     if let Ok(None) = examine::stat(&client, &options.path, settings).await {
@@ -95,12 +95,13 @@ struct DeletionRun<'a> {
     settings: &'a ResolvedOptions,
     options: &'a DeleteOptions,
     client: Client,
-    /// Whether there is somebody to ask, or no need to.
+    /// Whether someone can be asked, or no question is needed.
     can_confirm: bool,
 }
 
 impl DeletionRun<'_> {
-    /// The plan, if there is one, and the result; a dry run has none. Without an audit log it is a dry run.
+    /// Returns the plan, if there is one, and the result; a dry run has none. Without an audit log
+    /// the run is a dry run.
     async fn run(
         &self,
         audit: Option<&Audit>,
@@ -117,7 +118,7 @@ impl DeletionRun<'_> {
         }
     }
 
-    /// The same with the plan kept in `shown` from when it is shown.
+    /// Runs the deletion, and keeps the plan in `shown` once it is shown.
     async fn attempt(
         &self,
         audit: Option<&Audit>,
@@ -147,7 +148,7 @@ impl DeletionRun<'_> {
         Ok(Some(self.carry_out(confirmed, audit).await?))
     }
 
-    /// Deletes, or asks the owner, on a session of its own, which ends afterwards.
+    /// Deletes the node, or asks its owner, on a session of its own, which ends afterwards.
     async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> anyhow::Result<DeletionReport> {
         let (permission, who) = (Permission::of_subcommand(), self.who().await);
         let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
@@ -160,7 +161,7 @@ impl DeletionRun<'_> {
         Ok(DeletionReport::from(outcomes.first().ok_or(admin::NoPlan::Nothing)?))
     }
 
-    /// The node, if it is the one that was asked for.
+    /// Returns the node, if it is the one that was asked for.
     async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
         let path = &self.options.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
@@ -199,7 +200,7 @@ impl DeletionRun<'_> {
         self.guarded(revocation).await
     }
 
-    /// The plan with how the deletion can be guarded, and what is missing for that.
+    /// Adds to the plan how the deletion can be guarded, and what is missing for that.
     async fn guarded(&self, plan: DeletePlan) -> anyhow::Result<DeletePlan> {
         let path = &self.options.path;
         let failed =
@@ -210,7 +211,7 @@ impl DeletionRun<'_> {
         }
     }
 
-    /// Fails when the node would not be deleted whatever the answer, so that nothing is asked.
+    /// Fails without a question when no answer would lead to a deletion.
     fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), NotDeleted> {
         let (path, options) = (&self.options.path, self.options);
         if let Some((_, lacks)) = plan.lacks() {
@@ -252,7 +253,7 @@ impl DeletionRun<'_> {
         Ok(())
     }
 
-    /// The answer of whoever is asked, or the one that --yes stands for.
+    /// Returns the user's answer, or the one that --yes stands for.
     async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, NotDeleted> {
         self.refuse_what_needs_no_answer(plan)?;
         let wanted = plan.confirmation();
@@ -263,14 +264,14 @@ impl DeletionRun<'_> {
             print(&mut io::stderr().lock(), |out| show::plan(out, plan))?;
         }
         let answer = ask(plan, &wanted).await?;
-        // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
+        // The user may have thought for long: an owner that came back meanwhile needs a new answer.
         match self.plan(stat).await {
             Ok(again) if again.confirmation() != wanted => {
                 let path = &self.options.path;
                 let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
                 Err(NotDeleted::not_tried("changed", reason))
             }
-            // If it is gone or changed, the execution finds that out and reports it.
+            // If the node is gone or changed, the execution notices and reports it.
             Ok(_) => Ok(answer),
             Err(error) if error.is::<NoPlan>() || error.is::<NotPlanned>() => Ok(answer),
             Err(error) => Err(error.into()),
@@ -281,7 +282,7 @@ impl DeletionRun<'_> {
         Who::ask(&self.client, &self.settings.connect).await
     }
 
-    /// Records in the audit log, if there is one, that nothing was tried, and why.
+    /// Records in the audit log, if there is one, that no deletion was tried, and why.
     async fn record(
         &self,
         audit: Option<&Audit>,
@@ -299,7 +300,7 @@ impl DeletionRun<'_> {
 
 /// Why a deletion ended before it was carried out.
 enum NotDeleted {
-    /// It was not tried, for the reason in the report.
+    /// The deletion was not tried, for the reason in the report.
     NotTried(DeletionReport),
     Failed(anyhow::Error),
 }
@@ -316,7 +317,7 @@ impl From<anyhow::Error> for NotDeleted {
     }
 }
 
-/// Asks on the terminal. The end of the input is no answer.
+/// Asks on the terminal. The end of the input counts as an empty answer.
 async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
     let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
     let question = match wanted {
@@ -333,7 +334,7 @@ async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String>
     write!(err, "{question}")?;
     err.flush()?;
     drop(err);
-    // A thread of its own: a signal ends the program while it waits.
+    // A thread of its own, so that a signal can end the program while it waits.
     let read = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
         io::Read::take(io::stdin().lock(), MAX_ANSWER_BYTES).read_line(&mut answer).map(|_| answer)

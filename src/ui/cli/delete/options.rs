@@ -7,7 +7,7 @@ use clap::Args;
 use super::super::options::{ChangeOptions, EnsembleOptions, OutputOptions, SharedOptions, WhichLocks};
 use lockscope_base::znode::{SessionId, ZnodePath};
 
-/// Who has to own the node.
+/// The expected owner of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum ExpectedOwner {
     /// No session.
@@ -17,7 +17,7 @@ pub(in crate::cli) enum ExpectedOwner {
 }
 
 impl ExpectedOwner {
-    /// Whether `owner` is that owner.
+    /// Returns whether `owner` is the expected one.
     pub(super) fn is(self, owner: Option<SessionId>) -> bool {
         match self {
             Self::None => owner.is_none(),
@@ -26,7 +26,7 @@ impl ExpectedOwner {
     }
 }
 
-/// What `lockscope delete` takes.
+/// The options of `lockscope delete`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Deletion")]

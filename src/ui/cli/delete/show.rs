@@ -1,4 +1,4 @@
-//! The plan for people.
+//! Shows the plan to people.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use lockscope_base::znode::escaped;
 use lockscope_live::admin::{Action, DeletePlan};
 use lockscope_model::queue::ContenderState;
 
-/// Writes the plan, a fact a line.
+/// Writes the plan, one fact per line.
 pub(super) fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
     if let Some(context) = plan.production() {
         writeln!(out, "PRODUCTION: people depend on this ensemble, which the context {context} names.")?;

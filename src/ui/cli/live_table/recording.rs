@@ -1,4 +1,4 @@
-//! A table that is recorded and counted while it is kept up to date.
+//! Records and counts the changes of a live table.
 
 use super::super::resolved::ResolvedOptions;
 use super::LiveTable;
@@ -9,45 +9,45 @@ use lockscope_model::queue::LockTable;
 use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{BatchRecorder, Recorder};
 
-/// What becomes of what a table takes in: it is written down, or counted, or both.
+/// Where the changes of a table go: into a file, into counters, or both.
 pub(in crate::cli) struct Recording {
-    /// Writes it into a file.
+    /// Writes the changes into a file.
     pub recorder: Option<Recorder>,
-    /// Counts it.
+    /// Counts the events.
     pub counters: Option<EventCounters>,
 }
 
 impl Recording {
-    /// What takes down what the table takes in.
+    /// Returns the recorder of the table's changes.
     pub(super) fn batches(&mut self) -> Option<&mut BatchRecorder> {
         self.recorder.as_mut().map(Recorder::batches)
     }
 }
 
 impl LiveTable {
-    /// As [`start_to_watch`](Self::start_to_watch), and records what is seen.
+    /// Starts like [`start_to_watch`](Self::start_to_watch), and records the changes.
     pub(in crate::cli) fn start_to_record(settings: &ResolvedOptions, recording: Recording) -> anyhow::Result<Self> {
         Ok(Self { recording: Some(Box::new(recording)), ..Self::start_to_watch(settings)? })
     }
 
-    /// Writes what was recorded; answers why nothing is written at the moment. To be called once a second. Blocks the thread as long as the
-    /// disk does.
+    /// Writes what was recorded; returns the reason when nothing can be written at the moment. Must
+    /// be called once a second. Blocks the thread during disk access.
     pub(in crate::cli) fn flush_recording(&mut self) -> Option<&str> {
         let recorder = self.recording.as_mut()?.recorder.as_mut()?;
         recorder.flush(now(), self.live.table());
         recorder.trouble()
     }
 
-    /// Records that somebody deleted a node by hand.
+    /// Records a deletion by hand.
     pub(in crate::cli) fn record_deletion(&mut self, deletion: RecordedDeletion) {
         if let Some(recorder) = self.recording.as_mut().and_then(|recording| recording.recorder.as_mut()) {
             recorder.batches().deleted(deletion);
         }
     }
 
-    /// Answers who asks for metrics; nobody is answered where nothing is counted.
+    /// Replies to a metrics request; ignored without counters.
     pub(in crate::cli) fn answer(&mut self, question: Question, ensemble: &str) {
-        // Who asked may have gone by now.
+        // The client may be gone by now.
         match question {
             Question::Health(asker) => _ = asker.send(health(self.live.table())),
             Question::Metrics(asker) => {
@@ -65,7 +65,7 @@ impl LiveTable {
         }
     }
 
-    /// Ends the session, in at most two seconds, and answers what records, and what it recorded.
+    /// Ends the session within two seconds, and returns the recording and its table.
     pub(in crate::cli) async fn stop_recording(mut self) -> Option<(Recording, LockTable)> {
         let recording = self.recording.take()?;
         let (table, ..) = self.stop().await;
@@ -73,7 +73,7 @@ impl LiveTable {
     }
 }
 
-/// The memory of this process, as Linux counts it.
+/// Returns the memory of this process, as Linux counts it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Where an option comes from: the command line, the environment, the config file, the default.
+//! Tests of precedence: the command line, the environment, the config file, the default.
 
 use super::*;
 use bytesize::ByteSize;
@@ -134,7 +134,7 @@ fn half_of_a_tls_identity_is_refused_with_what_is_missing() {
 }
 
 #[test]
-fn an_empty_variable_says_nothing_and_one_that_is_no_text_is_refused() {
+fn an_empty_variable_sets_nothing_and_an_invalid_one_is_refused() {
     let empty = Environment::read(|_| Some(OsString::new())).unwrap();
     assert!(empty == Environment { has_utf8: false, ..Environment::default() });
     let broken = Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| OsString::from_vec(vec![0xff])));
@@ -142,7 +142,7 @@ fn an_empty_variable_says_nothing_and_one_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn only_ascii_is_drawn_where_the_locale_has_no_other_characters_unless_it_is_said() {
+fn only_ascii_is_drawn_without_a_utf8_locale_unless_an_option_says_otherwise() {
     let ascii = |variables: &[(&str, &str)], said: Option<bool>| {
         let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
         let environment = Environment::read(of).unwrap();
