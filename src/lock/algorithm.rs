@@ -135,8 +135,8 @@ pub enum Algorithm {
     ChainAhead,
     /// Readers together or one writer, in one queue; every waiter watches the parent.
     ///
-    /// A request for reading holds when no request for writing is before it; one for writing when
-    /// it is first. Nobody starves. Cost: as [`Herd`](Self::Herd).
+    /// A request for reading holds if no request for writing is before it; one for writing holds if
+    /// it is first. No request starves. Cost: as [`Herd`](Self::Herd).
     ///
     /// ```no_run
     /// # use lockscope_lock::{Access, Algorithm, Lock};

@@ -1,4 +1,4 @@
-//! From a lock held for writing to one held for reading, without letting a writer in between.
+//! Downgrades a lock from writing to reading, without letting a writer in between.
 
 use zookeeper_client::Error;
 
@@ -9,7 +9,7 @@ use super::retrying_client::Retries;
 use super::{Access, LockError};
 use lockscope_base::znode::ZnodePath;
 
-/// Replaces the writer's node by a reader's node with the same number, in one transaction. Gives
+/// Replaces the writer's node by a reader's node with the same number, in one transaction. Returns
 /// the path of the new node.
 pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<ZnodePath, LockError> {
     let (spec, client) = (&attempt.spec, &attempt.client);
@@ -35,7 +35,7 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
             Ok(()) => break,
             Err(Error::NodeExists) => return Err(LockError::NoDowngrade { path: spec.path.clone() }),
             Err(Error::NoNode) => return Err(gone),
-            // Somebody has changed its data since it was looked at, or another node has its path.
+            // Somebody has changed the data since the read, or another node has the path.
             Err(Error::BadVersion) => {}
             Err(error) if is_transient(&error) => retries.wait().await,
             Err(error) => return Err(lock_error(error, &spec.path, "replace the node by", &reader)),

@@ -99,52 +99,50 @@
 //! and only a listing counts the remaining ones. The queue before them is a chain, whose hand-overs
 //! delay no client while all leases are held.
 //!
-//! Besides:
+//! Further requests:
 //!
 //! - A waiter in a chain checks after one second, and then every five seconds, that its own node
-//!   still exists: one request each. So does, once, a holder that got the lock by the end of its
-//!   predecessor and has not seen its node for a second.
-//! - A node before the own one whose ACL forbids reading is polled every second in place of a
-//!   watch.
-//! - An attempt that gives up removes its watches: one request each. Where the path of its node can
-//!   come back, it looks at the node before it deletes it: two requests.
-//! - After a lost connection, a look before a deletion is two requests: the server first catches up
+//!   still exists: one request each. A holder that got the lock by the end of its predecessor, and
+//!   has not read its node for a second, checks once.
+//! - A node before the own one whose ACL forbids reading is polled every second instead of watched.
+//! - An attempt that gives up removes its watches: one request each. If the path of its node can
+//!   come back, it reads the node before it deletes it: two requests.
+//! - After a lost connection, a read before a deletion is two requests: the server first catches up
 //!   with the leader.
 //! - [`Guard::lost`] adds one request, and one event at the release.
 //! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for
 //!   two session timeouts.
-//! - A client and its locks wake up twenty times in a session timeout. That sends no request, but
-//!   after a [pause](#what-it-cannot-guarantee) one for each lock that is held.
+//! - A client and its locks wake up twenty times in a session timeout. That sends no request,
+//!   except after a [pause](#what-it-cannot-guarantee): then one for each held lock.
 //!
 //! # What a lock guarantees
 //!
 //! `T` is the negotiated session timeout.
 //!
-//! - **One holder** (or only readers, or no more holders than leases), as long as nobody else
-//!   deletes the holder's node and the holder stops when [`Guard::lost`] ends.
-//! - **A loss is reported in time.** Without a connection, [`Guard::lost`] gives [`Loss::Expired`]
-//!   at most `0.3 T` after the last time at which the client library had a sound connection. The
-//!   servers count from the last message that they have got. That is at most `0.65 T` older: a
-//!   heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is noticed after
-//!   `0.4 T` to `0.45 T`. So `0.05 T` is to spare. Measured on 3.8.0 with sessions of 4, 6, 10, 20,
-//!   40 and 60 s, cut off at eight moments of the heartbeat: the holder knows at least `0.15 T`
-//!   before the next one holds.
-//! - **A pause is noticed.** A process that did not run for more than `0.075 T` takes nothing for
-//!   granted when it runs again. It sends a request, and holds on only when the reply comes within
+//! - **One holder** (or only readers, or no more holders than leases), provided that nobody else
+//!   deletes the holder's node and that the holder stops when [`Guard::lost`] returns.
+//! - **A loss is reported in time.** Without a connection, [`Guard::lost`] returns
+//!   [`Loss::Expired`] at most `0.3 T` after the last time at which the client library had a sound
+//!   connection. The servers count from the last message that they received. That is at most `0.65
+//!   T` older: a heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is
+//!   noticed after `0.4 T` to `0.45 T`. So `0.05 T` are left. Measured on 3.8.0 with sessions of 4,
+//!   6, 10, 20, 40 and 60 s, cut off at eight points of the heartbeat: the holder knows at least
+//!   `0.15 T` before the next one holds.
+//! - **A pause is noticed.** A process that did not run for more than `0.075 T` checks its session
+//!   when it runs again. It sends a request, and keeps the lock only if the reply comes within
 //!   `0.05 T`. A waiter that was paused is granted the lock only after such a reply.
-//! - **A node is path and czxid.** A node of another attempt with the same path is never taken for
-//!   the own one. It is not released, and what happens to it is not reported as the own node's
-//!   fate.
-//! - **One node for each attempt.** When the reply to a create is lost, the attempt searches for
-//!   its node before it sends the create again. The attempt's id stands in the node's name, or at
-//!   the beginning of its data.
-//! - **A late node blocks nobody for long.** A create without a reply may be carried out after the
-//!   search. For `2 T` after a lost reply the attempt looks for such nodes: every five seconds
-//!   while it waits or holds, and afterwards in a background task, at once, after half a second,
-//!   one second, two, and so on up to `T / 2`. The session stays open meanwhile.
+//! - **A node is path and czxid.** A node of another attempt with the same path is never mistaken
+//!   for the own one: it is not released, and its changes are not reported as the own node's.
+//! - **One node for each attempt.** If the reply to a create is lost, the attempt searches for its
+//!   node before it sends the create again. The attempt's id is in the node's name, or at the
+//!   beginning of its data.
+//! - **A late node blocks the queue only briefly.** A create without a reply may be carried out
+//!   after the search. For `2 T` after a lost reply the attempt looks for such nodes: every five
+//!   seconds while it waits or holds, and afterwards in a background task, at once, after half a
+//!   second, one second, two, and so on up to `T / 2`. The session stays open meanwhile.
 //! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no
 //!   node. A background task deletes it, through lost connections, as long as the session lives.
-//!   The end of the session deletes it otherwise.
+//!   Otherwise the end of the session deletes it.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
 //!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
 //!   and a new [`Lock`].
@@ -155,38 +153,38 @@
 //! # What it cannot guarantee
 //!
 //! - **A process that does not run** does not learn of anything. When it runs again after its
-//!   session has expired, it takes itself for the holder for up to `0.05 T`. A machine that was
-//!   suspended is worse: its clock may have stood still, and then no pause is noticed. Therefore
-//!   [write with the fencing token](#writing-with-the-fencing-token).
+//!   session has expired, it believes that it holds the lock for up to `0.05 T`. A suspended
+//!   machine is worse: its clock may have stopped, and then no pause is noticed. Therefore [write
+//!   with the fencing token](#writing-with-the-fencing-token).
 //! - **A member that has lost its leader** answers the heartbeats of its clients for up to
-//!   `syncLimit × tickTime` of the servers' configuration: 10 s by ZooKeeper's sample file. The
-//!   leader ends their sessions meanwhile. So two clients can hold where `T` is shorter than `1.25
-//!   × (syncLimit + 0.5) × tickTime`, 13.75 s by the sample file. The client cannot see it.
+//!   `syncLimit × tickTime` of the servers' configuration: 10 s in ZooKeeper's sample file. The
+//!   leader ends their sessions meanwhile. So two clients can hold if `T` is shorter than `1.25 ×
+//!   (syncLimit + 0.5) × tickTime`, 13.75 s in the sample file. The client cannot notice it.
 //! - **The bound on a loss has conditions.** The client's connection timeout is not set
 //!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)):
-//!   by default it is `0.4 T`. A reply takes less than `0.15 T`. The network does not lose what the
-//!   client sends while it delivers events. The clocks of client and servers run equally fast.
+//!   by default it is `0.4 T`. A reply takes less than `0.15 T`. The network does not lose the
+//!   client's messages while it delivers events. The clocks of client and servers run equally fast.
 //! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by
-//!   path, so a release looks first. When the node is deleted after the look, and another client
-//!   creates one with the same path before the deletion arrives, the deletion hits that one. Its
-//!   holder is told by [`Guard::lost`].
-//! - **A deletion that arrives late at a mutex.** A server stands still for longer than `0.4 T`
-//!   while a deletion is on its way to it. The client moves to another server, looks at the node,
-//!   and sends the deletion again; another client takes the lock. A server refuses the late
-//!   deletion, since the session has moved (measured on 3.8.0). But it may also find a later
-//!   attempt of the client to connect to it. That moves the session back, and the late deletion can
-//!   then hit the next holder's node: in 4 of 15 runs where both were held up. The next holder is
-//!   told by [`Guard::lost`]. In a queue this takes a parent that is made anew besides.
-//! - **A waiter whose node is deleted right before its turn** in a chain takes itself for the
-//!   holder for at most one second, until it checks its node or releases.
-//! - **Nodes with a chosen number or a copied name.** Whoever creates one in a queue can have two
-//!   holders. No lock library does so.
-//! - **More than 2^31 children.** A parent numbers so many in its lifetime. Servers from 3.6 on
-//!   then give all the same number, and older ones count on from the lowest negative number, which
-//!   comes first. The lock refuses such a node with [`NumbersUsedUp`](LockError::NumbersUsedUp):
-//!   remove the parent before.
+//!   path, so a release first reads the node. If the node is deleted after that read, and another
+//!   client creates one with the same path before the deletion arrives, the deletion hits that one.
+//!   [`Guard::lost`] tells its holder.
+//! - **A deletion that arrives late at a mutex.** A server hangs for longer than `0.4 T` while a
+//!   deletion is on its way to it. The client moves to another server, reads the node, and sends
+//!   the deletion again; another client takes the lock. The hung server refuses the late deletion,
+//!   since the session has moved (measured on 3.8.0). But it may also receive a later attempt of
+//!   the client to connect to it. That moves the session back, and the late deletion can then hit
+//!   the next holder's node: in 4 of 15 runs in which both were held up. [`Guard::lost`] tells the
+//!   next holder. In a queue, the parent must also have been created again.
+//! - **A waiter whose node is deleted right before its turn** in a chain believes that it holds the
+//!   lock for at most one second, until it checks its node or releases.
+//! - **Nodes with a chosen number or a copied name.** A client that creates one in a queue can
+//!   cause two holders. No lock library does so.
+//! - **More than 2^31 children.** A parent has that many numbers in its lifetime. After them,
+//!   servers from 3.6 on repeat the last number, and older ones continue with the lowest negative
+//!   number, which sorts first. The lock refuses such a node with
+//!   [`NumbersUsedUp`](LockError::NumbersUsedUp): remove the parent before.
 //! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection
-//!   at a create that is longer. The attempt takes that for a passing fault and tries again.
+//!   at a longer create. The attempt treats that as a transient fault and tries again.
 //! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session.
 
 #![warn(clippy::missing_errors_doc)]

@@ -22,8 +22,7 @@ use zookeeper_client::Client;
 /// The time for which a worker waits for the lock before it looks around.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whatever ends the worker: a session that cannot be had, a node that is missing or holds
-/// something else.
+/// An error that ends the worker: no session, a missing node, or a node with other content.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// The result of one try to add to the counter.
@@ -118,7 +117,7 @@ pub async fn add_with(client: &Client, counter: &str, token: Zxid) -> Result<Rou
         let data = format!("{token} {}", value + 1);
         match client.set_data(counter, data.as_bytes(), Some(stat.version)).await {
             Ok(_) => return Ok(Round::Added(value + 1)),
-            // Somebody else wrote in between, or nobody knows: read again.
+            // Somebody else wrote in between, or the outcome is unknown: read again.
             Err(zookeeper_client::Error::BadVersion | zookeeper_client::Error::ConnectionLoss) => {}
             Err(error) => return Err(error.into()),
         }

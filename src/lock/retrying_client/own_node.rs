@@ -13,13 +13,13 @@ use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnNode {
     pub(crate) path: ZnodePath,
-    /// `None` where the node is not a sequential one.
+    /// The node's number; `None` if the node is not sequential.
     pub(crate) sequence: Option<Sequence>,
-    /// The zxid of the transaction that created it.
+    /// The zxid of the transaction that created the node.
     pub(crate) created: Zxid,
     /// Whether another attempt may create a node with the same path once this one is gone. A path
-    /// with the attempt's id never returns. One with a number only returns when the parent is made
-    /// anew.
+    /// with the attempt's id never returns. A path with a number returns only when the parent is
+    /// created again.
     pub(crate) path_returns: bool,
 }
 
@@ -69,8 +69,7 @@ impl RetryingClient {
                     return Ok(true);
                 }
                 Err(Error::NoNode) => break,
-                // Somebody has changed its data since it was looked at, or another node has its
-                // path.
+                // Somebody has changed the data since the read, or another node has the path.
                 Err(Error::BadVersion) => seen = LastSeen::OnThisConnection,
                 Err(error) if is_transient(&error) => {
                     seen = LastSeen::Before;
