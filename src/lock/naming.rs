@@ -199,15 +199,18 @@ mod tests {
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 
     fn made(naming: &Naming, algorithm: Algorithm, mode: NodeMode) -> String {
-        let names = QueueNames::of(naming, algorithm).expect("they fit");
+        let names = QueueNames::of(naming, algorithm).expect("the naming fits the algorithm");
         let name = names.prefix(mode, Uuid::from_u128(7), SESSION) + "0000000042";
         assert_eq!(names.read(&name), Some((Sequence(42), mode)), "{name}");
-        assert_eq!(names.carry_id(), recipe::read(&name).expect("a lock").attempt.is_some_and(|id| id.len() >= 32));
+        assert_eq!(
+            names.carry_id(),
+            recipe::read(&name).expect("a lock's name").attempt.is_some_and(|id| id.len() >= 32)
+        );
         name
     }
 
     #[test]
-    fn each_naming_is_recognised_as_what_it_imitates() {
+    fn each_naming_is_read_as_the_recipe_that_it_imitates() {
         let read_write = Algorithm::SharedChain(Access::Write);
         for (naming, algorithm, mode, recipe) in [
             (Naming::Curator, Algorithm::Chain, NodeMode::Exclusive, Recipe::CuratorMutex),
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn children_of_other_queues_and_of_no_queue_do_not_count() {
-        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("they fit");
+        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("the naming fits the algorithm");
         for (naming, other) in [
             (Naming::Curator, "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-latch-0000000001"),
             (Naming::Curator, "lock-1"),
@@ -247,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn the_name_before_is_known_where_it_contains_nothing_but_its_number() {
-        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("they fit");
+    fn the_previous_name_is_known_if_names_contain_only_a_number() {
+        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("the naming fits the algorithm");
         let red = queue(Naming::Named("red".to_owned()));
         for (number, before) in [
             (1, Some("red_lock_0000000000")),

@@ -73,7 +73,7 @@ mod tests {
     use lockscope_base::znode::{Sequence, SessionId};
 
     fn names(algorithm: Algorithm) -> QueueNames {
-        QueueNames::of(&Naming::Curator, algorithm).expect("they fit")
+        QueueNames::of(&Naming::Curator, algorithm).expect("the naming fits the algorithm")
     }
 
     const SHARED: Algorithm = Algorithm::SharedChain(Access::Write);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_ahead_is_the_second_nearest_in_whatever_order_the_children_come() {
+    fn the_node_ahead_is_the_second_nearest_in_any_order_of_children() {
         let names = names(Algorithm::ChainAhead);
         let nodes = [3, 7, 9, 12].map(|number| node(&names, NodeMode::Exclusive, number));
         for turn in 0..nodes.len() {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_listed_is_gone_even_when_nobody_is_before_it() {
+    fn an_unlisted_node_is_gone_whatever_nodes_are_before_it() {
         let names = names(Algorithm::Chain);
         let [a, b] = [1, 2].map(|number| node(&names, NodeMode::Exclusive, number));
         assert_eq!(position(&[], &a, &names, 1), QueuePosition::Gone);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_ordered_up_to_the_last_one_and_as_signed_ones_beyond() {
+    fn numbers_are_ordered_as_signed_integers() {
         let names = names(Algorithm::Chain);
         let [last, before, wrapped] = [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, NodeMode::Exclusive, n));
         let children = [last.clone(), before.clone(), wrapped.clone()];
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_behind_a_writer_lists_again_since_that_one_may_have_downgraded() {
+    fn a_writer_behind_a_writer_lists_again_after_a_possible_downgrade() {
         let names = names(SHARED);
         let [w3, w4] = [3, 4].map(|number| node(&names, NodeMode::Exclusive, number));
         let r3 = node(&names, NodeMode::Read, 3);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_had_when_fewer_than_the_maximum_stand_before() {
+    fn a_lease_is_granted_when_fewer_than_the_maximum_are_before() {
         let names = QueueNames::leases();
         let leases = [1, 2, 3].map(|number| node(&names, NodeMode::Lease, number));
         assert_eq!(position(&leases, &leases[1], &names, 2), QueuePosition::Holds);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_connection_a_session_is_presumed_to_live_for_three_tenths_from_when_there_was_one() {
+    fn without_a_connection_a_session_is_presumed_alive_for_three_tenths_of_its_timeout() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut clock = ticked(start, 5);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_pause_costs_no_proof_and_a_longer_one_leaves_what_was_sure_before() {
+    fn a_short_pause_needs_no_proof_and_a_longer_one_keeps_the_earlier_bound() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut clock = ticked(start, 5);

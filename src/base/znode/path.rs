@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).expect("a path")
+        ZnodePath::new(text).expect("a valid path")
     }
 
     #[test]

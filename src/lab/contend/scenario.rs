@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn scenario() -> Scenario {
-        Scenario::new(Algorithm::Chain, ZnodePath::new("/a/lock").expect("a path"), 3)
+        Scenario::new(Algorithm::Chain, ZnodePath::new("/a/lock").expect("a valid path"), 3)
     }
 
     #[test]

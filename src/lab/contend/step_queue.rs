@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn enter(queue: &mut StepQueue, client: u32) -> (StepTicket, oneshot::Receiver<LetGo>) {
-        queue.enter(ClientId(client), NextStep::Release, Duration::ZERO).expect("it is held")
+        queue.enter(ClientId(client), NextStep::Release, Duration::ZERO).expect("clients wait for steps")
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     fn clients_that_ask_again_come_before_those_that_release() {
         let mut queue = held();
         let (_, mut releases) = enter(&mut queue, 1);
-        let (_, mut asks) = queue.enter(ClientId(2), NextStep::Ask, Duration::ZERO).expect("it is held");
+        let (_, mut asks) = queue.enter(ClientId(2), NextStep::Ask, Duration::ZERO).expect("clients wait for steps");
         assert_eq!(queue.next(|_| true), Some((ClientId(2), NextStep::Ask)));
         queue.step(|_| true);
         assert_eq!((asks.try_recv(), releases.try_recv().is_err()), (Ok(LetGo::Step), true));

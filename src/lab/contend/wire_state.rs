@@ -126,7 +126,7 @@ mod tests {
     use lockscope_lock::RequestKind;
 
     fn path(path: &str) -> ZnodePath {
-        ZnodePath::new(path).expect("a path")
+        ZnodePath::new(path).expect("a valid path")
     }
 
     fn children() -> WatchPlace {

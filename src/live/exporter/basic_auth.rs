@@ -124,7 +124,7 @@ mod tests {
             }
             assert!(!auth.admits(None).await);
         }
-        let nobody: HashParts = auth.nobody.parse().expect("a hash that takes the time of one");
+        let nobody: HashParts = auth.nobody.parse().expect("a valid hash");
         assert_eq!(nobody.get_cost(), 4);
     }
 }

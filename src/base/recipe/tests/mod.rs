@@ -8,7 +8,7 @@ use super::{Classification, Classifier, LockKind, Recipe, read};
 use crate::znode::ZnodePath;
 
 fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
+    ZnodePath::new(text).expect("a valid path")
 }
 
 fn classifier(hints: &[&str]) -> Classifier {

@@ -52,7 +52,7 @@ mod tests {
 
     /// Returns a status with one trace entry of that millisecond.
     fn status(millis: u64) -> FleetStatus {
-        let path = ZnodePath::new("/lock").expect("a path");
+        let path = ZnodePath::new("/lock").expect("a valid path");
         let at = Duration::from_millis(millis);
         let entry = TraceEntry { at, client: ClientId(1), step: TraceStep::Releases };
         FleetStatus {
