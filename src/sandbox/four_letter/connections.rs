@@ -27,7 +27,7 @@ pub(super) fn put_brief(text: &mut BoundedText, machine: &Machine) {
 fn put_traffic(text: &mut BoundedText, connection: &ClientConnection) {
     let traffic = &connection.traffic;
     let open = u8::from(connection.end.is_none());
-    // Writing to it cannot fail.
+    // Writing to a `BoundedText` cannot fail.
     let _ = write!(text, " /{}[{open}](queued=0,recved={},sent={}", connection.peer, traffic.received, traffic.sent);
 }
 
@@ -52,7 +52,7 @@ pub(super) fn dump(text: &mut BoundedText, machine: &Machine, now: i64) {
     text.push_str("SessionTracker dump:\n");
     let expiries: Vec<(i64, i64)> = machine.sessions.by_expiry().collect();
     let groups: Vec<&[(i64, i64)]> = expiries.chunk_by(|one, next| one.0 == next.0).collect();
-    // Writing to it cannot fail.
+    // Writing to a `BoundedText` cannot fail.
     let _ = writeln!(text, "Session Sets ({})/({}):", groups.len(), expiries.len());
     for group in groups {
         let _ = writeln!(text, "{} expire at {}:", group.len(), date(group[0].0, now));

@@ -25,7 +25,7 @@ const JAVA: [&str; 7] = [
 pub(super) fn envi(text: &mut BoundedText, machine: &Machine) {
     text.push_str("Environment:\n");
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
-        // Writing to it cannot fail.
+        // Writing to a `BoundedText` cannot fail.
         let _ = writeln!(text, "{name}={value}");
     };
     line("zookeeper.version", &VERSION);

@@ -27,7 +27,7 @@ pub(super) fn stat(text: &mut BoundedText, machine: &Machine) {
 }
 
 fn put(text: &mut BoundedText, more: std::fmt::Arguments<'_>) {
-    // Writing to it cannot fail.
+    // Writing to a `BoundedText` cannot fail.
     let _ = text.write_fmt(more);
 }
 
@@ -51,7 +51,7 @@ fn put_counts(text: &mut BoundedText, machine: &Machine) {
 
 pub(super) fn mntr(text: &mut BoundedText, machine: &Machine, now: i64) {
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
-        // Writing to it cannot fail.
+        // Writing to a `BoundedText` cannot fail.
         let _ = writeln!(text, "zk_{name}\t{value}");
     };
     line("version", &VERSION);

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 pub(super) fn wchs(text: &mut BoundedText, machine: &Machine) {
     let table = &machine.watches.data;
     let (connections, paths) = table.breadth();
-    // Writing to it cannot fail.
+    // Writing to a `BoundedText` cannot fail.
     let _ = write!(text, "{connections} connections watching {paths} paths\nTotal watches:{}\n", table.len());
 }
 
@@ -18,7 +18,7 @@ pub(super) fn wchp(text: &mut BoundedText, machine: &Machine) {
         text.push_str(path);
         text.push_str("\n");
         for session in watchers.filter_map(|watcher| session(machine, watcher)) {
-            // Writing to it cannot fail.
+            // Writing to a `BoundedText` cannot fail.
             let _ = writeln!(text, "\t{session:#x}");
         }
     }
