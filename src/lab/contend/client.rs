@@ -18,7 +18,8 @@ use lockscope_base::znode::SessionId;
 use lockscope_live::zk::{ConnectOptions, close_session, connect_through};
 use lockscope_lock::{ActivityRecorder, CostCounter, Guard, Lock, LockActivity, LockError, LockOptions};
 
-/// The number of connection attempts of a client that has never had a session.
+/// The number of connection attempts of a client before the clients begin to contend. Later
+/// attempts have no limit.
 const MAX_FIRST_CONNECTS: u32 = 3;
 
 /// The first and the longest pause between attempts.
@@ -145,8 +146,8 @@ impl Client {
         }
     }
 
-    /// Opens a session. A client that has contended before tries for ever; a new one returns `None`
-    /// when it gives up.
+    /// Opens a session. Returns `None` after a permanent error, or after [`MAX_FIRST_CONNECTS`]
+    /// attempts while the clients have not begun to contend. Otherwise it tries for ever.
     async fn connect(&mut self) -> Option<Session> {
         let session_timeout = self.fleet.scenario.session_timeout;
         let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };

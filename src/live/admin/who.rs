@@ -21,7 +21,7 @@ const MAX_FILE_SIZE: u64 = 1 << 20;
 pub struct Who {
     /// The user's name, or the number if the system has no name.
     pub user: String,
-    /// The user's number.
+    /// The user's id.
     pub uid: u32,
     /// The user who ran `sudo`, as that program reports.
     pub sudo_user: Option<String>,

@@ -41,7 +41,7 @@ pub enum OwnerLiveness {
     },
     /// There is evidence that the owner is gone, but no proof.
     Suspect,
-    /// A server holds a connection of its session.
+    /// A server holds a connection of the owner's session.
     Live,
     /// The servers did not report enough.
     Unknown,
