@@ -47,42 +47,42 @@ pub struct CutOptions {
 pub struct DamagedSegment {
     /// The segment.
     pub segment: SegmentInfo,
-    /// What is wrong with it.
+    /// The kind of damage.
     pub damage: Damage,
 }
 
 /// Why nothing was cut out. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CutError {
-    /// The recording cannot be read, or the excerpt not be written.
+    /// The recording cannot be read, or the excerpt cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The excerpt cannot be put there.
+    /// The excerpt cannot be created.
     #[error("cannot write {}: {error}; name another file with --output", path.display())]
     File {
-        /// Where it was to be.
+        /// The path of the excerpt.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: FileError,
     },
-    /// Something is there.
+    /// The file exists already.
     #[error("{} is there already, and is not replaced: name another file with --output, or delete it", .0.display())]
     Exists(PathBuf),
-    /// What was read cannot be written.
+    /// The entries cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     NotWritten {
-        /// Where it was to be.
+        /// The path of the excerpt.
         path: PathBuf,
-        /// Why, as a sentence.
+        /// The reason, as a sentence.
         reason: String,
     },
-    /// Nothing was recorded then.
+    /// Nothing was recorded within the range.
     #[error("nothing was recorded in that time: name another with --from and --to")]
     NothingRecorded,
-    /// All of it is damaged.
+    /// The whole range is damaged.
     #[error("nothing of that time can be read: {0}")]
     Damaged(Damage),
-    /// Whoever asked for it wants it no longer.
+    /// The caller cancelled the cut.
     #[error("interrupted: nothing was written")]
     Interrupted,
 }
@@ -182,7 +182,7 @@ impl HeardOf {
     }
 }
 
-/// What was written of the excerpt so far.
+/// The excerpt written so far.
 struct Written {
     batches: BatchRecorder,
     writer: BatchWriter,
@@ -226,7 +226,7 @@ impl Cutter<'_> {
         Ok(self.damaged)
     }
 
-    /// Takes over what a segment has of the time.
+    /// Copies the part of a segment within the range.
     fn segment(&mut self, segment: &SegmentInfo) -> Result<(), CutError> {
         let CutOptions { from, to, with_data } = self.options;
         let mut entries = match self.reader.read(segment, || ())? {
@@ -240,7 +240,7 @@ impl Cutter<'_> {
             }
             SegmentRead::Follows { state, entries } => {
                 if let Some((state, written)) = state.zip(self.written.as_mut()) {
-                    // What was found is recorded, and stays as it is.
+                    // Findings are recorded as they were, so the diagnosis stays.
                     written.state.table = self.heard_of.known(*state, with_data).table;
                 }
                 entries.into_iter().peekable()

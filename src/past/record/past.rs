@@ -33,9 +33,9 @@ pub struct SegmentInfo {
 pub(super) struct WholeSegment {
     /// The state before the first entry.
     pub state: RecordedState,
-    /// What that state takes of the memory, in bytes.
+    /// The memory of that state, in bytes.
     pub before: u64,
-    /// Its entries, in order.
+    /// The entries, in order.
     pub entries: Vec<TimedEntry>,
     /// The memory of the state once the entries are played, in bytes.
     pub memory: u64,
@@ -145,12 +145,12 @@ impl Past {
         self.store.sql(|sql| sql.prepare_cached(&query)?.query_row([value], segment_info).optional())
     }
 
-    /// The state before the first entry of a segment.
+    /// Returns the state before the first entry of a segment.
     pub fn keyframe(&mut self, segment: i64) -> Result<RecordedState, ReadError> {
         Ok(self.measured_keyframe(segment)?.0)
     }
 
-    /// The same, and what it takes of the memory, in bytes.
+    /// Returns the same state, and its memory in bytes.
     fn measured_keyframe(&mut self, segment: i64) -> Result<(RecordedState, u64), ReadError> {
         let query = "SELECT state FROM keyframe WHERE segment = ?1";
         self.part(|sql| {
@@ -161,14 +161,14 @@ impl Past {
         })
     }
 
-    /// A segment from its keyframe on.
+    /// Reads a segment with its keyframe.
     pub(super) fn whole_segment(&mut self, segment: &SegmentInfo) -> Result<WholeSegment, ReadError> {
         let (state, before) = self.measured_keyframe(segment.id)?;
         let (entries, memory) = self.measured_entries(segment, before)?;
         Ok(WholeSegment { state, before, entries, memory })
     }
 
-    /// The entries of a segment, in order.
+    /// Returns the entries of a segment, in order.
     pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Vec<TimedEntry>, ReadError> {
         Ok(self.measured_entries(segment, 0)?.0)
     }
@@ -192,12 +192,13 @@ impl Past {
             Ok(())
         })?;
         let entries = reader.entries();
-        // One chunk or more may be missing.
+        // A chunk may be missing.
         let is_whole = entries.len() as u64 >= segment.entries;
         if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries.into()) }
     }
 
-    /// Reads a part of a segment. What is damaged of it alone is told from what hinders reading at all.
+    /// Reads a part of a segment. Separates damage of the part from errors that prevent reading at
+    /// all.
     fn part<T>(&mut self, read: impl FnOnce(&mut Connection) -> Result<T, PartError>) -> Result<T, ReadError> {
         let read = self.store.sql(|sql| match read(sql) {
             Ok(part) => Ok(Ok(part)),
@@ -208,10 +209,10 @@ impl Past {
     }
 }
 
-/// Why one part cannot be read.
+/// Why a part cannot be read.
 enum PartError {
     Damaged(Damage),
-    /// What hinders reading at all.
+    /// An error that prevents reading at all.
     Sqlite(rusqlite::Error),
 }
 

@@ -1,4 +1,4 @@
-//! Plays a recording from a moment on, entry by entry, over the ends of its segments.
+//! Plays a recording from a moment on, entry by entry, across segments.
 
 use super::entry::TimedEntry;
 use super::past::WholeSegment;
@@ -7,50 +7,52 @@ use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreEr
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockTable;
 
-/// What comes next in a recording.
+/// The next step in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaybackStep {
     /// An entry was taken in.
     Entry {
-        /// When that was, by the recorder's clock.
+        /// The time of the entry, by the recorder's clock.
         at: Timestamp,
-        /// What it changed.
+        /// The effect of the entry.
         played: Played,
-        /// Whether it was the end of a reading of everything.
+        /// Whether the entry completes a reading of everything.
         is_synced: bool,
     },
-    /// From here until then nothing was recorded, or it is damaged. The state is what was known then.
+    /// Nothing was recorded between two times, or it is damaged. The state is the one known at the
+    /// end of the gap.
     Gap {
-        /// The last moment of which everything is known.
+        /// The last moment at which everything is known.
         from: Timestamp,
-        /// When recording went on.
+        /// The time at which the recording continues.
         until: Timestamp,
     },
-    /// A segment cannot be read: it is left out. The gap follows, when a segment after it can be read.
+    /// A segment cannot be read and is left out. A gap follows when a later segment can be read.
     Damaged {
-        /// The segment.
+        /// The damaged segment.
         segment: SegmentInfo,
-        /// What is wrong with it.
+        /// The kind of damage.
         damage: Damage,
     },
 }
 
-/// A recording at one moment, which can go on from there. Blocks the thread as long as the disk does.
+/// A recording at one moment, which can be played from there. Blocks the thread during disk access.
 #[derive(Debug)]
 pub struct Playback {
     reader: SegmentReader,
     segment: SegmentInfo,
-    /// The entries of the segment, in reverse, that were not played.
+    /// The segment's entries that were not played yet, in reverse.
     left: Vec<TimedEntry>,
-    /// How many were played.
+    /// The number of entries that were played.
     played: usize,
     state: RecordedState,
-    /// The last moment before a damaged segment, until one was read that is not.
+    /// The last moment before a damaged segment, until an intact one is read.
     broken_since: Option<Timestamp>,
 }
 
 impl Playback {
-    /// The state of a moment, exactly as it was known then; `None` when nothing was recorded then.
+    /// Starts with the state of a moment, exactly as it was known then; `None` when nothing was
+    /// recorded then.
     pub fn start(mut past: Past, at: Timestamp) -> Result<Option<Self>, ReadError> {
         let Some(segment) = past.segment_at(at)? else { return Ok(None) };
         let mut playback = Self::read(past, segment)?;
@@ -60,7 +62,8 @@ impl Playback {
         Ok(Some(playback))
     }
 
-    /// As [`start`](Self::start), or where nothing was recorded then, the beginning of what was recorded next; `None` when there is nothing.
+    /// Starts like [`start`](Self::start), or, when nothing was recorded then, at the beginning of
+    /// the next recorded time; `None` when there is none.
     pub fn start_or_next(mut past: Past, at: Timestamp) -> Result<Option<Self>, ReadError> {
         if past.segment_at(at)?.is_some() {
             return Self::start(past, at);
@@ -76,12 +79,12 @@ impl Playback {
         Ok(Self { reader, segment, left: entries, played: 0, state, broken_since: None })
     }
 
-    /// The state now.
+    /// The current state.
     pub fn state(&self) -> &RecordedState {
         &self.state
     }
 
-    /// The state now, and the recording itself.
+    /// Returns the current state, and the recording itself.
     pub fn into_parts(self) -> (RecordedState, Past) {
         (self.state, self.reader.past)
     }
@@ -91,7 +94,8 @@ impl Playback {
         &self.segment
     }
 
-    /// When the next entry was, or the next segment begins; `None` at the end of what is recorded so far.
+    /// Returns the time of the next entry, or the beginning of the next segment; `None` at the end
+    /// of what is recorded so far.
     pub fn next_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         match self.left.last() {
             Some(next) => Ok(Some(next.at)),
@@ -106,7 +110,7 @@ impl Playback {
                 return Ok(Some(step));
             }
             let next = self.reader.past.segment_after(self.segment.id)?.filter(|next| next.id > self.segment.id);
-            // What was written between the last look and the end of the segment.
+            // Entries that were written between the last read and the end of the segment.
             self.read_more()?;
             if let Some(step) = self.play() {
                 return Ok(Some(step));
@@ -118,7 +122,8 @@ impl Playback {
         }
     }
 
-    /// Goes to the beginning of another segment. Where it goes on from the one before, nothing is to be said of that.
+    /// Goes to the beginning of another segment. Returns no step if it continues the previous
+    /// segment.
     fn enter(&mut self, next: SegmentInfo) -> Result<Option<PlaybackStep>, StoreError> {
         let before = std::mem::replace(&mut self.segment, next);
         (self.left, self.played) = (Vec::new(), 0);
@@ -129,7 +134,7 @@ impl Playback {
         let (anew, entries, step) = match read {
             SegmentRead::Follows { state, entries } => (state, entries, None),
             SegmentRead::Begins { state, entries } => {
-                // A clock that was set back made the gap negative.
+                // A clock that was set back can make the gap negative.
                 let from = self.broken_since.take().unwrap_or(before.until);
                 (Some(state), entries, Some(PlaybackStep::Gap { from, until: next.from }))
             }
@@ -156,7 +161,7 @@ impl Playback {
         Some(PlaybackStep::Entry { at, played, is_synced })
     }
 
-    /// Reads what was added to the segment since it was read.
+    /// Reads the entries that were added to the segment since it was read.
     fn read_more(&mut self) -> Result<(), StoreError> {
         let past = &mut self.reader.past;
         let Some(segment) = past.segment(self.segment.id)? else { return Ok(()) };

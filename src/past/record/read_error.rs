@@ -1,24 +1,24 @@
-//! Why a part of a recording cannot be read.
+//! The errors of reading a part of a recording.
 
 use super::{Damage, StoreError};
 
 /// Why a part of a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The part is damaged. Others can be read.
+    /// The part is damaged. Other parts can be read.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// Nothing can be read.
+    /// The recording cannot be read at all.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl ReadError {
-    /// What was read; `None` where it is damaged.
+    /// Returns the part; `None` when it is damaged.
     ///
     /// # Errors
     ///
-    /// Where nothing can be read.
+    /// Fails when the recording cannot be read at all.
     pub fn skip_damage<T>(read: Result<T, Self>) -> Result<Option<T>, StoreError> {
         match read {
             Ok(read) => Ok(Some(read)),

@@ -30,7 +30,7 @@ pub struct ReadSegment {
 }
 
 impl ReadSegment {
-    /// Reads a segment and plays it once. Blocks the thread as long as the disk does.
+    /// Reads a segment and plays it once. Blocks the thread during disk access.
     pub fn read(past: &mut Past, info: SegmentInfo) -> Result<Self, ReadError> {
         let WholeSegment { state, before, entries, memory } = past.whole_segment(&info)?;
         let fitting = usize::try_from(MAX_KEPT_MEMORY / before.max(1)).unwrap_or(usize::MAX);

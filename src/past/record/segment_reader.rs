@@ -1,32 +1,33 @@
-//! Reads the segments of a recording one after the other, as one stream that goes on over their ends.
+//! Reads the segments of a recording in sequence, as one continuous stream.
 
 use super::past::WholeSegment;
 use super::{Damage, Past, ReadError, RecordedState, SegmentInfo, StoreError, TimedEntry};
 
-/// What became of reading a segment.
+/// The result of reading a segment.
 #[derive(Debug)]
 pub(super) enum SegmentRead {
-    /// Its entries follow those before them.
+    /// The entries continue those before them.
     Follows {
-        /// The state before the first one, where it had to be read again. It is the same that was played.
+        /// The state before the first entry, if it had to be read again. It equals the played
+        /// state.
         state: Option<Box<RecordedState>>,
         entries: Vec<TimedEntry>,
     },
-    /// It is the first one, or something is missing before it.
+    /// The segment is the first one, or something is missing before it.
     Begins { state: Box<RecordedState>, entries: Vec<TimedEntry> },
-    /// It is left out, and the next one begins anew.
+    /// The segment is left out, and the next one starts anew.
     Damaged(Damage),
-    /// It was deleted meanwhile because it is too old, which is no damage.
+    /// The segment was deleted meanwhile because of its age, which is no damage.
     Deleted,
 }
 
-/// A recording whose segments are read one after the other.
+/// A recording whose segments are read in sequence.
 #[derive(Debug)]
 pub(super) struct SegmentReader {
     pub past: Past,
-    /// The run that goes on in the next segment, unless something is missing between them.
+    /// The run that continues in the next segment, unless something is missing in between.
     run: Option<i64>,
-    /// What the state takes of the memory at most, once the entries are played, in bytes.
+    /// The upper bound of the state's memory once the entries are played, in bytes.
     memory: u64,
 }
 
@@ -35,15 +36,16 @@ impl SegmentReader {
         Self { past, run: None, memory: 0 }
     }
 
-    /// Reads a segment from its keyframe on, whatever was read before.
+    /// Reads a segment with its keyframe, independent of earlier reads.
     pub fn begin(&mut self, segment: &SegmentInfo) -> Result<WholeSegment, ReadError> {
         let read = self.past.whole_segment(segment)?;
         (self.run, self.memory) = (Some(segment.run), read.memory);
         Ok(read)
     }
 
-    /// Reads a segment that is later than the one before. `drop_state` is called before a whole state is read, for who plays the state:
-    /// two of the largest ones take more memory than is given.
+    /// Reads a segment that is later than the previous one. `drop_state` is called before a whole
+    /// state is read, so that the caller frees the state that it plays: two of the largest states
+    /// exceed the memory bound.
     pub fn read(&mut self, segment: &SegmentInfo, drop_state: impl FnOnce()) -> Result<SegmentRead, StoreError> {
         match self.read_part(segment, drop_state) {
             Ok(read) => Ok(read),
@@ -59,7 +61,8 @@ impl SegmentReader {
         let follows = self.run.take() == Some(segment.run);
         if follows {
             match self.past.measured_entries(segment, self.memory) {
-                // The state that is played takes less than all that was ever added to it: how much less, the keyframe shows.
+                // The played state may be smaller than everything that was ever added to it; the
+                // keyframe gives its actual size.
                 Err(ReadError::Damaged(Damage::TooLarge)) => {}
                 read => {
                     let (entries, memory) = read?;

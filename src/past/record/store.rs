@@ -1,4 +1,4 @@
-//! The file of a recording: who may write it, what is in it, and what is wrong with one that cannot be used.
+//! The file of a recording: its single writer, its format, and the errors of unusable files.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,10 +17,12 @@ use lockscope_files::{self as files, FileError, Sensitivity};
 /// How long a read or a write waits for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A file with a recording. Who made it with [`Store::create`] is the only one who writes it; others read it meanwhile.
+/// A file with a recording. Only its creator ([`Store::create`]) writes the file; others may read
+/// it meanwhile.
 #[derive(Debug)]
 pub struct Store {
-    // Dropped first: the lock is held until the last byte is written. What is in memory has one for all.
+    // Dropped first, because the lock is held until the last byte is written. Recordings in memory
+    // share one connection.
     connection: Arc<Mutex<Connection>>,
     path: PathBuf,
     in_memory: bool,
@@ -33,66 +35,67 @@ pub enum StoreError {
     /// The file cannot be used.
     #[error("cannot use {}: {error}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: FileError,
     },
-    /// Somebody else records into it.
+    /// Another program records into the file.
     #[error("{} is being recorded by another program: stop that one, or record into another file", .0.display())]
     InUse(PathBuf),
-    /// It is something else.
+    /// The file is not a recording.
     #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that is not there yet", .0.display())]
     NotARecording(PathBuf),
-    /// It was made by a version that is not understood.
+    /// The file has a format that this version cannot read.
     #[error("{} has format {format}, and this version reads format {}: use the version of lockscope that recorded it", path.display(), schema::FORMAT)]
     OtherFormat {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         format: i64,
     },
-    /// It is damaged.
+    /// The file is damaged.
     #[error("{} is damaged ({error}): name a time that is not, or save what is left of it with sqlite3 and its command .recover", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What `SQLite` says.
+        /// The error of `SQLite`.
         error: rusqlite::Error,
     },
-    /// What was written last lies beside it, and cannot be read there.
+    /// The latest entries are in a file beside the recording, and cannot be read there.
     #[error("{} was not closed, and what was written last lies beside it, where nothing can be written: copy it with {}-wal to a folder that can be written", .0.display(), .0.display())]
     NotClosed(PathBuf),
-    /// The locks are more than a keyframe holds.
+    /// There are more locks than a keyframe holds.
     #[error("{}: the locks and their contenders are more than a recording holds, which is more than 100,000: record fewer of them (--root)", .0.display())]
     TooManyLocks(PathBuf),
-    /// What was asked for is more than is read at once.
+    /// The requested rows exceed the memory bound.
     #[error("{}: what is to be read takes more than {} MiB of memory: name a shorter time, or fewer rows", .0.display(), MAX_ROWS >> 20)]
     TooManyRows(PathBuf),
-    /// There is no room for it.
+    /// The entries do not fit.
     #[error("{}: there is no room for {bytes} more bytes: make room, or allow more (--max-size, --past-memory)", path.display())]
     NoRoom {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// How many bytes were to be written.
+        /// The number of bytes to be written.
         bytes: u64,
     },
-    /// Somebody reads without an end.
+    /// Another program reads without end.
     #[error("another program has been reading {} for long, and what was written meanwhile cannot be put in its place: end that program", .0.display())]
     LongRead(PathBuf),
-    /// What `SQLite` says.
+    /// Another error of `SQLite`.
     #[error("{}: {error}", path.display())]
     Sqlite {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: rusqlite::Error,
     },
 }
 
 impl Store {
-    /// Opens a recording for writing, and makes it, for its owner only, where it is missing. Refused while another program does so.
-    /// `group_reads`: from now on its group may read it too. Blocks the thread as long as the disk does.
+    /// Opens a recording for writing, and creates it, readable for its owner only, if it is
+    /// missing. Fails while another program records into it. With `group_reads` the file's group
+    /// may read it from now on. Blocks the thread during disk access.
     pub fn create(path: &Path, group_reads: bool) -> Result<Self, StoreError> {
         let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
         let is_new = file.metadata().map_err(|error| of_file(path, error.into()))?.len() == 0;
@@ -101,14 +104,15 @@ impl Store {
             error => of_file(path, io::Error::from(error).into()),
         })?;
         if group_reads {
-            // SQLite gives what it makes beside the file the same rights; what a killed program left has those of before.
+            // SQLite gives new files beside the main one the same rights; files left by a killed
+            // program have the old rights.
             for part in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
                 files::let_group_read(&part).map_err(|error| of_file(&part, error))?;
             }
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, Some(file))?;
-        // Who was killed while it made the file left one without anything in it.
+        // A program that was killed while it created the file left it empty.
         if is_new || store.sql(|connection| Ok(schema::is_empty(connection)))? {
             store.sql(schema::create)?;
         } else {
@@ -119,10 +123,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a recording for reading, also while it is written, and also where nothing can be written. Blocks the thread as long as
-    /// the disk does.
+    /// Opens a recording for reading, even while it is being written or cannot be written. Blocks
+    /// the thread during disk access.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        // The file is not opened to look at it: closing it would give up SQLite's locks of this process.
+        // The file is not opened here: closing it would release this process's SQLite locks.
         let found = fs::metadata(path).map_err(|error| of_file(path, error.into()))?;
         if !found.is_file() {
             return Err(StoreError::NotARecording(path.to_owned()));
@@ -136,7 +140,7 @@ impl Store {
             if log_bytes(path) > 0 {
                 return Err(StoreError::NotClosed(path.to_owned()));
             }
-            // On a disk that cannot be written there is no room for what SQLite keeps beside the file for its readers.
+            // On a read-only file system SQLite cannot create the files that its readers need.
             store = Self::connect(&immutable(path), read, None)?;
             path.clone_into(&mut store.path);
         }
@@ -144,7 +148,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a recording in memory; it is gone with the last one who has it.
+    /// Creates a recording in memory, which exists as long as one of its stores.
     pub fn in_memory() -> Result<Self, StoreError> {
         let path = Path::new("the memory of this program");
         let connection = Connection::open_in_memory().map_err(|error| StoreError::of(path, error))?;
@@ -155,7 +159,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The same recording, for reading.
+    /// Opens the same recording for reading.
     pub(super) fn for_reading(&self) -> Result<Self, StoreError> {
         if self.in_memory {
             let connection = Arc::clone(&self.connection);
@@ -173,22 +177,21 @@ impl Store {
         Ok(Self { connection, path: path.to_owned(), in_memory: false, _lock: lock })
     }
 
-    /// Whether it is in memory.
     pub(super) fn is_in_memory(&self) -> bool {
         self.in_memory
     }
 
-    /// Its path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was written and lies beside the file, in bytes.
+    /// Returns the bytes in the write-ahead log beside the file.
     pub(super) fn log_bytes(&self) -> u64 {
         if self.in_memory { 0 } else { log_bytes(&self.path) }
     }
 
-    /// Does something with the connection. What `SQLite` says of it names the file.
+    /// Runs `act` on the connection. Errors of `SQLite` get the path of the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut connection).map_err(|error| StoreError::of(&self.path, error))
@@ -217,13 +220,14 @@ impl StoreError {
         }
     }
 
-    /// Whether a disk that cannot be written would explain it.
+    /// Returns whether a read-only file system would explain the error.
     fn is_about_writing(&self) -> bool {
         let Self::Sqlite { error, .. } = self else { return false };
         matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
     }
 
-    /// Whether it may work at another time though nobody mends anything: there is no room, or somebody reads for long.
+    /// Returns whether the error may pass without intervention: there is no room, or another
+    /// program reads for long.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NoRoom { .. } | Self::LongRead(_) => true,
@@ -235,7 +239,8 @@ impl StoreError {
         }
     }
 
-    /// Whether the recording is another user's, or cannot be written by us: it may still be read.
+    /// Returns whether the recording belongs to another user or cannot be written by us: it may
+    /// still be read.
     pub fn is_only_for_reading(&self) -> bool {
         let Self::File { error, .. } = self else { return false };
         match error {
@@ -245,13 +250,13 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk, or the file, is full.
+    /// Returns whether the disk or the file is full.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Sqlite { error, .. } if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
     }
 }
 
-/// Whether the file does not hold what was written into it.
+/// Returns whether the file's content differs from what was written.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig))
@@ -265,19 +270,18 @@ fn of_file(path: &Path, error: FileError) -> StoreError {
     StoreError::File { path: path.to_owned(), error }
 }
 
-/// How many bytes of it lie beside the file.
 fn log_bytes(path: &Path) -> u64 {
     fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
 }
 
-/// What `SQLite` keeps beside a file, by the end of its name.
+/// Returns the path of a file that `SQLite` keeps beside a file, given its suffix.
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-/// The name under which `SQLite` reads a file that nobody changes.
+/// Returns the URI by which `SQLite` reads a file that nobody changes.
 fn immutable(path: &Path) -> PathBuf {
     let escaped: String = path
         .to_string_lossy()
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_reads_a_recording_and_what_lies_beside_it_when_it_may_and_from_then_on() {
+    fn a_permitted_group_reads_a_recording_and_the_files_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks.db");
         let parts = || [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")];
@@ -324,7 +328,7 @@ mod tests {
         };
         let store = written(false);
         assert_eq!(modes(), [0o600, 0o600, 0o600]);
-        // What a killed recorder leaves.
+        // The files left by a killed recorder.
         let left = parts().map(|part| fs::read(part).unwrap());
         drop(store);
         for (part, content) in parts().iter().zip(left) {
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_named_and_stays_as_it_was() {
+    fn files_that_are_no_recording_are_named_and_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let (text, other) = (folder.path().join("text"), folder.path().join("other.db"));
         fs::write(
@@ -372,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_recording_is_read_and_who_goes_on_with_it_writes_the_format_of_today() {
+    fn an_older_recording_is_read_and_continued_in_the_current_format() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks.db");
         drop(Store::create(&path, false).unwrap());

@@ -38,7 +38,7 @@ impl Default for QuestionLimits {
 /// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FourLetterAnswer {
-    /// The text, with invalid UTF-8 replaced. Empty when the answer went to a [`Taker`].
+    /// The text, with invalid UTF-8 replaced. Empty when the answer was parsed while it arrived.
     pub text: String,
     /// The length of the answer, in bytes.
     pub bytes: usize,

@@ -36,18 +36,18 @@ pub enum Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Whether it is the end of a reading of everything.
+    /// Returns whether the entry completes a reading of everything.
     pub fn is_synced(&self) -> bool {
         matches!(self, Self::Change(change) if **change == Change::Synced)
     }
 }
 
-/// An entry of the stream, and when it was.
+/// An entry of the stream, and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedEntry {
-    /// By the recorder's clock.
+    /// The time of the entry, by the recorder's clock.
     pub at: Timestamp,
-    /// What it says.
+    /// The entry.
     pub entry: Entry<'static>,
 }
 

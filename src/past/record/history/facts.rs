@@ -10,20 +10,20 @@ use super::{History, ListOrder, PastContender, PastGap, Percentiles, RankBy, Ran
 use lockscope_base::znode::Timestamp;
 use lockscope_model::report::{SCHEMA, rfc3339};
 
-/// What `lockscope history` prints.
+/// The output of `lockscope history`.
 #[derive(Debug, Serialize)]
 pub struct HistoryFacts<'a> {
     schema: u32,
     from: Option<String>,
     to: Option<String>,
-    /// Up to when it is known who stands.
+    /// The time up to which open contenders are known to be present.
     recorded_until: Option<String>,
-    /// In which order holds and waits are listed: `time` or `worst`.
+    /// The order of holds and waits: `time` or `worst`.
     order: &'static str,
-    /// How many there are, also where not all are listed.
+    /// The number of holds, including those that are not listed.
     hold_count: usize,
     wait_count: usize,
-    /// How many of them are not listed.
+    /// The number of holds and waits that are not listed.
     left_out: usize,
     hold_ms: PercentileFacts,
     wait_ms: PercentileFacts,
@@ -33,7 +33,7 @@ pub struct HistoryFacts<'a> {
     top: Option<RankingFacts<'a>>,
 }
 
-/// Lengths that are known exactly.
+/// Percentiles of the exactly known lengths.
 #[derive(Debug, Serialize)]
 struct PercentileFacts {
     count: usize,
@@ -43,7 +43,6 @@ struct PercentileFacts {
     max: Option<u64>,
 }
 
-/// One contender.
 #[derive(Debug, Serialize)]
 struct PastContenderFacts<'a> {
     lock: &'a str,
@@ -58,13 +57,13 @@ struct PastContenderFacts<'a> {
     data: Option<Cow<'a, str>>,
     data_encoding: Option<&'static str>,
     enqueued_at: Option<String>,
-    /// `null` where it is only known between which times.
+    /// `null` when only bounds are known.
     acquired_at: Option<String>,
     acquired_after: Option<String>,
     acquired_before: Option<String>,
-    /// `null` while it stands; where it ended in a gap, the gap's end.
+    /// `null` while the contender is present; the end of the gap if it ended in one.
     released_at: Option<String>,
-    /// The earliest time at which it can have ended.
+    /// The earliest possible end.
     released_after: Option<String>,
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
@@ -101,10 +100,10 @@ struct RankedLockFacts<'a> {
 
 #[derive(Debug, Serialize)]
 struct RankedClientFacts<'a> {
-    /// The newest, where it had several.
+    /// The latest address, if there were several.
     client: Option<&'a str>,
     client_name: Option<&'a str>,
-    /// How many addresses it had: a client that connects anew has another port.
+    /// The number of addresses: a client that reconnects has another port.
     addresses: usize,
     hand_overs: u64,
     held_ms: u64,

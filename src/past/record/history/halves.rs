@@ -1,4 +1,4 @@
-//! A pass over very many rows, in two threads: each looks at half of them.
+//! Scans very many rows in two threads, each taking half of them.
 
 use std::thread;
 
@@ -9,13 +9,13 @@ use super::scan::{self, Found};
 use crate::record::store::{Store, StoreError};
 use lockscope_base::znode::Timestamp;
 
-/// Of fewer rows a second thread costs more than it saves.
+/// With fewer rows a second thread costs more than it saves.
 const MIN_ROWS: i64 = 50_000;
 
-/// What a recording was like when a connection began to read it. Whoever writes changes it.
+/// The state of a recording when a connection began to read it. Every write changes it.
 type Seen = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
-/// Looks at all rows that were asked for: the later half in another thread, with a connection of its own.
+/// Scans all requested rows: the later half in another thread, with a connection of its own.
 pub(super) fn scan(
     connection: &Connection,
     mut second: Store,
@@ -39,7 +39,7 @@ pub(super) fn scan(
             })
         });
         let mut found = scan::scan_range(connection, query, until, i64::MIN..=middle)?;
-        // Where the other connection could not read, or saw another moment, this one looks at those rows, too.
+        // If the other connection failed, or saw another state, this one scans those rows too.
         let now = seen(connection)?;
         let later = match later.join() {
             Ok(Ok((of, later))) if of == now => later,
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::record::history::{History, RankBy};
 
-    /// A recording with enough rows for two threads.
+    /// Returns a recording with enough rows for two threads.
     fn recording(folder: &std::path::Path, name: &str, segments: i64) -> Store {
         let mut store = Store::create(&folder.join(name), false).unwrap();
         let rows = format!(
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_find_what_one_finds() {
+    fn two_threads_find_the_same_as_one() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = recording(folder.path(), "locks.db", 1);
         let query = HistoryQuery { rank_by: Some(RankBy::Wait), limit: 3, ..HistoryQuery::default() };
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_moment_are_not_taken() {
+    fn rows_of_another_state_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = recording(folder.path(), "locks.db", 1);
         let later = recording(folder.path(), "later.db", 2);

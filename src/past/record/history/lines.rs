@@ -10,14 +10,15 @@ use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
 
-/// Columns of a path or a name at most.
+/// The most columns of a path or a name.
 const NAME_COLUMNS: usize = 48;
 
-/// Writes it as a table, with what is known of all of it before and behind. Times are local ones unless `utc` is set.
+/// Writes the history as a table, with the totals before and after it. Times are local unless `utc`
+/// is set.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<()> {
     let History { from, to, order, holds, waits, hold_count, wait_count, hold_ms, wait_ms, gaps, ranking, .. } =
         history;
@@ -106,12 +107,12 @@ fn row(past: &PastContender, utc: bool) -> [String; 7] {
     ]
 }
 
-/// Day and time without the zone, which stands above.
+/// Returns the day and time without the zone, which the header has.
 fn came(at: Timestamp, utc: bool) -> String {
     date_and_time(at, utc).chars().take("2024-05-01 14:41:07".len()).collect()
 }
 
-/// A client, and where it had several addresses one after the other, its host and how many.
+/// Returns a client; for several addresses its host, and their number.
 fn ranked_client(ranked: &RankedClient) -> String {
     let address = ranked.client.as_deref();
     let name = match address.map(host).filter(|_| ranked.addresses > 1) {

@@ -1,12 +1,13 @@
-//! What the tables of a recording say of the past: who held and waited, when, for how long, and how it ended.
+//! Queries the tables of a recording: holds and waits, when, how long, and how they ended.
 //!
-//! One pass over the rows that were asked for counts them, ranks locks and clients and takes the percentiles; then only those rows are
-//! read whole that are listed.
+//! One pass over the requested rows counts them, ranks locks and clients, and takes the
+//! percentiles. Only the listed rows are then read completely.
 //!
 //! # How percentiles are taken
 //!
-//! Of the lengths that are known exactly, of those that ended or acquired: p90 is the smallest one that is not exceeded by nine of ten (the
-//! nearest rank). What is only known by bounds, or still goes on, is counted and not guessed.
+//! Percentiles cover the exactly known lengths of contenders that ended or acquired: p90 is the
+//! smallest length that nine of ten do not exceed (the nearest rank). Lengths that are known only
+//! by bounds, or that still grow, are counted and not guessed.
 
 mod facts;
 mod halves;
@@ -33,80 +34,80 @@ use crate::record::store::{Store, StoreError};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
-/// All gaps, oldest first.
+/// Returns all gaps, oldest first.
 pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
     rows::gaps(connection, None, None)
 }
 
-/// In which order contenders are listed, and which where not all are.
+/// The order of the listed contenders, which also selects them when not all are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// In the order in which they were first seen: the last ones.
+    /// In the order in which they were first seen; selects the last ones.
     #[default]
     Time,
-    /// By how long they held or waited, whichever is longer, as far as is certain: the longest,
-    /// first of all.
+    /// By the certain length of the hold or wait, whichever is longer; selects the longest, longest
+    /// first.
     Worst,
 }
 
-/// What is asked for.
+/// The filter and order of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// Only of this lock; of all queues of that path.
+    /// Only contenders of this lock, in all queues of the path.
     pub lock: Option<ZnodePath>,
-    /// Only of this session.
+    /// Only contenders of this session.
     pub session: Option<SessionId>,
-    /// Only of clients with this name or address, with or without its port.
+    /// Only contenders of clients with this name or address, with or without its port.
     pub client: Option<String>,
-    /// Only what still stood then; `None`: from the beginning.
+    /// Only contenders that were present at this time or later; `None`: from the beginning.
     pub from: Option<Timestamp>,
-    /// Only what had begun then; `None`: up to the end.
+    /// Only contenders that came by this time; `None`: up to the end.
     pub to: Option<Timestamp>,
-    /// Only those that ended so; empty: whatever their end.
+    /// Only contenders with one of these ends; empty: any end.
     pub ends: Vec<ContenderEnd>,
-    /// Only those that held for this long or longer, or may have, in milliseconds.
+    /// Only contenders that held for at least this long, or may have, in milliseconds.
     pub min_hold_ms: Option<u64>,
-    /// Only those that waited for this long or longer, or may have, in milliseconds.
+    /// Only contenders that waited for at least this long, or may have, in milliseconds.
     pub min_wait_ms: Option<u64>,
-    /// The most contenders that are listed.
+    /// The most listed contenders.
     pub limit: usize,
-    /// Which are listed, and in which order.
+    /// The order of the list, and which contenders it has.
     pub order: ListOrder,
-    /// By what locks and clients are ranked; `None`: not at all.
+    /// The order of the ranking of locks and clients; `None`: no ranking.
     pub rank_by: Option<RankBy>,
 }
 
-/// What the tables say.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    /// The time that was asked for, or that is recorded.
+    /// The beginning of the requested or recorded time.
     pub from: Option<Timestamp>,
-    /// The same.
+    /// The end of the requested or recorded time.
     pub to: Option<Timestamp>,
-    /// Up to when everything that was seen is in the tables.
+    /// The time up to which the tables contain everything that was seen.
     pub recorded_until: Option<Timestamp>,
-    /// In which order they are listed.
+    /// The order of the lists.
     pub order: ListOrder,
-    /// Those that held.
+    /// The contenders that held.
     pub holds: Vec<PastContender>,
-    /// Those that never held, or do not yet.
+    /// The contenders that never held, or do not hold yet.
     pub waits: Vec<PastContender>,
-    /// How many holds there are, those that are not listed among them.
+    /// The number of holds, including those that are not listed.
     pub hold_count: usize,
-    /// The same of waits.
+    /// The number of waits, including those that are not listed.
     pub wait_count: usize,
     /// The lengths of holds, in milliseconds.
     pub hold_ms: Percentiles,
-    /// For how long those waited who acquired, in milliseconds.
+    /// The waits of contenders that acquired, in milliseconds.
     pub wait_ms: Percentiles,
-    /// When nothing was seen.
+    /// The gaps, in which nothing was seen.
     pub gaps: Vec<PastGap>,
-    /// Locks and clients by rank, the first ones.
+    /// The highest-ranked locks and clients.
     pub ranking: Option<Ranking>,
 }
 
 impl History {
-    /// Reads it. Blocks the thread as long as the disk does.
+    /// Reads the history. Blocks the thread during disk access.
     pub fn read(store: &mut Store, query: &HistoryQuery) -> Result<Self, StoreError> {
         let second = if scan::is_of_all(query) { Store::open(store.path()).ok() } else { None };
         store.sql(|connection| {
@@ -126,7 +127,7 @@ impl History {
         second: Option<Store>,
         query: &HistoryQuery,
     ) -> rusqlite::Result<Self> {
-        // All of it is of one moment, also while somebody records.
+        // One transaction, so that all rows are from the same state even during recording.
         let transaction = connection.transaction()?;
         let (began, until) = rows::recorded(&transaction)?;
         let (from, to) = (query.from.or(began), query.to.or(until));

@@ -1,26 +1,27 @@
 //! Percentiles of lengths.
 
-/// Of how many lengths, and which of them stand at which rank, in milliseconds.
+/// The number of lengths and their percentiles, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// How many lengths are known.
+    /// The number of known lengths.
     pub count: usize,
-    /// Not exceeded by half of them. Zero when there are none, as are the others.
+    /// Half of the lengths do not exceed it. All percentiles are zero without lengths.
     pub p50: u64,
-    /// Not exceeded by nine of ten.
+    /// Nine of ten lengths do not exceed it.
     pub p90: u64,
-    /// Not exceeded by 99 of 100.
+    /// 99 of 100 lengths do not exceed it.
     pub p99: u64,
-    /// The longest.
+    /// The longest length.
     pub max: u64,
 }
 
 impl Percentiles {
-    /// By nearest rank. Linear.
+    /// Computes percentiles by the nearest rank. Linear.
     pub(super) fn of(mut lengths: Vec<u64>) -> Self {
         let count = lengths.len();
         let mut from = 0;
-        // In rising order: what stands at a rank parts the shorter ones from those that the next rank is looked for in.
+        // Ranks in rising order: each selection separates the shorter lengths from those that
+        // contain the next rank.
         let mut rank = |percent: usize| {
             let at = (count * percent).div_ceil(100).saturating_sub(1);
             let longer = lengths.get_mut(from..).filter(|longer| !longer.is_empty())?;

@@ -1,4 +1,4 @@
-//! Locks and clients by what they cost.
+//! Ranks locks and clients by their costs.
 
 use std::cmp::Reverse;
 
@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::scan::{Found, Sums};
 
-/// So many locks and so many clients are named.
+/// The most locks, and the most clients, in a ranking.
 const MAX_RANKED: usize = 20;
 
-/// By what is ranked.
+/// The order of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankBy {
-    /// How long was waited, all waits together.
+    /// By the sum of all waits.
     Wait,
-    /// How long was held, all holds together.
+    /// By the sum of all holds.
     Hold,
-    /// How often it was acquired.
+    /// By the number of acquisitions.
     Handovers,
 }
 
@@ -31,62 +31,62 @@ impl RankBy {
     }
 }
 
-/// Locks and clients, the highest rank first.
+/// A ranking of locks and clients, highest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranking {
-    /// By what.
+    /// The order of the ranking.
     pub by: RankBy,
-    /// The first locks.
+    /// The highest-ranked locks.
     pub locks: Vec<RankedLock>,
-    /// How many locks there are.
+    /// The number of all locks.
     pub lock_count: usize,
-    /// The first clients.
+    /// The highest-ranked clients.
     pub clients: Vec<RankedClient>,
-    /// How many clients there are.
+    /// The number of all clients.
     pub client_count: usize,
 }
 
-/// What the contenders of a lock come to within the time that was asked for.
+/// The sums of a lock's contenders within the requested time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedLock {
-    /// Its path.
+    /// The path of the lock.
     pub lock: String,
-    /// Which queue, where the parent holds several.
+    /// The name of the queue, if the parent has several.
     pub name: Option<String>,
-    /// How often it was acquired.
+    /// The number of acquisitions.
     pub handovers: u64,
-    /// For how long it was held at least, all holds together.
+    /// The least sum of all holds, in milliseconds.
     pub held_ms: u64,
-    /// For how long was waited for it at least, all waits together.
+    /// The least sum of all waits, in milliseconds.
     pub waited_ms: u64,
-    /// The longest hold.
+    /// The longest hold, in milliseconds.
     pub longest_hold_ms: u64,
-    /// The longest wait.
+    /// The longest wait, in milliseconds.
     pub longest_wait_ms: u64,
 }
 
-/// The same of a client.
+/// The sums of a client's contenders within the requested time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedClient {
-    /// Its address; the newest, where it had several.
+    /// The address of the client; the latest, if there were several.
     pub client: Option<String>,
-    /// What its nodes call it.
+    /// The name of the client in its nodes.
     pub client_name: Option<String>,
-    /// How many addresses it had: it had another port each time that it connected anew.
+    /// The number of addresses: the client has another port after each reconnect.
     pub addresses: usize,
-    /// How often it acquired.
+    /// The number of acquisitions.
     pub handovers: u64,
-    /// For how long it held at least, all holds together.
+    /// The least sum of all holds, in milliseconds.
     pub held_ms: u64,
-    /// For how long it waited at least, all waits together.
+    /// The least sum of all waits, in milliseconds.
     pub waited_ms: u64,
-    /// Its longest hold.
+    /// The longest hold, in milliseconds.
     pub longest_hold_ms: u64,
-    /// Its longest wait.
+    /// The longest wait, in milliseconds.
     pub longest_wait_ms: u64,
 }
 
-/// Names the first of each.
+/// Returns the highest-ranked locks and clients, with their names.
 pub(super) fn rank(connection: &Connection, found: &Found, by: RankBy) -> rusqlite::Result<Ranking> {
     let mut locks = Vec::new();
     for (id, sums) in first(by_id(&found.locks), by, |(_, sums)| *sums) {
@@ -103,7 +103,7 @@ pub(super) fn rank(connection: &Connection, found: &Found, by: RankBy) -> rusqli
     Ok(Ranking { by, locks, lock_count: found.locks.len(), clients, client_count })
 }
 
-/// A client, by all the addresses that it had.
+/// A client with all its addresses.
 #[derive(Debug)]
 struct KnownClient {
     address: Option<String>,
@@ -128,8 +128,9 @@ impl From<KnownClient> for RankedClient {
     }
 }
 
-/// The clients that were found. One that connects anew has another session and another port:
-/// clients of one host with one name are one client. Clients without a name stay apart.
+/// Returns the clients that were found. A client that reconnects has another session and another
+/// port, so clients with the same host and name are one client. Clients without a name stay
+/// separate.
 fn known_clients(connection: &Connection, found: &Found) -> rusqlite::Result<Vec<KnownClient>> {
     let mut statement = connection.prepare("SELECT address, name FROM client WHERE id = ?1")?;
     let mut ids: Vec<i64> = found.clients.keys().copied().collect();
@@ -152,21 +153,21 @@ fn known_clients(connection: &Connection, found: &Found) -> rusqlite::Result<Vec
     Ok(clients)
 }
 
-/// An address without its port.
+/// Returns an address without its port.
 pub(super) fn host(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
-/// In the order of the rows.
+/// Returns the sums in the order of the rows.
 fn by_id(sums: &FxHashMap<i64, Sums>) -> Vec<(i64, Sums)> {
     let mut all: Vec<(i64, Sums)> = sums.iter().map(|(id, sums)| (*id, *sums)).collect();
     all.sort_unstable_by_key(|(id, _)| *id);
     all
 }
 
-/// The highest ranks.
+/// Returns the highest ranks.
 fn first<T>(mut all: Vec<T>, by: RankBy, sums: impl Fn(&T) -> Sums) -> Vec<T> {
-    // The sort is stable: among equals the order stays.
+    // The sort is stable, so equal ranks keep their order.
     all.sort_by_key(|one| Reverse(by.value(&sums(one))));
     all.truncate(MAX_RANKED);
     all

@@ -1,4 +1,4 @@
-//! Rows as they are read.
+//! Reads rows.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
@@ -7,55 +7,57 @@ use crate::record::row_memory::RowMemory;
 use crate::record::tables::{ContenderEnd, TimeBounds};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// A contender of the past. What came from znodes is as it was there: it must be escaped before it is shown.
+/// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
+/// shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastContender {
-    /// Its number, which rises in the order in which contenders were first seen.
+    /// The id, which rises in the order in which contenders were first seen.
     pub id: i64,
-    /// The lock's path.
+    /// The path of the lock.
     pub lock: String,
-    /// Which queue, where the parent holds several.
+    /// The name of the queue, if the parent has several.
     pub name: Option<String>,
-    /// The recipe's name.
+    /// The name of the recipe.
     pub recipe: String,
-    /// Its node; of who held a lease: the lease.
+    /// The node of the contender; for a holder of a lease, the lease.
     pub node: String,
-    /// The transaction that created the node, where it was read.
+    /// The transaction that created the node, if the node was read.
     pub czxid: Option<i64>,
-    /// What it asked for: `exclusive`, `read`, `write`, `lease`.
+    /// The requested mode: `exclusive`, `read`, `write` or `lease`.
     pub mode: String,
-    /// Its session.
+    /// The session of the contender.
     pub session: Option<SessionId>,
-    /// The address of its client.
+    /// The address of the client.
     pub client: Option<String>,
-    /// What its node called it.
+    /// The name of the client in its node.
     pub client_name: Option<String>,
-    /// The beginning of its data; `None` where there was none or none was recorded.
+    /// The beginning of the node's data; `None` if empty or not recorded.
     pub data: Option<Vec<u8>>,
-    /// When it came.
+    /// The time of arrival.
     pub enqueued_at: Option<Timestamp>,
-    /// Between which times it acquired; `None` for who never held.
+    /// The bounds of the acquisition; `None` if the contender never held.
     pub acquired: Option<TimeBounds>,
-    /// Between which times it ended; `None` while it stands.
+    /// The bounds of the end; `None` while the contender is present.
     pub ended: Option<TimeBounds>,
-    /// How it ended.
+    /// The kind of end.
     pub end: ContenderEnd,
-    /// Up to when it is known to stand, while it does; else when it ended at the latest.
+    /// The time up to which the contender is known to be present; after its end, the latest
+    /// possible end.
     pub known_until: Timestamp,
 }
 
 impl PastContender {
-    /// How long it held at least, in milliseconds; `None` for who never held.
+    /// Returns the least length of the hold, in milliseconds; `None` if the contender never held.
     pub fn held_at_least_ms(&self) -> Option<u64> {
         Some(length(self.acquired?.before, self.ended.map_or(self.known_until, |ended| ended.after)))
     }
 
-    /// How long it held at most, in milliseconds, as of the last thing that is known of it.
+    /// Returns the greatest length of the hold as far as is known, in milliseconds.
     pub fn held_at_most_ms(&self) -> Option<u64> {
         Some(length(self.acquired?.after, self.ended.map_or(self.known_until, |ended| ended.before)))
     }
 
-    /// How long it waited until it acquired, or until it went, or up to now; `None` where that is not known exactly.
+    /// Returns the wait until the acquisition, the end or now; `None` when it is not known exactly.
     pub fn waited_ms(&self) -> Option<u64> {
         let until = match (self.acquired, self.ended) {
             (Some(acquired), _) => acquired.exactly()?,
@@ -65,14 +67,14 @@ impl PastContender {
         Some(length(self.enqueued_at?, until))
     }
 
-    /// How long it held or waited, whichever is longer, as far as is certain, in milliseconds.
+    /// Returns the certain length of the hold or wait, whichever is longer, in milliseconds.
     pub fn weight_ms(&self) -> u64 {
         let until = self.acquired.or(self.ended).map_or(self.known_until, |bounds| bounds.after);
         let waited = self.enqueued_at.map(|came| length(came, until));
         self.held_at_least_ms().max(waited).unwrap_or(0)
     }
 
-    /// When it was there first, as far as is known.
+    /// Returns the earliest known time of the contender.
     pub fn began_at(&self) -> Timestamp {
         self.enqueued_at.or(self.acquired.map(|acquired| acquired.after)).unwrap_or(self.known_until)
     }
@@ -82,58 +84,58 @@ fn length(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0)
 }
 
-/// When nothing was seen.
+/// A time in which nothing was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastGap {
-    /// Up to here everything was seen.
+    /// The time up to which everything was seen.
     pub from: Timestamp,
-    /// From here on it was again; `None` while the gap lasts.
+    /// The time from which everything was seen again; `None` while the gap lasts.
     pub to: Option<Timestamp>,
-    /// Why.
+    /// The reason of the gap.
     pub reason: String,
 }
 
 /// A finding of the past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastFinding {
-    /// The lock's path.
+    /// The path of the lock.
     pub lock: String,
-    /// Which queue, where the parent holds several.
+    /// The name of the queue, if the parent has several.
     pub name: Option<String>,
-    /// The node that it was about.
+    /// The node that the finding is about.
     pub node: Option<String>,
-    /// Its code.
+    /// The code of the finding.
     pub code: String,
-    /// The worst severity that it had.
+    /// The worst severity of the finding.
     pub severity: String,
-    /// When it was raised.
+    /// The time at which it was raised.
     pub raised_at: Timestamp,
-    /// When it was cleared, or nobody could look any more; `None` while it stands.
+    /// The time at which it was cleared or the locks were no longer seen; `None` while it is open.
     pub cleared_at: Option<Timestamp>,
     /// The evidence in a sentence.
     pub summary: String,
-    /// What may be done, in a sentence.
+    /// The remedy in a sentence.
     pub remedy: String,
 }
 
 /// A deletion by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastDeletion {
-    /// When its outcome was known.
+    /// The time at which the outcome was known.
     pub at: Timestamp,
-    /// The lock's path.
+    /// The path of the lock.
     pub lock: String,
-    /// The node's path.
+    /// The path of the node.
     pub path: String,
-    /// Who deleted it.
+    /// The user who deleted the node.
     pub by: Option<String>,
-    /// The outcome's name in the audit log.
+    /// The name of the outcome in the audit log.
     pub result: String,
     /// The outcome in a sentence.
     pub reason: Option<String>,
 }
 
-/// From when to when something is recorded.
+/// Returns the beginning and the end of the recorded time.
 pub(in crate::record) fn recorded(connection: &Connection) -> rusqlite::Result<(Option<Timestamp>, Option<Timestamp>)> {
     let times = |row: &Row<'_>| {
         Ok((row.get::<_, Option<i64>>(0)?.map(Timestamp), row.get::<_, Option<i64>>(1)?.map(Timestamp)))
@@ -141,7 +143,8 @@ pub(in crate::record) fn recorded(connection: &Connection) -> rusqlite::Result<(
     connection.query_row("SELECT min(began_at), max(until_at) FROM recording", [], times)
 }
 
-/// The contenders with these numbers, in this order. `until`: up to when it is known who stands.
+/// Returns the contenders with these ids, in this order. `until` is the time up to which open
+/// contenders are known to be present.
 pub(in crate::record) fn contenders(
     connection: &Connection,
     ids: &[i64],
@@ -164,9 +167,9 @@ pub(in crate::record) fn contenders(
     Ok(found)
 }
 
-/// What the names of ends mean in a recording.
+/// The meaning of the names of ends in a recording.
 pub(super) struct NamedEnds {
-    /// From when on an end is called `released` or `left` only where that is proven; `None`: never.
+    /// The time since which an end is called `released` or `left` only with proof; `None`: never.
     proven_since: Option<i64>,
 }
 
@@ -176,7 +179,7 @@ impl NamedEnds {
         Ok(Self { proven_since: connection.query_row(query, [], |row| row.get(0))? })
     }
 
-    /// The end with that name, at that time.
+    /// Returns the end with this name, at this time.
     pub fn meant(&self, name: &str, ended_before: Option<i64>) -> ContenderEnd {
         let end = ContenderEnd::from_id(name);
         let is_proven = ended_before.zip(self.proven_since).is_some_and(|(at, since)| at >= since);
@@ -215,7 +218,7 @@ fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusq
     })
 }
 
-/// The gaps that reach into this time, the earliest first.
+/// Returns the gaps that overlap a time range, the earliest first.
 pub(in crate::record) fn gaps(
     connection: &Connection,
     from: Option<Timestamp>,
@@ -234,7 +237,8 @@ pub(in crate::record) fn gaps(
     statement.query_map(window(from, to), gap)?.collect()
 }
 
-/// The findings that stood within this time, in the order in which they were raised: at most so many.
+/// Returns the findings that were open within a time range, in the order in which they were raised,
+/// up to `limit`.
 pub(in crate::record) fn findings(
     connection: &Connection,
     from: Timestamp,
@@ -264,7 +268,7 @@ pub(in crate::record) fn findings(
     statement.query_map(params![from.0, to.0, limit_of(limit)], finding)?.collect()
 }
 
-/// The deletions of this time: at most so many.
+/// Returns the deletions within a time range, up to `limit`.
 pub(in crate::record) fn deletions(
     connection: &Connection,
     from: Timestamp,

@@ -1,4 +1,4 @@
-//! One pass over the contenders that were asked for: counts, lengths and sums, without their names and data.
+//! One pass over the requested contenders: counts, lengths and sums, without names and data.
 
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
@@ -11,25 +11,25 @@ use super::{HistoryQuery, ListOrder};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
 
-/// What the contenders of one lock or of one client come to, within the time that was asked for.
+/// The sums of the contenders of one lock or client, within the requested time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// How often it was acquired.
+    /// The number of acquisitions.
     pub handovers: u64,
-    /// For how long it was held, or waited for, at least, in milliseconds.
+    /// The least sums of holds and waits, in milliseconds.
     pub held_ms: u64,
     pub waited_ms: u64,
-    /// The longest of each.
+    /// The longest of each, in milliseconds.
     pub longest_hold_ms: u64,
     pub longest_wait_ms: u64,
 }
 
-/// What the pass found.
+/// The result of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The numbers of the rows, which rise in the order in which contenders were first seen.
+    /// The ids of the rows, which rise in the order in which contenders were first seen.
     ids: Vec<i64>,
-    /// Where the worst are listed: how bad each of them is, in milliseconds.
+    /// The weight of each row in milliseconds, if the worst are listed.
     weights: Option<Vec<u64>>,
     pub holds: usize,
     pub waits: usize,
@@ -42,11 +42,11 @@ pub(super) struct Found {
 /// The columns of a pass, the same in every statement.
 const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending FROM contender WHERE";
 
-/// What was asked for, as the pass needs it.
+/// The query in the form that the pass needs.
 struct Filter {
     from: i64,
     to: i64,
-    /// Up to when it is known what stands open.
+    /// The time up to which open rows are known to be present.
     until: i64,
     locks: Option<FxHashSet<i64>>,
     clients: Option<FxHashSet<i64>>,
@@ -58,13 +58,13 @@ struct Filter {
     worst: bool,
 }
 
-/// Whether all rows are looked at.
+/// Returns whether all rows are requested.
 pub(super) fn is_of_all(query: &HistoryQuery) -> bool {
     let HistoryQuery { lock, session, client, from, to, .. } = query;
     lock.is_none() && session.is_none() && client.is_none() && from.is_none() && to.is_none()
 }
 
-/// Looks at all rows with these numbers.
+/// Scans all rows with ids in a range.
 pub(super) fn scan_range(
     connection: &Connection,
     query: &HistoryQuery,
@@ -81,8 +81,9 @@ pub(super) fn scan_range(
     Ok(found)
 }
 
-/// Up to when who stood at that time can have been seen first: where nothing was seen then, up to the end of that gap; of the time before
-/// the recording, up to the end of its first look.
+/// Returns the latest time at which a contender present at `to` can have been first seen. If `to`
+/// lies in a gap, that is the end of the gap; if it lies before the recording, the end of the first
+/// look.
 fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
     let began = connection.query_row("SELECT ifnull(min(began_at), ?1) FROM recording", [to], |row| row.get(0))?;
     let to = to.max(began);
@@ -90,8 +91,9 @@ fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
     Ok(connection.query_row(gap_end, [to], |row| row.get::<_, i64>(0))?.max(to))
 }
 
-/// Reads all that was asked for. Linear in the rows of the lock, session or client. Else it looks at an entry of an index for each
-/// that still stood at the beginning, and at the rows of those that came before the end.
+/// Scans the requested rows. For a lock, session or client it is linear in their rows. Otherwise it
+/// reads an index entry for each contender present at the beginning, and the rows of those that
+/// came before the end.
 pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
     if is_of_all(query) {
         return scan_range(connection, query, until, i64::MIN..=i64::MAX);
@@ -114,8 +116,7 @@ pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<
             found.take(row, &filter)?;
         }
     }
-    // The worst are put into their order when they are listed, and each keeps its number beside its
-    // weight.
+    // The worst are sorted when they are listed, and each id stays beside its weight until then.
     if found.weights.is_none() {
         found.ids.sort_unstable();
     }
@@ -142,7 +143,7 @@ impl Filter {
         })
     }
 
-    /// Whether somebody ended so, and held and waited for so long.
+    /// Returns whether the end and the lengths of a contender match the filter.
     fn takes(&self, row: &Row<'_>, times: &Times) -> rusqlite::Result<bool> {
         let reaches = |least: Option<u64>, most: Option<u64>| least.is_none_or(|least| most >= Some(least));
         if !reaches(self.min_hold_ms, times.held_at_most_ms()) || !reaches(self.min_wait_ms, times.waited_at_most_ms())
@@ -155,12 +156,12 @@ impl Filter {
     }
 }
 
-/// When somebody came, acquired and ended, as a row says it.
+/// The times of a contender's arrival, acquisition and end in a row.
 struct Times {
     enqueued: Option<i64>,
     acquired: (Option<i64>, Option<i64>),
     ended: (Option<i64>, Option<i64>),
-    /// Up to when it is known what stands open.
+    /// The time up to which open rows are known to be present.
     until: i64,
 }
 
@@ -187,7 +188,7 @@ fn length(from: i64, to: i64) -> u64 {
 }
 
 impl Found {
-    /// Adds what was found in later rows.
+    /// Adds the result of later rows.
     pub fn append(&mut self, mut later: Self) {
         self.ids.append(&mut later.ids);
         if let Some(weights) = &mut later.weights {
@@ -204,8 +205,8 @@ impl Found {
         }
     }
 
-    /// The numbers of the rows that are listed: of those that came last the oldest first, or the
-    /// worst first.
+    /// Returns the ids of the listed rows: the last ones with the oldest first, or the worst ones
+    /// with the worst first.
     pub fn listed(&self, limit: usize) -> Vec<i64> {
         let Some(weights) = &self.weights else {
             return self.ids[self.ids.len().saturating_sub(limit)..].to_vec();
@@ -294,7 +295,7 @@ fn locks(connection: &Connection, path: &str) -> rusqlite::Result<FxHashSet<i64>
     statement.query_map([path], |row| row.get(0))?.collect()
 }
 
-/// Those with this name, this address, or this address and any port.
+/// Returns the clients with this name, this address, or this address with any port.
 fn clients(connection: &Connection, client: &str) -> rusqlite::Result<FxHashSet<i64>> {
     let mut statement = connection.prepare("SELECT id, address, name FROM client")?;
     let mut rows = statement.query([])?;

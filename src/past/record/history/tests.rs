@@ -1,11 +1,11 @@
-//! What is found of histories that were recorded.
+//! Tests of queries on recorded histories.
 
 use rusqlite::{Connection, params};
 
 use super::*;
 use crate::record::tables;
 
-/// Rows as somebody could have recorded them: `holds` of them, over `locks` locks and a few clients, each 10 ms after the other.
+/// Returns tables with `holds` holds, over `locks` locks and a few clients, 10 ms apart.
 fn recorded(holds: i64, locks: i64) -> Connection {
     let mut connection = Connection::open_in_memory().unwrap();
     tables::create(&connection).unwrap();
@@ -47,7 +47,7 @@ fn read(connection: &mut Connection, query: &HistoryQuery) -> History {
 }
 
 #[test]
-fn each_filter_leaves_what_it_names() {
+fn each_filter_keeps_only_matching_rows() {
     let mut connection = recorded(1_000, 10);
     let all = read(&mut connection, &query());
     assert_eq!((all.hold_count, all.holds.len(), all.wait_count), (1_000, 100, 0));
@@ -73,13 +73,13 @@ fn each_filter_leaves_what_it_names() {
 }
 
 #[test]
-fn a_time_takes_in_whatever_reaches_into_it() {
+fn a_time_range_includes_everything_that_overlaps_it() {
     let mut connection = recorded(1_000, 10);
     let between = |connection: &mut Connection, from: i64, to: i64| {
         let query = HistoryQuery { from: Some(Timestamp(from)), to: Some(Timestamp(to)), ..query() };
         read(connection, &query).holds.iter().map(|hold| hold.id).collect::<Vec<_>>()
     };
-    // Number 50 came at 1 000 500, acquired a millisecond later, and held for 51.
+    // Number 50 came at 1 000 500, acquired a millisecond later, and held for 51 ms.
     let found = between(&mut connection, 1_000_550, 1_000_552);
     assert!(found.contains(&50) && found.contains(&55) && !found.contains(&56), "{found:?}");
     assert!(!between(&mut connection, 1_000_553, 1_000_553).contains(&50));
@@ -87,11 +87,11 @@ fn a_time_takes_in_whatever_reaches_into_it() {
 }
 
 #[test]
-fn who_came_while_nothing_was_seen_is_found_in_that_time_too() {
+fn contenders_that_came_in_a_gap_are_found_in_that_time() {
     let mut connection = recorded(1_000, 10);
     let gap = "INSERT INTO gap VALUES (1, 1004000, 1005000, 'cut'), (2, 900000, 1000015, 'not read')";
     connection.execute(gap, []).unwrap();
-    // Both were found at the end of a gap, by the times of their nodes.
+    // Both were found at the end of a gap, with the times of their nodes.
     for (id, first_seen_at, came) in [(1, 1_000_015, 970_000), (451, 1_005_000, 1_004_200)] {
         let found = "UPDATE contender SET first_seen_at = ?2, enqueued_at = ?3, acquired_after = ?3, ended_after = ?2 + 400, \
                      ended_before = ?2 + 400 WHERE id = ?1";
@@ -108,7 +108,7 @@ fn who_came_while_nothing_was_seen_is_found_in_that_time_too() {
 }
 
 #[test]
-fn ranks_are_by_what_was_asked_for_and_only_within_the_time() {
+fn ranks_use_the_requested_order_and_only_the_requested_time() {
     let mut connection = recorded(100, 2);
     connection
         .execute(
@@ -135,7 +135,7 @@ fn ranks_are_by_what_was_asked_for_and_only_within_the_time() {
 }
 
 #[test]
-fn lengths_that_are_not_known_are_in_no_percentile() {
+fn unknown_lengths_are_in_no_percentile() {
     let mut connection = recorded(10, 1);
     connection
         .execute("UPDATE contender SET ended_before = ended_before + 900000, ending = 'unknown' WHERE id = 3", [])
@@ -155,7 +155,7 @@ fn lengths_that_are_not_known_are_in_no_percentile() {
 }
 
 #[test]
-fn many_holds_are_ranked_as_few_are() {
+fn many_holds_are_ranked_like_few() {
     let mut connection = recorded(50_000, 500);
     let query = HistoryQuery { rank_by: Some(RankBy::Wait), ..query() };
     let history = read(&mut connection, &query);
@@ -167,12 +167,12 @@ fn ids(history: &History) -> Vec<i64> {
 }
 
 #[test]
-fn only_those_are_listed_and_counted_that_ended_so_or_lasted_so_long() {
+fn only_contenders_with_the_requested_end_and_length_are_listed_and_counted() {
     let mut connection = recorded(10, 1);
     for (id, end) in [(2, "gone"), (4, "expired"), (6, "deleted")] {
         connection.execute("UPDATE contender SET ending = ?2 WHERE id = ?1", params![id, end]).unwrap();
     }
-    // Number 8 waited in vain; how long number 9 held is only known by bounds.
+    // Number 8 waited in vain; only bounds of the hold of number 9 are known.
     let waits = "UPDATE contender SET acquired_after = NULL, acquired_before = NULL, ended_after = enqueued_at + 5000, \
                  ended_before = enqueued_at + 5000, ending = 'expired' WHERE id = 8";
     connection.execute_batch(waits).unwrap();
@@ -184,7 +184,7 @@ fn only_those_are_listed_and_counted_that_ended_so_or_lasted_so_long() {
     };
     let ends = |ends: &[ContenderEnd]| HistoryQuery { ends: ends.to_vec(), ..query() };
     assert_eq!(found(ends(&[ContenderEnd::Expired, ContenderEnd::Deleted])), [4, 6, 8]);
-    // What an older version called released.
+    // Called released by an older version.
     assert_eq!(found(ends(&[ContenderEnd::Gone])), [1, 2, 3, 5, 7, 9, 10]);
     assert_eq!(found(ends(&[ContenderEnd::Released])), [0; 0]);
     assert_eq!(found(HistoryQuery { min_hold_ms: Some(10), ..query() }), [9, 10], "those that may have, too");
@@ -200,8 +200,7 @@ fn the_worst_are_those_that_held_or_waited_longest() {
     connection.execute("UPDATE contender SET ended_before = ended_before + 90000 WHERE id = 501", []).unwrap();
     let worst = HistoryQuery { order: ListOrder::Worst, limit: 3, ..query() };
     let history = read(&mut connection, &worst);
-    // Those with a hold of 100 ms come in their order; of number 501 it is not certain that it held
-    // for long.
+    // Those with a hold of 100 ms come in their order; the long hold of number 501 is not certain.
     assert_eq!((ids(&history), history.hold_count), (vec![500, 99, 199], 1_000));
     let mut out = Vec::new();
     lines(&mut out, &history, true).unwrap();
@@ -216,7 +215,7 @@ fn the_worst_are_those_that_held_or_waited_longest() {
 }
 
 #[test]
-fn a_client_that_connects_anew_is_one_row_where_its_host_and_name_tell() {
+fn a_client_that_reconnects_is_one_row_if_host_and_name_match() {
     let mut connection = recorded(100, 1);
     let client = |connection: &Connection, id: i64, address: &str, name: Option<&str>| {
         let named = "UPDATE client SET address = ?2, name = ?3 WHERE id = ?1";
@@ -224,7 +223,7 @@ fn a_client_that_connects_anew_is_one_row_where_its_host_and_name_tell() {
     };
     client(&connection, 1, "10.0.0.1:50001", Some("worker"));
     client(&connection, 2, "10.0.0.1:50002", Some("worker"));
-    // Another host, another name, and two of which nobody knows a name.
+    // Another host, another name, and two without a known name.
     client(&connection, 3, "10.0.0.2:50003", Some("worker"));
     client(&connection, 4, "10.0.0.1:50004", None);
     client(&connection, 5, "10.0.0.1:50005", None);

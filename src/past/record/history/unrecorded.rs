@@ -1,11 +1,11 @@
-//! The parts of a time that lie before or after all that is recorded.
+//! The parts of a time range before and after the recording.
 
 use rusqlite::{Connection, Row};
 
 use super::PastGap;
 use lockscope_base::znode::Timestamp;
 
-/// Adds the parts of a time that lie outside the recording to its gaps, the earliest first.
+/// Adds the parts of a time range outside of the recording to its gaps, the earliest first.
 pub(super) fn add(
     connection: &Connection,
     (from, to): (Option<Timestamp>, Option<Timestamp>),
@@ -33,7 +33,7 @@ mod tests {
     use crate::record::tests::fixture::{ALL, ConsoleFixture};
 
     #[test]
-    fn what_of_a_window_lies_outside_of_the_recording_is_a_gap_in_which_nothing_stands() {
+    fn parts_of_a_window_outside_of_the_recording_are_gaps_without_contenders() {
         let mut fixture = ConsoleFixture::new(ALL, SegmentBounds::default());
         let path = fixture.ensemble.put_numbered("/a/lock-", 1);
         fixture.apply(fixture.ensemble.observed(&path));

@@ -1,4 +1,4 @@
-//! All that the tables say of a time, for a report of it.
+//! Everything in the tables about a time range, for a report.
 
 use rusqlite::Connection;
 
@@ -7,37 +7,38 @@ use super::{HistoryQuery, scan, unrecorded};
 use crate::record::store::{Store, StoreError};
 use lockscope_base::znode::Timestamp;
 
-/// Contenders of a report at most: those that came last.
+/// The most contenders of a report; of more, the last ones are kept.
 const MAX_CONTENDERS: usize = 200_000;
 
-/// Findings and deletions of a report at most.
+/// The most findings, and the most deletions, of a report.
 const MAX_OTHERS: usize = 2_000;
 
-/// What happened within a time.
+/// The content of the tables for a time range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastWindow {
-    /// Its beginning: that which was asked for, or when recording began.
+    /// The beginning of the requested time, or of the recording.
     pub from: Timestamp,
-    /// Its end: that which was asked for, or up to when everything is in the tables.
+    /// The end of the requested time, or the time up to which the tables are complete.
     pub to: Timestamp,
-    /// Up to when it is known what stands.
+    /// The time up to which open contenders are known to be present.
     pub known_until: Timestamp,
-    /// In the order in which they were first seen.
+    /// The contenders, in the order in which they were first seen.
     pub contenders: Vec<PastContender>,
-    /// How many there are before these.
+    /// The number of earlier contenders that are left out.
     pub left_out: usize,
-    /// When nothing was seen.
+    /// The gaps, in which nothing was seen.
     pub gaps: Vec<PastGap>,
-    /// In the order in which they were raised.
+    /// The findings, in the order in which they were raised.
     pub findings: Vec<PastFinding>,
-    /// In the order in which they happened.
+    /// The deletions, in the order of time.
     pub deletions: Vec<PastDeletion>,
-    /// Whether there are more findings or deletions than these.
+    /// Whether findings or deletions are left out.
     pub is_cut: bool,
 }
 
 impl PastWindow {
-    /// Reads it; `None` when nothing was recorded yet. Blocks the thread as long as the disk does.
+    /// Reads the window; `None` when nothing was recorded yet. Blocks the thread during disk
+    /// access.
     pub fn read(store: &mut Store, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Option<Self>, StoreError> {
         store.sql(|connection| {
             let Some(mut window) = Self::from_tables(connection, from, to)? else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! What the tables of a recording say of a part of its time: what the tables of an excerpt begin with, and what no stream has.
+//! The content of a recording's tables for a time range: the initial rows of an excerpt's tables,
+//! and the facts that the stream lacks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,28 +16,30 @@ use lockscope_base::znode::{Timestamp, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Finding};
 use lockscope_model::queue::LockTable;
 
-/// A finding, by what does not change while it stands: the lock's path and name, its code, and the node.
+/// The constant parts of an open finding: the lock's path and name, its code, and the node.
 type FindingPlace = (String, Option<String>, String, Option<String>);
 
-/// What an excerpt takes over from the tables of its recording. The rest follows from the stream.
+/// The facts that an excerpt takes from the tables of its recording. The rest follows from the
+/// stream.
 #[derive(Debug)]
 pub(in crate::record) struct TableExcerpt {
-    /// Who stood at its beginning.
+    /// The contenders that were present at the beginning.
     standing: Vec<ContenderRecord>,
-    /// Since when the findings stood that stood then.
+    /// When the findings that were open at the beginning were raised.
     raised_at: FxHashMap<FindingPlace, Timestamp>,
-    /// Up to when everything had been seen, and why nothing was then; `None` where everything was.
+    /// The time up to which everything had been seen, and the reason of the gap; `None` when there
+    /// was no gap.
     pub(super) unseen: Option<(Timestamp, String)>,
     gaps: Vec<GapRecord>,
     deletions: VecDeque<RecordedDeletion>,
 }
 
 impl TableExcerpt {
-    /// Reads what is said of a time: of its beginning, and up to its end.
+    /// Reads the facts for a time range: at its beginning, and up to its end.
     pub fn read(connection: &Connection, (from, to): (Timestamp, Timestamp)) -> rusqlite::Result<Self> {
         let mut standing = resume::standing(connection, from)?;
         for record in &mut standing {
-            // What came later is not known yet.
+            // Later acquisitions are not known yet.
             record.acquired = record.acquired.filter(|acquired| acquired.before <= from);
         }
         Ok(Self {
@@ -48,7 +51,8 @@ impl TableExcerpt {
         })
     }
 
-    /// Who stands in the table as in these rows, which are continued. Without the data of their nodes, unless that is recorded.
+    /// Takes the rows of contenders that are present in the table; they are continued. Removes the
+    /// data of their nodes with `no_data`.
     pub(super) fn take_standing(&mut self, table: &LockTable, no_data: bool) -> Vec<ContenderRecord> {
         let in_table: FxHashSet<_> = table
             .locks()
@@ -65,7 +69,7 @@ impl TableExcerpt {
         standing
     }
 
-    /// The findings that stand, and since when.
+    /// Returns the open findings, and when they were raised.
     pub(super) fn findings(&self, diagnosis: &Diagnosis, at: Timestamp) -> Vec<(Arc<Finding>, Timestamp)> {
         let since = |finding: &Finding| {
             let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
@@ -80,13 +84,13 @@ impl TableExcerpt {
         diagnosis.findings().map(|finding| (Arc::new(finding.clone()), since(finding))).collect()
     }
 
-    /// The deletions up to that time that were not taken yet, oldest first.
+    /// Takes the deletions up to a time that were not taken yet, oldest first.
     pub fn take_deletions(&mut self, until: Timestamp) -> Vec<RecordedDeletion> {
         let due = self.deletions.iter().take_while(|deletion| deletion.at <= until).count();
         self.deletions.drain(..due).collect()
     }
 
-    /// All gaps, with others, oldest first.
+    /// Returns these gaps and others, oldest first.
     pub(super) fn into_gaps(self, others: Vec<(Timestamp, Timestamp, String)>) -> Vec<GapRecord> {
         let mut gaps = self.gaps;
         gaps.extend(others.into_iter().map(|(from, to, reason)| GapRecord {
@@ -118,7 +122,7 @@ fn unseen(connection: &Connection, at: Timestamp) -> rusqlite::Result<Option<(Ti
     connection.query_row(query, [at.0], |row| Ok((Timestamp(row.get(0)?), row.get(1)?))).optional()
 }
 
-/// Those that reach into this time. One that ends later lasts.
+/// Reads the gaps that overlap the range. A gap that ends later is open.
 fn gaps(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Result<Vec<GapRecord>> {
     let mut query = connection.prepare(
         "SELECT id, began_at, iif(ended_at <= ?2, ended_at, NULL), reason FROM gap
