@@ -134,27 +134,27 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
-        (QuietStream::new(near.expect("a connection")).expect("a socket"), far.expect("it calls").0)
+        (QuietStream::new(near.expect("a connection")).expect("a socket"), far.expect("a connection").0)
     }
 
     #[tokio::test]
     async fn data_before_during_and_after_a_read_is_read_in_order() {
         let (mut near, mut far) = pair().await;
         let mut three = [0; 3];
-        far.write_all(b"one").await.expect("it is read");
-        near.read_exact(&mut three).await.expect("it was written");
+        far.write_all(b"one").await.expect("a reader");
+        near.read_exact(&mut three).await.expect("written bytes");
         assert_eq!(&three, b"one");
         let (read, written) = tokio::join!(near.read_exact(&mut three), async {
             tokio::task::yield_now().await;
             far.write_all(b"two").await
         });
-        read.and(written.map(|()| 3)).expect("it passes");
+        read.and(written.map(|()| 3)).expect("no error");
         assert_eq!(&three, b"two");
         assert!(matches!(near.state, State::Unnoticed(_)), "nobody waits");
-        far.write_all(b"end").await.expect("it is read");
+        far.write_all(b"end").await.expect("a reader");
         drop(far);
         let mut rest = Vec::new();
-        near.read_to_end(&mut rest).await.expect("it ends");
+        near.read_to_end(&mut rest).await.expect("an end");
         assert_eq!(rest, b"end");
     }
 
@@ -163,8 +163,8 @@ mod tests {
         let (mut near, mut far) = pair().await;
         let mut one = [0];
         assert!(timeout(Duration::from_millis(1), near.read_exact(&mut one)).await.is_err(), "there is nothing");
-        far.write_all(b"x").await.expect("it is read");
-        near.read_exact(&mut one).await.expect("it was written");
+        far.write_all(b"x").await.expect("a reader");
+        near.read_exact(&mut one).await.expect("written bytes");
         assert_eq!(&one, b"x");
     }
 
@@ -173,18 +173,18 @@ mod tests {
         let (near, mut far) = pair().await;
         let (mut reads, mut writes) = tokio::io::split(near);
         let much = vec![7; 16 << 20];
-        let sends = async { writes.write_all(&much).await.expect("somebody reads") };
+        let sends = async { writes.write_all(&much).await.expect("a reader") };
         let echoes = async {
             let mut piece = vec![0; 64 << 10];
             let mut left = much.len();
             while left > 0 {
-                left -= far.read(&mut piece).await.expect("somebody writes");
-                far.write_all(b"!").await.expect("somebody reads");
+                left -= far.read(&mut piece).await.expect("a writer");
+                far.write_all(b"!").await.expect("a reader");
             }
-            far.shutdown().await.expect("it is open");
+            far.shutdown().await.expect("an open connection");
         };
         let mut answers = Vec::new();
         let ((), (), read) = tokio::join!(sends, echoes, reads.read_to_end(&mut answers));
-        assert!(read.expect("it ends") >= much.len() / (64 << 10));
+        assert!(read.expect("an end") >= much.len() / (64 << 10));
     }
 }

@@ -90,12 +90,12 @@ pub(super) fn tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser than the rounding")]
 pub(super) fn whole(number: usize) -> f64 {
     number as f64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser than the rounding")]
 fn millis(number: i64) -> f64 {
     number as f64
 }

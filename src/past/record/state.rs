@@ -95,12 +95,12 @@ mod tests {
         let mut fixture = TableFixture::new();
         fixture.apply(surveyed(Vec::new(), fixture.now));
         let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
-        let read = |bytes: &[u8]| RecordedState::read(&frame::pack(bytes).expect("it fits")).expect("a state").0;
-        let state = read(&write(table, &diagnosis).expect("it can be written"));
+        let read = |bytes: &[u8]| RecordedState::read(&frame::pack(bytes).expect("packed bytes")).expect("a state").0;
+        let state = read(&write(table, &diagnosis).expect("written bytes"));
         assert_eq!(state.table.session_evidence(), table.session_evidence());
         assert!(state.table.view().min_session_timeout().is_some());
 
-        let older = postcard::to_allocvec(&(table, &diagnosis, table.own_recipes())).expect("it can be written");
+        let older = postcard::to_allocvec(&(table, &diagnosis, table.own_recipes())).expect("written bytes");
         assert_eq!(read(&older).table.view().min_session_timeout(), None);
     }
 }

@@ -84,7 +84,7 @@ impl Environment {
 }
 
 /// Every option with its value, as a command uses it.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedOptions {
     pub connect: String,

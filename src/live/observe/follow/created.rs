@@ -10,7 +10,6 @@ use lockscope_base::znode::ZnodePath;
 ///
 /// A later contender must not be reported before them: it would look as if they did not exist.
 /// Whenever one is reported, all contenders created before it are reported too.
-/// were created before it are, too.
 #[derive(Debug, Default)]
 pub(super) struct CreatedContenders {
     in_order: VecDeque<ZnodePath>,

@@ -14,7 +14,6 @@ const FRAME: u64 = 81;
 /// Each is the size of the largest answer in the last reply, but never less than half of the
 /// previous expectation. One large node makes the next requests small; they grow again, each to at
 /// most twice the size.
-/// makes the next requests small, and they grow again, each to at most twice the size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectedWeights {
     node: u64,

@@ -96,7 +96,6 @@ impl Surveyor {
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
-    /// Outside of a Tokio runtime.
     pub fn start(options: SurveyOptions) -> Result<Self, BadConnectString> {
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
         let (sender, views) = watch::channel(Arc::default());

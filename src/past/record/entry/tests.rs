@@ -80,7 +80,7 @@ fn written(entries: &[TimedEntry], each: usize) -> Vec<Chunk> {
     let mut writer = EntryWriter::new(FROM);
     let write = |entries: &[TimedEntry]| {
         for TimedEntry { at, entry } in entries {
-            writer.write(*at, entry).expect("it can be written");
+            writer.write(*at, entry).expect("written bytes");
         }
         writer.take_chunk()
     };
@@ -101,22 +101,22 @@ proptest! {
     fn what_is_read_is_what_was_written(entries in prop::collection::vec((0..9_i64, entry()), 0..60), each in 1..20_usize) {
         let entries = timed(entries);
         let mut chunks = written(&entries, each);
-        prop_assert_eq!(&read(&chunks, FROM).expect("it can be read"), &entries);
+        prop_assert_eq!(&read(&chunks, FROM).expect("readable entries"), &entries);
         let mut whole = Chunk::default();
         chunks.drain(..).for_each(|chunk| whole.append(chunk));
-        prop_assert_eq!(&read(&[whole], FROM).expect("it can be read"), &entries);
+        prop_assert_eq!(&read(&[whole], FROM).expect("readable entries"), &entries);
     }
 
     #[test]
     fn the_writer_counts_at_least_what_the_reader_takes(entries in prop::collection::vec((0..9_i64, entry()), 0..60)) {
         let mut writer = EntryWriter::new(FROM);
         for TimedEntry { at, entry } in timed(entries.clone()) {
-            writer.write(at, &entry).expect("it can be written");
+            writer.write(at, &entry).expect("written bytes");
         }
         let budget = Budget::new(1 << 30);
         let mut reader = EntryReader::new(FROM, entries.len() as u64, &budget);
         let memory = writer.memory();
-        reader.chunk(&frame::pack(&writer.take_chunk().to_bytes()).expect("packed bytes")).expect("it can be read");
+        reader.chunk(&frame::pack(&writer.take_chunk().to_bytes()).expect("packed bytes")).expect("readable entries");
         prop_assert!((1 << 30) - budget.left() <= memory, "{} > {memory}", (1 << 30) - budget.left());
     }
 
@@ -163,12 +163,12 @@ fn session_timings_are_read_again_and_are_missing_in_older_recordings() {
     let change = surveyed(Vec::new(), FROM);
     let Change::Surveyed { view } = &change else { panic!("it is a view") };
     let entries = timed(vec![(0, Entry::Change(Cow::Owned(change.clone())))]);
-    assert_eq!(read(&written(&entries, 1), FROM).expect("it can be read"), entries);
+    assert_eq!(read(&written(&entries, 1), FROM).expect("readable entries"), entries);
     assert_ne!(view.timings(), [SessionTiming::default()]);
 
     let stored = StoredEntry::Change(Cow::Borrowed(&change));
-    let older = Chunk { entries: postcard::to_allocvec(&(0_u64, stored)).expect("it can be written"), ids: Vec::new() };
-    let found = read(&[older], FROM).expect("it can be read");
+    let older = Chunk { entries: postcard::to_allocvec(&(0_u64, stored)).expect("written bytes"), ids: Vec::new() };
+    let found = read(&[older], FROM).expect("readable entries");
     let mut view = ServerView::clone(view);
     view.set_timings(&[SessionTiming::default()]);
     let entry = Entry::Change(Cow::Owned(Change::Surveyed { view: view.into() }));

@@ -84,7 +84,7 @@ impl LogAxis {
     }
 
     /// Returns the position of a value, in cells from the axis.
-    #[expect(clippy::cast_precision_loss, reason = "there are few cells")]
+    #[expect(clippy::cast_precision_loss, reason = "a plot has few cells")]
     fn exact(&self, value: f64) -> f64 {
         ((value.ln() - self.low) / self.range).clamp(0.0, 1.0) * (self.cells - 1) as f64
     }
@@ -94,7 +94,11 @@ impl LogAxis {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cell of a plot")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a plot has few cells, and none is negative"
+)]
 fn nearest(place: f64) -> usize {
     place.round() as usize
 }
@@ -111,7 +115,7 @@ impl Canvas {
         for pair in curve.windows(2) {
             let ((from, start), (to, end)) = (pair[0], pair[1]);
             for column in from + 1..to {
-                #[expect(clippy::cast_precision_loss, reason = "there are few cells")]
+                #[expect(clippy::cast_precision_loss, reason = "a plot has few cells")]
                 let part = (column - from) as f64 / (to - from) as f64;
                 let cell = &mut self.cells[nearest(start + (end - start) * part)][column];
                 if *cell == ' ' {

@@ -27,7 +27,7 @@ impl ExpectedOwner {
 }
 
 /// The options of `lockscope delete`.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Deletion")]
 pub(in crate::cli) struct DeleteOptions {
