@@ -1,8 +1,7 @@
 //! Keys and the mouse become commands, and each command finds who carries it out.
 
-use super::commands::{command, strange};
 use super::list::Find;
-use super::{App, Effect, Key, Prompt, PromptPurpose, Screen, Update};
+use super::{App, Effect, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
 
 impl Update {
@@ -16,32 +15,6 @@ impl Update {
 }
 
 impl App {
-    pub(super) fn key(&mut self, key: Key) -> Update {
-        if self.footer.asks_to_quit {
-            return self.answer(key);
-        }
-        if key == Key::Ctrl('c') {
-            return self.quit();
-        }
-        if self.deletions.open.is_some() {
-            return self.answer_plan(key);
-        }
-        if self.footer.prompt.is_some() && self.layout().is_some() {
-            return self.type_key(key);
-        }
-        let place = self.key_place();
-        match command(key, place, &self.settings.bindings) {
-            Some(command) => {
-                self.tour_yields();
-                self.footer.notice = None;
-                self.run(command, None)
-            }
-            // Whoever types in a hurry into a terminal that is too small sees nothing of it anyway.
-            None if self.layout().is_none() => Update::default(),
-            None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
-        }
-    }
-
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
@@ -87,7 +60,7 @@ impl App {
             Command::Copy => return self.copy(),
             Command::Export => return self.export(),
             Command::Context => return self.go_to_context(argument),
-            Command::Prompt => self.footer.prompt = Some(Prompt::new(PromptPurpose::Command, "")),
+            Command::Prompt => self.footer.ask(PromptPurpose::Command, ""),
             Command::Redraw => return Update::effect(Effect::Redraw),
             Command::Suspend => return Update::effect(Effect::Suspend),
             Command::Quit => return self.quit(),
@@ -96,10 +69,9 @@ impl App {
             Command::Holder => self.select_holder(),
             Command::Picture => self.turn_picture(),
             Command::Large => self.turn_large(),
-            Command::Slower => return self.go_slower(),
-            Command::Faster => return self.go_faster(),
-            Command::StopOrGo => return self.stop_or_go_on(),
-            Command::PlayStep => return self.play_one_step(),
+            Command::Slower | Command::Faster | Command::StopOrGo | Command::PlayStep => {
+                return self.change_motion(command);
+            }
             Command::TourNext => return self.tour_next(),
             Command::TourBack => return self.tour_back(),
             Command::TourNextScene => return self.tour_next_scene(),

@@ -1,7 +1,5 @@
 //! The audit log as the screen lists it.
 
-use std::path::Path;
-
 use rustc_hash::FxHashMap;
 
 use super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
@@ -88,19 +86,6 @@ impl Rows<String> for AuditLog {
 }
 
 impl App {
-    pub fn audit(&self) -> &AuditLog {
-        &self.audit
-    }
-
-    pub fn selected_entry(&self) -> Option<&AuditEntry> {
-        self.audit.entry(self.cursors.audit.rank())
-    }
-
-    /// Where the log is; `None` when there is no place for it.
-    pub fn audit_path(&self) -> Option<&Path> {
-        self.settings.audit_log.as_deref()
-    }
-
     /// Shows the log as it is now.
     pub(super) fn open_audit(&mut self) -> Update {
         self.go(Screen::Audit);

@@ -2,7 +2,7 @@
 //! graph of watch events.
 
 use super::lately::{Lately, News, Span};
-use super::{App, Area, Screen};
+use super::{App, Area};
 use crate::tui::keymap::Command;
 use crate::tui::page::lately::{self, ShownLately, ShownLeader, ShownNews, ShownSpan};
 use crate::tui::page::{BORDER, Columns, Page, Tone};
@@ -15,18 +15,6 @@ impl App {
     /// shows it in place of what happened lately.
     fn prefers_graph(&self) -> bool {
         self.navigation.shows_graph || self.tour().is_some()
-    }
-
-    /// Shows the graph of watch events below Locks, or what stands there without it.
-    pub(super) fn turn_graph(&mut self) {
-        self.navigation.shows_graph = !self.navigation.shows_graph;
-        // Each of them is as high as it needs to be.
-        self.navigation.side = None;
-    }
-
-    /// Whether the graph was asked for: then it stands in place of what is wrong too.
-    pub fn shows_graph(&self) -> bool {
-        self.screen() == Screen::Locks && self.navigation.shows_graph
     }
 
     /// The text below Locks in a box of that size; `None` where the graph stands there.

@@ -1,29 +1,17 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{App, Effect, Filter, Prompt, PromptPurpose, Shown, Update};
+use super::{App, Effect, PromptPurpose, Screen, Shown, Update};
 use crate::tui::page::BORDER;
 use lockscope_base::znode::{escaped, must_be_escaped};
 
 impl App {
-    /// The filter of the screen; empty where there is none.
-    pub fn filter(&self) -> &Filter {
-        static NO_FILTER: Filter = Filter::none();
-        self.navigation.screen.list().and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
-    }
-
     pub(super) fn filter_by(&mut self, text: Option<&str>) {
-        match text {
-            Some(text) => {
-                self.look_for(text);
-                self.looked_for(text);
-            }
-            None => self.footer.prompt = Some(Prompt::new(PromptPurpose::Filter, self.highlighted().text())),
-        }
-    }
-
-    pub(super) fn set_filter(&mut self, text: &str) {
-        if let Some(list) = self.navigation.screen.list() {
-            list.set_filter(self, Filter::new(text));
+        if let Some(text) = text {
+            self.look_for(text);
+            self.looked_for(text);
+        } else {
+            let text = self.highlighted().text().to_owned();
+            self.footer.ask(PromptPurpose::Filter, &text);
         }
     }
 
@@ -58,22 +46,27 @@ impl App {
         }
     }
 
-    /// Does something to what is live and to what is shown, when these are two.
-    pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::World)) {
-        self.shown.each_world(&mut self.live, with);
-    }
-
-    /// What is shown, to make rows of it anew.
-    pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
-        self.shown.world_mut(&mut self.live)
-    }
-
     /// Lets the screen stand still, or go on.
     pub(super) fn turn_pause(&mut self) {
         match self.shown {
             Shown::Paused(_) => self.shown = Shown::Live,
-            _ => self.shown.pause(self.wall, &self.live, &self.test_clients.fleets),
+            _ => self.shown.pause(self.wall, &self.live, self.test_clients.fleets()),
         }
+    }
+
+    /// Shows the picture of the screen in place of its list, or the list again; below Locks the graph of watch events.
+    pub(super) fn turn_picture(&mut self) {
+        match self.screen() {
+            Screen::Locks => self.navigation.turn_graph(),
+            Screen::Queue => self.test_clients.motion_mut().turn_queue_picture(),
+            _ => self.test_clients.motion_mut().turn_picture(),
+        }
+    }
+
+    /// Draws pictures for those who sit far away, or as usual.
+    pub(super) fn turn_large(&mut self) {
+        let is_of_queue = self.screen() == Screen::Queue;
+        self.test_clients.motion_mut().turn_large(is_of_queue);
     }
 
     pub(super) fn copy(&mut self) -> Update {

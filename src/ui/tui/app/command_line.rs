@@ -40,11 +40,7 @@ impl App {
     }
 
     fn edit(&self, prompt: &mut super::Prompt, key: Key) {
-        let history = match prompt.purpose {
-            PromptPurpose::Command => Some(&self.footer.commands),
-            PromptPurpose::Filter => Some(&self.footer.filters),
-            PromptPurpose::Clients | PromptPurpose::ClientsIntoQueue | PromptPurpose::Confirmation => None,
-        };
+        let history = self.footer.history(prompt.purpose);
         match (key, history) {
             (Key::Up | Key::Ctrl('p'), Some(history)) => prompt.recall(history, true),
             (Key::Down | Key::Ctrl('n'), Some(history)) => prompt.recall(history, false),

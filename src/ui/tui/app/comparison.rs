@@ -1,6 +1,6 @@
 //! Fleets of growing size that ran one after the other, and what each came to. Pure.
 
-use super::{App, Effect, Screen, Update};
+use super::event::Effect;
 use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario};
 use lockscope_lock::Algorithm;
 
@@ -54,27 +54,19 @@ impl FleetComparison {
     pub fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
-}
-
-impl App {
-    /// What the fleets of a comparison came to; without a fleet when there is none.
-    pub fn comparison(&self) -> &FleetComparison {
-        &self.test_clients.comparison
-    }
 
     /// Lets these fleets run, one after the other; those of an earlier comparison are gone.
-    pub(super) fn begin_comparison(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
+    pub(super) fn begin(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
         let effect = (!scenarios.is_empty()).then(|| Effect::CompareFleets(scenarios.clone()));
-        self.test_clients.comparison = FleetComparison { planned: scenarios, ..FleetComparison::default() };
+        *self = Self { planned: scenarios, ..Self::default() };
         effect
     }
 
-    pub(super) fn fleet_compared(&mut self, outcome: Result<Box<FleetOutcome>, String>) -> Update {
-        let comparison = &mut self.test_clients.comparison;
+    /// The fleet that ran has ended; else why no other one runs.
+    pub(super) fn take(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
         match outcome {
-            Ok(outcome) => comparison.done.push(*outcome),
-            Err(why) => comparison.failed = Some(why),
+            Ok(outcome) => self.done.push(*outcome),
+            Err(why) => self.failed = Some(why),
         }
-        Update { redraw: self.screen() == Screen::Comparison, effects: Vec::new() }
     }
 }

@@ -1,6 +1,6 @@
 //! What the command line offers while it is typed: names of commands, and what they take.
 
-use super::commands::{KeyPlace, commands, named};
+use super::commands::{commands, named};
 use super::list::List;
 use super::replay::START;
 use super::{App, Prompt, PromptPurpose, Rows};
@@ -110,16 +110,6 @@ impl App {
                 (1..=scenes).map(|scene| scene.to_string()).filter(begins).collect()
             }
             ArgumentKind::Context => self.context_names().map(str::to_owned).filter(begins).take(MAX_OFFERED).collect(),
-        }
-    }
-
-    /// Where a key is pressed.
-    pub(super) fn key_place(&self) -> KeyPlace {
-        KeyPlace {
-            screen: self.navigation.screen,
-            reads_text: self.focused_list().is_none() && self.focused_page().is_some(),
-            in_tour: self.tour.is_some(),
-            in_past: self.shown.is_past(),
         }
     }
 }

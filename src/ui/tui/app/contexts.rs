@@ -1,6 +1,7 @@
 //! Contexts: the ensembles that the config file knows by a name, and going from one to another.
 
-use super::{App, ConfigChange, Effect, Phase, Update};
+use super::leaving::Leaving;
+use super::{App, ConfigChange, Update};
 
 impl App {
     /// The names that `:context` takes.
@@ -23,17 +24,7 @@ impl App {
         if self.deletions.working.is_some() {
             return self.refuse("A deletion is being carried out: wait for its end.".to_owned());
         }
-        if self.test_clients.fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running) {
-            self.footer.asks_to_quit = true;
-            self.footer.next_context = Some(name.to_owned());
-            return Update::redraw();
-        }
-        self.leave_for(name.to_owned())
-    }
-
-    pub(super) fn leave_for(&mut self, name: String) -> Update {
-        self.show_notice(format!("Going to {name}."));
-        Update::effect(Effect::GoToContext(name))
+        self.leave_console(Leaving::Context(name.to_owned()))
     }
 
     fn known_contexts(&self) -> String {

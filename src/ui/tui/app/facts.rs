@@ -1,9 +1,16 @@
-//! What the views read.
+//! Which part of the state answers what: the layer below all others, which asks none of them.
 
-use super::{App, Cursor, Filter, Layout, Notice, Pane, Paused, Prompt, Replay, Screen, Settings, World};
-use crate::tui::keymap::Bindings;
-use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::queue::{ConnectionState, LockName};
+use std::path::Path;
+
+use super::commands::commands;
+use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
+use crate::tui::keymap::{Bindings, Command};
+use crate::tui::page::{Columns, Tone, Writer};
+use lockscope_base::znode::Timestamp;
+use lockscope_live::admin::audit::AuditEntry;
+use lockscope_model::queue::{ConnectionState, LockId, LockName, LockQueue};
+use lockscope_model::text::Charset;
+use lockscope_model::text::human::time_of_day;
 
 impl App {
     /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a moment of a recording.
@@ -101,34 +108,62 @@ impl App {
         &self.settings.bindings
     }
 
-    pub fn screen(&self) -> Screen {
-        self.navigation.screen
+    pub(super) fn charset(&self) -> Charset {
+        Charset::new(self.settings.ascii)
     }
 
-    /// The lock whose queue was opened last, also after it is gone.
-    pub fn opened(&self) -> Option<&LockName> {
-        self.navigation.open.as_ref()
+    pub(super) fn writer(&self, columns: Columns, area: Area) -> Writer {
+        Writer::in_box(columns, area.width, self.charset())
     }
 
-    /// The pane of Queue that has the keys.
-    pub fn pane(&self) -> Pane {
-        self.navigation.pane
+    /// When what is shown was true, unless it is true now.
+    pub(super) fn as_of(&self) -> Option<(String, Tone)> {
+        let then = !self.shows_truth() && !self.knows_nothing();
+        then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
     }
 
-    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
-        &self.cursors.contenders
+    /// The key of a command, as it is shown; empty when it has none.
+    pub fn key_label(&self, command: Command) -> String {
+        let entry = commands().find(|entry| entry.command == command);
+        let key = entry.and_then(|entry| self.settings.bindings.keys(entry).first());
+        key.map(|key| key.label(self.settings.ascii)).unwrap_or_default()
     }
 
-    pub fn prompt(&self) -> Option<&Prompt> {
-        self.footer.prompt.as_ref()
+    /// Does something to what is live and to what is shown, when these are two.
+    pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::World)) {
+        self.shown.each_world(&mut self.live, with);
     }
 
-    pub fn notice(&self) -> Option<&Notice> {
-        self.footer.notice.as_ref()
+    /// What is shown, to make rows of it anew.
+    pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
+        self.shown.world_mut(&mut self.live)
     }
 
-    /// Where everything stands; `None` when the terminal is too small.
-    pub fn layout(&self) -> Option<Layout> {
-        self.layout
+    /// The lock of that name: the same one, or one that came in its place.
+    pub(super) fn known_lock(&self, name: &LockName) -> Option<LockId> {
+        let table = self.world().table();
+        table.lock(name.id).map(LockQueue::id).or_else(|| table.find(&name.path, name.name.as_deref()))
+    }
+
+    pub fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    pub fn selected_entry(&self) -> Option<&AuditEntry> {
+        self.audit.entry(self.cursors.audit.rank())
+    }
+
+    /// Where the log is; `None` when there is no place for it.
+    pub fn audit_path(&self) -> Option<&Path> {
+        self.settings.audit_log.as_deref()
+    }
+
+    pub fn tour(&self) -> Option<&Tour> {
+        self.tour.as_deref()
+    }
+
+    /// Whether the clients of the tour go slowly since nobody looks at them.
+    pub fn tour_is_left_alone(&self) -> bool {
+        self.tour.is_some() && self.test_clients.motion().is_idle()
     }
 }

@@ -63,13 +63,6 @@ impl App {
         None
     }
 
-    /// The key of a command, as it is shown; empty when it has none.
-    pub fn key_label(&self, command: Command) -> String {
-        let entry = commands().find(|entry| entry.command == command);
-        let key = entry.and_then(|entry| self.settings.bindings.keys(entry).first());
-        key.map(|key| key.label(self.settings.ascii)).unwrap_or_default()
-    }
-
     fn hint(&self, entry: &CommandEntry) -> Option<Hint> {
         // During the tour the first of these is the tour's own.
         let taken = usize::from(self.tour().is_some() && entry.command.yields_to_tour());

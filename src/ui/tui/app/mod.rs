@@ -27,10 +27,14 @@ mod event;
 mod export;
 mod facts;
 mod filter;
+mod focus;
+mod footer;
 mod footer_keys;
 mod input_history;
+mod keys;
 mod lately;
 mod layout;
+mod leaving;
 mod list;
 mod lists;
 mod lock_pages;
@@ -40,6 +44,7 @@ mod moves;
 mod navigation;
 mod node_page;
 mod notice;
+mod opening;
 mod own_keys;
 mod pages;
 mod prompt;
@@ -49,6 +54,7 @@ mod recording;
 mod replay;
 mod screen_choices;
 mod screens;
+mod scrolling;
 mod search;
 mod session_detail;
 mod session_page;
@@ -111,7 +117,8 @@ pub use vanished::{LockRows, VanishedLock};
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
-use self::input_history::InputHistory;
+use self::contend::TestClients;
+use self::footer::Footer;
 use self::navigation::Navigation;
 pub use self::shown::Paused;
 use self::shown::Shown;
@@ -122,7 +129,7 @@ use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::observe::Observed;
 use lockscope_model::diagnose::Thresholds;
-use lockscope_model::queue::{Change, LockName};
+use lockscope_model::queue::Change;
 
 /// Rows that one turn of the wheel moves.
 const ROWS_PER_WHEEL_TURN: isize = 3;
@@ -165,37 +172,13 @@ pub struct Settings {
     pub screens: ScreensChosen,
 }
 
-/// The fleets, and which of them has the keys.
-#[derive(Debug, Default)]
-struct TestClients {
-    fleets: Fleets,
-    side: FleetSide,
-    comparison: FleetComparison,
-    slow_motion: SlowMotion,
-}
-
 /// What is to be deleted, and what is being deleted.
 #[derive(Debug, Default)]
 struct Deletions {
     /// The plan that somebody is asked about.
     open: Option<Deletion>,
     working: Option<Working>,
-    /// The node that was deleted last, with its lock, until its deletion was seen too.
-    done: Option<(ZnodePath, LockName)>,
     tags: Tags,
-}
-
-/// What the last line shows in place of the keys.
-#[derive(Debug, Default)]
-struct Footer {
-    prompt: Option<Prompt>,
-    notice: Option<Notice>,
-    asks_to_quit: bool,
-    /// Commands that were typed, and filters.
-    commands: InputHistory,
-    filters: InputHistory,
-    /// Where to go when the question to quit is answered with yes; `None` to end the program.
-    next_context: Option<String>,
 }
 
 /// The state of the screen.

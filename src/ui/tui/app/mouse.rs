@@ -11,7 +11,7 @@ fn is_in(area: Area, column: u16, line: u16) -> bool {
 
 impl App {
     pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
-        if self.deletions.open.is_some() || self.footer.asks_to_quit {
+        if self.deletions.open.is_some() || self.asks_to_quit() {
             return Update::default();
         }
         match mouse {

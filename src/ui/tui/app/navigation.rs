@@ -29,6 +29,15 @@ pub(super) struct Navigation {
     pub shows_graph: bool,
 }
 
+impl Navigation {
+    /// Shows the graph of watch events below Locks, or what stands there without it.
+    pub fn turn_graph(&mut self) {
+        self.shows_graph = !self.shows_graph;
+        // Each of them is as high as it needs to be.
+        self.side = None;
+    }
+}
+
 impl Default for Navigation {
     fn default() -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! The text pages that show, and where: what they say is in `page`, one file each.
 
 use super::commands::command_groups;
+use super::leaving::Leaving;
 use super::screens::Content;
 use super::tour::LEFT_ALONE;
 use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
@@ -8,8 +9,7 @@ use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
     help, history_entry, overlaps, servers, timeline_entry, unreadable,
 };
-use lockscope_model::text::Charset;
-use lockscope_model::text::human::{count, plural, time_of_day};
+use lockscope_model::text::human::{count, plural};
 
 /// Lines of the list that stay in sight above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
@@ -85,11 +85,6 @@ impl App {
         self.pages().into_iter().find(|shown| shown.focus != Focus::Elsewhere)
     }
 
-    pub(super) fn scroll_page(&mut self, by: isize) {
-        let end = self.focused_page().map_or(0, |shown| shown.end());
-        self.navigation.scroll.step(by, end);
-    }
-
     /// What is wrong with the connection; no line when nothing is.
     pub fn banner_lines(&self) -> Vec<Line> {
         if self.is_live() {
@@ -132,29 +127,13 @@ impl App {
 
     /// The question before the program leaves clients that run; `None` when it is not open.
     pub fn quit_question(&self) -> Option<String> {
-        self.asks_to_quit().then(|| {
-            let clients = self.living_clients();
-            let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
-            let then =
-                self.footer.next_context.as_ref().map_or_else(|| "quit".to_owned(), |name| format!("go to {name}"));
-            format!("{} {run} and {then}? y/n", plural(clients, "test client", "test clients"))
-        })
-    }
-
-    /// Which of the pages below the list shows, where there is no room for two of them: what was
-    /// found, unless the details are asked for. `None` when all show.
-    pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
-        let panes = self.screen().entry().panes;
-        if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
-            return None;
-        }
-        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
-        let shown = match self.navigation.pane {
-            Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
-            Pane::List => Pane::Details,
-            pane => pane,
+        let then = match self.footer.leaving.as_ref()? {
+            Leaving::Quit => "quit".to_owned(),
+            Leaving::Context(name) => format!("go to {name}"),
         };
-        panes.iter().position(|(pane, _)| *pane == shown)
+        let clients = self.living_clients();
+        let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
+        Some(format!("{} {run} and {then}? y/n", plural(clients, "test client", "test clients")))
     }
 
     /// Where the pages below the list stand. One that does not show has no lines.
@@ -168,14 +147,6 @@ impl App {
         }
     }
 
-    pub(super) fn charset(&self) -> Charset {
-        Charset::new(self.settings.ascii)
-    }
-
-    pub(super) fn writer(&self, columns: Columns, area: Area) -> Writer {
-        Writer::in_box(columns, area.width, self.charset())
-    }
-
     fn in_pane(&self, page: Page, area: Area, focused: Pane) -> ShownPage {
         let focus = if self.navigation.pane == focused { Focus::Here } else { Focus::Elsewhere };
         self.scrolled_page(page, area, focus)
@@ -187,12 +158,6 @@ impl App {
             shown.top = self.navigation.scroll.top(shown.end());
         }
         shown
-    }
-
-    /// When what is shown was true, unless it is true now.
-    pub(super) fn as_of(&self) -> Option<(String, Tone)> {
-        let then = !self.shows_truth() && !self.knows_nothing();
-        then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
     }
 
     pub(super) fn audit_entry_page(&self, area: Area) -> Page {

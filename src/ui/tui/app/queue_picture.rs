@@ -13,7 +13,7 @@ impl App {
     /// Whether Queue shows its picture in place of the list.
     pub fn shows_queue_picture(&self) -> bool {
         self.navigation.screen == Screen::Queue
-            && self.test_clients.slow_motion.shows_queue_picture()
+            && self.slow_motion().wants_queue_picture()
             && self.world().open_lock().is_some_and(|lock| !lock.is_empty())
     }
 

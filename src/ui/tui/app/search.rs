@@ -12,6 +12,18 @@ pub(super) struct Search {
 }
 
 impl App {
+    /// The filter of the screen; empty where there is none.
+    pub fn filter(&self) -> &Filter {
+        static NO_FILTER: Filter = Filter::none();
+        self.navigation.screen.list().and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
+    }
+
+    pub(super) fn set_filter(&mut self, text: &str) {
+        if let Some(list) = self.navigation.screen.list() {
+            list.set_filter(self, Filter::new(text));
+        }
+    }
+
     /// What is marked where it shows: the filter, or what is searched for.
     pub fn highlighted(&self) -> &Filter {
         if self.is_searched() { &self.navigation.search.filter } else { self.filter() }

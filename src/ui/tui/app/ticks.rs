@@ -1,6 +1,7 @@
-//! What a second that passes changes, and whether one is to be waited for.
+//! What time alone changes: a second that passes, and what moves or plays; and when it is to be waited for.
 
 use super::{App, Recording, Screen, Update};
+use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::ConnectionState;
 
 impl App {
@@ -11,10 +12,29 @@ impl App {
             self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
         self.tick_deletion();
-        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.wall) {
-            self.footer.notice = None;
-        }
+        self.footer.tick(self.wall);
         Update { redraw, effects: self.record().into_iter().collect() }
+    }
+
+    /// The time came that [`next_due`](Self::next_due) named: a recording or a picture moves on.
+    pub(super) fn due(&mut self) -> Update {
+        let mut played = self.play_on();
+        let moved = self.test_clients.move_pictures(self.wall);
+        played.effects.extend(self.test_clients.play_due_step(self.wall));
+        played.redraw |= moved && self.shows_moves();
+        played
+    }
+
+    /// When an [`Event::Due`](super::Event::Due) is wanted: for the next step, or for the next frame of what moves; `None`
+    /// while nothing does.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let of_clients = self.test_clients.next_due(self.wall, self.shows_moves());
+        of_clients.into_iter().chain(self.plays_on_at()).min()
+    }
+
+    /// Whether what moves between test clients shows.
+    fn shows_moves(&self) -> bool {
+        self.shows_picture() && !self.shown.is_paused()
     }
 
     /// Whether there are locks, and what is known of them is true, whatever is shown.
@@ -35,7 +55,7 @@ impl App {
         if self.footer.notice.is_some() || self.shown.is_paused() || self.deletions.open.is_some() || playing {
             return true;
         }
-        if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
+        if self.navigation.screen == Screen::Contend && self.has_fleets() {
             return true;
         }
         if let Some(replay) = self.replay() {

@@ -1,5 +1,6 @@
 //! Where the guided tour is. What its steps do to the screen is in `steps`.
 
+mod follow;
 mod left_alone;
 mod steps;
 

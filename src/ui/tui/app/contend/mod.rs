@@ -1,15 +1,19 @@
 //! Test clients on the screen: up to two fleets side by side, as their statuses tell.
 
+mod acts;
+mod clients;
 mod destination;
 mod orders;
-mod reports;
+mod shown;
 mod slow_motion;
 mod start;
+mod stepping;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+pub(super) use clients::TestClients;
 pub use destination::{CannotJoin, Destination};
 pub use slow_motion::SlowMotion;
 pub use start::{ClientsWanted, DEFAULT_CLIENTS};
@@ -18,6 +22,9 @@ use super::Rows;
 use crate::tui::picture::{TraceReplay, WakeCounts, WakeRates};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
+use lockscope_lock::Algorithm;
+use lockscope_model::diagnose::WatchTarget;
+use lockscope_model::queue::{ContenderRow, ContenderState, LockQueue};
 
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -220,11 +227,30 @@ impl Fleets {
         self.each().any(|(_, fleet)| fleet.is_active())
     }
 
+    /// Whether any runs that nobody asked to stop.
+    pub fn is_running(&self) -> bool {
+        self.each().any(|(_, fleet)| *fleet.phase() == Phase::Running)
+    }
+
     pub fn living(&self) -> usize {
         self.each().map(|(_, fleet)| fleet.living()).sum()
     }
 
-    pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
+    /// What a waiter watches that is one of these clients; `None` of others. No server need be asked.
+    pub(in crate::tui::app) fn watched_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<WatchTarget> {
+        let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
+        let fleets = self.each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
+        let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
+        Some(match own.next()?.1.scenario().algorithm {
+            Algorithm::Herd => WatchTarget::Parent,
+            // The second in the queue has nobody else before it.
+            Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
+            Algorithm::Chain | Algorithm::ChainAhead => WatchTarget::Predecessor,
+            _ => return None,
+        })
+    }
+
+    fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
         self.left = Some(FleetView::new(Arc::new(left)));
         self.right = right.map(|scenario| FleetView::new(Arc::new(scenario)));
     }

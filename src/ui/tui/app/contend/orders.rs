@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use super::{FleetSide, FleetView, Phase};
-use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
+use super::{Phase, TestClients};
+use crate::tui::app::event::Effect;
 use crate::tui::keymap::Command;
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
-use lockscope_lock::Algorithm;
-use lockscope_model::diagnose::WatchTarget;
-use lockscope_model::queue::{ContenderRow, ContenderState, LockQueue};
 
 /// The delays that `d` goes through.
 const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
@@ -37,80 +34,30 @@ impl<'a> ClientArgument<'a> {
     }
 }
 
-impl App {
-    /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
-    pub fn fleets(&self) -> &Fleets {
-        self.shown.fleets(&self.test_clients.fleets)
-    }
-
-    /// What a waiter watches that is one of this console's test clients; `None` of others. No server need be asked.
-    pub(in crate::tui::app) fn watched_by_own_clients(
+impl TestClients {
+    /// Does to the fleet of the chosen side what the command says: to the client that is named, else to the one that is selected.
+    /// The error is a sentence.
+    pub fn order(
         &self,
-        lock: &LockQueue,
-        row: &ContenderRow<'_>,
-    ) -> Option<WatchTarget> {
-        let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
-        let fleets = self.fleets().each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
-        let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
-        Some(match own.next()?.1.scenario().algorithm {
-            Algorithm::Herd => WatchTarget::Parent,
-            // The second in the queue has nobody else before it.
-            Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
-            Algorithm::Chain | Algorithm::ChainAhead => WatchTarget::Predecessor,
-            _ => return None,
-        })
-    }
-
-    /// How many test clients live, paused or not.
-    pub fn living_clients(&self) -> usize {
-        self.test_clients.fleets.living()
-    }
-
-    /// Whether there are test clients to stop, paused or not.
-    pub fn has_fleets(&self) -> bool {
-        self.test_clients.fleets.is_active()
-    }
-
-    /// The side whose clients are listed.
-    pub fn side(&self) -> FleetSide {
-        self.test_clients.side
-    }
-
-    pub fn client_cursor(&self) -> &Cursor<ClientId> {
-        &self.cursors.clients[self.test_clients.side as usize]
-    }
-
-    pub fn selected_client(&self) -> Option<&ClientStatus> {
-        self.fleets().clients(self.test_clients.side).get(self.client_cursor().rank())
-    }
-
-    pub(in crate::tui::app) fn turn_side(&mut self) {
-        if self.test_clients.fleets.is_pair() {
-            self.test_clients.side = self.test_clients.side.other();
-        }
-    }
-
-    /// Does to the fleet of the chosen side what the command says.
-    pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
-        if !self.test_clients.fleets.fleet(self.test_clients.side).is_some_and(|fleet| *fleet.phase() == Phase::Running)
-        {
-            return self.refuse("No test clients run here: c starts some.".to_owned());
+        command: Command,
+        argument: Option<&str>,
+        selected: Option<ClientId>,
+    ) -> Result<Effect, String> {
+        if !self.fleets.fleet(self.side).is_some_and(|fleet| *fleet.phase() == Phase::Running) {
+            return Err("No test clients run here: c starts some.".to_owned());
         }
         let order = match command {
-            Command::Join => self.join(argument),
-            _ => self.order_for_client(command, argument),
+            Command::Join => self.join(argument)?,
+            _ => self.order_for_client(command, argument, selected)?,
         };
-        match order {
-            Ok(order) => Update::effect(Effect::Order { side: self.test_clients.side, order }),
-            Err(why) => self.refuse(why),
-        }
+        Ok(Effect::Order { side: self.side, order })
     }
 
     fn join(&self, argument: Option<&str>) -> Result<FleetCommand, String> {
         let more = argument.map_or(Ok(1), |text| {
             text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is no number of clients."))
         })?;
-        let there = self.test_clients.fleets.clients(self.test_clients.side).len();
+        let there = self.fleets.clients(self.side).len();
         let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
         if all > MAX_CLIENTS {
             return Err(format!("{all} clients would be too many: a fleet has at most {MAX_CLIENTS}."));
@@ -118,9 +65,14 @@ impl App {
         Ok(FleetCommand::Join(more))
     }
 
-    fn order_for_client(&self, command: Command, argument: Option<&str>) -> Result<FleetCommand, String> {
+    fn order_for_client(
+        &self,
+        command: Command,
+        argument: Option<&str>,
+        selected: Option<ClientId>,
+    ) -> Result<FleetCommand, String> {
         let said = ClientArgument::parse(argument, command == Command::Delay)?;
-        let client = self.meant(said.client)?;
+        let client = self.meant(said.client, selected)?;
         let id = client.id;
         if command == Command::Leave {
             return Ok(FleetCommand::Leave(id));
@@ -142,11 +94,10 @@ impl App {
     }
 
     /// The client that was meant: by its number, as the holder, or the selected one.
-    fn meant(&self, word: Option<&str>) -> Result<&ClientStatus, String> {
-        let fleet = self.test_clients.fleets.fleet(self.test_clients.side);
+    fn meant(&self, word: Option<&str>, selected: Option<ClientId>) -> Result<&ClientStatus, String> {
+        let fleet = self.fleets.fleet(self.side);
         match word {
             None => {
-                let selected = self.selected_client().map(|client| client.id);
                 let client = selected.and_then(|id| fleet?.client(id));
                 client.ok_or_else(|| "There is no client to do that to.".to_owned())
             }
@@ -158,29 +109,6 @@ impl App {
                 fleet.and_then(|fleet| fleet.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
             }
         }
-    }
-
-    pub(in crate::tui::app) fn select_holder(&mut self) {
-        let Some((id, _)) = self.fleets().fleet(self.test_clients.side).and_then(FleetView::holder) else {
-            return self.show_failure("Nobody holds the lock right now.".to_owned());
-        };
-        self.cursors.clients[self.test_clients.side as usize] = Cursor::on(id);
-    }
-
-    pub(in crate::tui::app) fn stop_fleets(&mut self) -> Update {
-        let mut effects = Vec::new();
-        for side in FleetSide::BOTH {
-            if let Some(fleet) =
-                self.test_clients.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)
-            {
-                fleet.phase = Phase::Stopping;
-                effects.push(Effect::StopFleet(side));
-            }
-        }
-        if effects.is_empty() {
-            return self.refuse("No test clients run.".to_owned());
-        }
-        Update { redraw: true, effects }
     }
 }
 

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use super::{CannotJoin, Destination, FleetSide};
-use crate::tui::app::{App, Cursor, Effect, Prompt, PromptPurpose, Screen, Update};
-use lockscope_base::znode::ZnodePath;
+use super::Destination;
+use crate::tui::app::{App, Cursor, PromptPurpose, Screen, Update};
 use lockscope_lab::contend::{MAX_CLIENTS, Scenario};
 use lockscope_lock::Algorithm;
 
 /// How many clients there are when no number is given.
 pub const DEFAULT_CLIENTS: u32 = 10;
-/// The node that all of the console's own queues lie below.
-const OWN_NODE: &str = "lockscope";
 /// Why nothing starts.
 const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope contend` / `compare`).";
 
@@ -53,25 +50,6 @@ impl ClientsWanted {
 }
 
 impl App {
-    /// The node below which the console's own queues lie: within what is observed, so that they show.
-    pub fn own_node(&self) -> ZnodePath {
-        let own = ZnodePath::root().child(OWN_NODE);
-        let roots = &self.settings.roots;
-        if roots.iter().any(|root| own.is_within(root)) {
-            return own;
-        }
-        let within = roots.iter().find(|root| root.is_within(&own)).cloned();
-        within.or_else(|| roots.first().map(|root| root.child(OWN_NODE))).unwrap_or(own)
-    }
-
-    /// Where clients would be sent from Queue; `None` when no lock is open.
-    pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
-        let name = self.navigation.open.as_ref()?;
-        let table = self.live.table();
-        let lock = table.find(&name.path, name.name.as_deref()).and_then(|id| table.lock(id))?;
-        Some(Destination::of(lock))
-    }
-
     /// Asks how many clients, or starts them when that was said. Into a lock that is there nothing is sent before the user
     /// has seen whose it is.
     pub(in crate::tui::app) fn start(&mut self, argument: Option<&str>) -> Update {
@@ -81,10 +59,10 @@ impl App {
         }
         match (self.navigation.screen, argument) {
             (Screen::Queue, _) => {
-                self.footer.prompt = Some(Prompt::new(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default()));
+                self.footer.ask(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default());
             }
             (_, Some(text)) => return self.start_pair(text),
-            (_, None) => self.footer.prompt = Some(Prompt::new(PromptPurpose::Clients, "")),
+            (_, None) => self.footer.ask(PromptPurpose::Clients, ""),
         }
         Update::redraw()
     }
@@ -94,7 +72,7 @@ impl App {
         if !self.settings.write {
             return Some(READ_ONLY.to_owned());
         }
-        if self.test_clients.fleets.is_active() {
+        if self.has_fleets() {
             return Some("Test clients run already: X on Contend stops them, a adds one.".to_owned());
         }
         if self.navigation.screen != Screen::Queue {
@@ -155,19 +133,9 @@ impl App {
                 return self.refuse(format!("{error}."));
             }
         }
-        let mut effects = vec![Effect::StartFleet { side: FleetSide::Left, scenario: Box::new(left.clone()) }];
-        effects.extend(
-            right.clone().map(|scenario| Effect::StartFleet { side: FleetSide::Right, scenario: Box::new(scenario) }),
-        );
-        self.test_clients.fleets.replace(left, right);
-        self.test_clients.side = FleetSide::Left;
+        let effects = self.test_clients.start(left, right);
         self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.go(Screen::Contend);
         Update { redraw: true, effects }
-    }
-
-    pub(in crate::tui::app) fn refuse(&mut self, why: String) -> Update {
-        self.show_failure(why);
-        Update::redraw()
     }
 }

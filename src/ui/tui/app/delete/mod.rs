@@ -189,10 +189,6 @@ pub(super) fn sentence(words: &str) -> String {
 }
 
 impl App {
-    pub fn deletion(&self) -> Option<&Deletion> {
-        self.deletions.open.as_ref()
-    }
-
     /// Opens the plan to delete what is tagged, else what is selected.
     pub(super) fn ask_to_delete(&mut self) -> Update {
         if let Some(why) = self.why_no_deletion() {

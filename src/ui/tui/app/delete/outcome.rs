@@ -1,6 +1,6 @@
 //! A confirmed deletion while it is carried out, and what came of it.
 
-use crate::tui::app::{App, TimelineEntry, Update};
+use crate::tui::app::{App, Notice, TimelineEntry, Update};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::admin::{Action, DeletePlan, Ending, NodeOutcome};
 use lockscope_model::queue::{ClientIdentity, LockName, LockQueue, LockTable};
@@ -56,10 +56,6 @@ impl Working {
 }
 
 impl App {
-    pub fn working(&self) -> Option<&Working> {
-        self.deletions.working.as_ref()
-    }
-
     /// Says what came of it, on every screen and in the timeline. The table shows the truth by itself.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         let working = self.deletions.working.take();
@@ -76,7 +72,9 @@ impl App {
                     self.show_failure(text);
                 } else {
                     self.show_notice(text);
-                    self.deletions.done = working.and_then(Working::freed);
+                    if let Some(notice) = &mut self.footer.notice {
+                        notice.freed = working.and_then(Working::freed);
+                    }
                     self.name_new_holder();
                 }
             }
@@ -87,7 +85,8 @@ impl App {
     /// Adds to the notice of a deletion who holds the lock now, as soon as the deletion was seen.
     pub(in crate::tui::app) fn name_new_holder(&mut self) {
         let table = self.live.table();
-        let Some((node, lock)) = &self.deletions.done else { return };
+        let Some(notice) = &mut self.footer.notice else { return };
+        let Some((node, lock)) = &notice.freed else { return };
         if table.position(node).is_some() {
             return;
         }
@@ -102,10 +101,9 @@ impl App {
                 },
             )
         });
-        self.deletions.done = None;
-        if let Some((holder, notice)) = holder.zip(self.footer.notice.as_ref()) {
-            let text = format!("{} {holder}", notice.text);
-            self.show_notice(text);
+        notice.freed = None;
+        if let Some(holder) = holder {
+            *notice = Notice::new(format!("{} {holder}", notice.text), false, self.wall);
         }
     }
 

@@ -38,10 +38,6 @@ impl Tags {
 }
 
 impl App {
-    pub fn tags(&self) -> &Tags {
-        &self.deletions.tags
-    }
-
     /// Tags the selected contender, or takes its tag away, and goes on to the next.
     pub(in crate::tui::app) fn tag(&mut self) {
         if let Some(why) = self.why_no_deletion() {

@@ -111,7 +111,7 @@ impl ListScreen<App> for Clients {
         let there = if to_right { FleetSide::Right } else { FleetSide::Left };
         let turns = app.side() != there;
         if turns {
-            app.turn_side();
+            app.test_clients.turn_side();
         }
         turns
     }

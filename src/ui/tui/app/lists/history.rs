@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
+use crate::tui::app::{App, Filter, Pane, Rows, Screen};
 use crate::tui::columns::Column;
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 use lockscope_base::recipe::{LockKind, RequestMode};
@@ -78,24 +78,6 @@ impl App {
     /// The entry that is selected in History.
     pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
         self.history().nth(self.cursors.history.rank())
-    }
-
-    /// Shows the history of the lock that is selected in Locks, or was opened last.
-    pub(in crate::tui::app) fn go_to_history(&mut self) {
-        let left = self.place();
-        if self.screen() == Screen::Locks {
-            self.open_selected();
-            if self.screen() == Screen::History {
-                return;
-            }
-        }
-        if self.opened().is_none() {
-            return self.show_failure("Select a lock in Locks first.".to_owned());
-        }
-        if self.screen() != Screen::History {
-            self.cursors.history = Cursor::last();
-            self.go_from(left, Screen::History);
-        }
     }
 }
 

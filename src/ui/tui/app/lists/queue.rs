@@ -23,7 +23,7 @@ impl Queue {
     pub fn known<'a>(app: &'a App, lock: &'a LockQueue, row: ContenderRow<'a>) -> QueueRow<'a> {
         let mut facts = app.world().table_at(app.now()).facts(lock, &row);
         if facts.watching == WatchTarget::Unknown {
-            facts.watching = app.watched_by_own_clients(lock, &row).unwrap_or(WatchTarget::Unknown);
+            facts.watching = app.fleets().watched_by(lock, &row).unwrap_or(WatchTarget::Unknown);
         }
         QueueRow { lock, row, facts }
     }

@@ -38,7 +38,7 @@ fn says_so(app: &App) -> bool {
 
 /// Goes at full speed from the start.
 fn at_full_speed(mut app: App) -> App {
-    app.set_speed(Speed::Full);
+    app.test_clients.set_speed(Speed::Full, app.wall);
     app
 }
 
@@ -87,7 +87,7 @@ fn slow_motion_is_as_slow_as_before_when_somebody_comes_back() {
 #[test]
 fn clients_that_somebody_stopped_stay_stopped() {
     let mut app = touring(false);
-    app.stop_or_go_on();
+    app.test_clients.stop_or_go_on(app.wall);
     assert_eq!(wait(&mut app, 1..=90), []);
     assert!(!says_so(&app));
 }

@@ -11,11 +11,6 @@ const LEFT_ALONE_AFTER: Duration = Duration::from_secs(60);
 pub(in crate::tui::app) const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
 
 impl App {
-    /// Whether the clients of the tour go slowly since nobody looks at them.
-    pub fn tour_is_left_alone(&self) -> bool {
-        self.tour.is_some() && self.slow_motion().is_idle()
-    }
-
     /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key does what it does at any time.
     pub(in crate::tui::app) fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
         self.navigation.attention.attend(self.wall);
@@ -30,7 +25,7 @@ impl App {
         let now = self.wall;
         let Some(tour) = &mut self.tour else { return Vec::new() };
         tour.attended_at = now;
-        if self.tour_is_left_alone() { self.set_idle(false).effects } else { Vec::new() }
+        if self.tour_is_left_alone() { self.test_clients.set_idle(false, now) } else { Vec::new() }
     }
 
     /// Notices, once a second, that nobody has pressed a key for a while. A tour that plays is looked at up to its end.
@@ -42,6 +37,9 @@ impl App {
         }
         let is_due = now.since(tour.attended_at) >= LEFT_ALONE_AFTER;
         let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
-        if is_due && goes { self.set_idle(true) } else { Update::default() }
+        if !(is_due && goes) {
+            return Update::default();
+        }
+        Update { redraw: true, effects: self.test_clients.set_idle(true, now) }
     }
 }

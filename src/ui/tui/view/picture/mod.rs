@@ -40,7 +40,7 @@ const LINES_FOR_LARGE_RATIO: u16 = 34;
 /// Both fleets, or the only one.
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
-    let large = view.app.is_large() || area.height >= LINES_FOR_LARGE_RATIO;
+    let large = view.app.slow_motion().is_large() || area.height >= LINES_FOR_LARGE_RATIO;
     let large_ratio = large && fleets.is_pair() && area.height > ratio::LARGE_HEIGHT + 10;
     let gap = u16::from(area.height >= LINES_FOR_LARGE_RATIO);
     let strip = if large_ratio { ratio::LARGE_HEIGHT + gap } else { 1 };
@@ -73,7 +73,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
     let picture = fleet.replay().picture();
     let rows = picture.rows.len() + picture.hidden + usize::from(picture.outside_count > 0);
     room.height -= resource::draw(view, &status.resource, rows, room, buffer);
-    let spacing = if view.app.is_large() && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
+    let spacing = if view.app.slow_motion().is_large() && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
     let selected = (view.app.side() == side).then(|| view.app.selected_client()).flatten();
     let shown = DrawnQueue {
         picture,

@@ -1,0 +1,88 @@
+//! Where the user is: which screen shows, what is open on it, what has the keys, and what is asked.
+
+use super::list::List;
+use super::{App, Cursor, Deletion, Layout, Notice, Pane, Prompt, Screen, Tags, Working};
+use lockscope_base::znode::ZnodePath;
+use lockscope_model::queue::LockName;
+
+impl App {
+    pub fn screen(&self) -> Screen {
+        self.navigation.screen
+    }
+
+    /// The lock whose queue was opened last, also after it is gone.
+    pub fn opened(&self) -> Option<&LockName> {
+        self.navigation.open.as_ref()
+    }
+
+    /// The pane of Queue that has the keys.
+    pub fn pane(&self) -> Pane {
+        self.navigation.pane
+    }
+
+    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
+        &self.cursors.contenders
+    }
+
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.footer.prompt.as_ref()
+    }
+
+    pub fn notice(&self) -> Option<&Notice> {
+        self.footer.notice.as_ref()
+    }
+
+    /// Where everything stands; `None` when the terminal is too small.
+    pub fn layout(&self) -> Option<Layout> {
+        self.layout
+    }
+
+    /// The list that has the keys; `None` where a text has them.
+    pub(super) fn focused_list(&self) -> Option<&'static dyn List<App>> {
+        self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List)
+    }
+
+    /// The pane that follows; behind the last one the first.
+    pub fn next_pane(&self) -> Pane {
+        self.pane_beside(true)
+    }
+
+    pub(super) fn pane_beside(&self, forward: bool) -> Pane {
+        let panes: Vec<_> = self.navigation.screen.panes().collect();
+        let at = panes.iter().position(|pane| *pane == self.navigation.pane).unwrap_or(0);
+        panes[(at + if forward { 1 } else { panes.len() - 1 }) % panes.len()]
+    }
+
+    /// Which of the pages below the list shows, where there is no room for two of them: what was
+    /// found, unless the details are asked for. `None` when all show.
+    pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
+        let panes = self.screen().entry().panes;
+        if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
+            return None;
+        }
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let shown = match self.navigation.pane {
+            Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
+            Pane::List => Pane::Details,
+            pane => pane,
+        };
+        panes.iter().position(|(pane, _)| *pane == shown)
+    }
+
+    /// Whether the graph was asked for: then it stands in place of what is wrong too.
+    pub fn shows_graph(&self) -> bool {
+        self.screen() == Screen::Locks && self.navigation.shows_graph
+    }
+
+    pub fn deletion(&self) -> Option<&Deletion> {
+        self.deletions.open.as_ref()
+    }
+
+    pub fn working(&self) -> Option<&Working> {
+        self.deletions.working.as_ref()
+    }
+
+    pub fn tags(&self) -> &Tags {
+        &self.deletions.tags
+    }
+}

@@ -1,0 +1,42 @@
+//! Which part of the screen takes a key.
+
+use super::commands::{KeyPlace, command, strange};
+use super::{App, Key, Update};
+
+impl App {
+    pub(super) fn key(&mut self, key: Key) -> Update {
+        if self.asks_to_quit() {
+            return self.answer(key);
+        }
+        if key == Key::Ctrl('c') {
+            return self.quit();
+        }
+        if self.deletions.open.is_some() {
+            return self.answer_plan(key);
+        }
+        if self.footer.prompt.is_some() && self.layout().is_some() {
+            return self.type_key(key);
+        }
+        let place = self.key_place();
+        match command(key, place, &self.settings.bindings) {
+            Some(command) => {
+                self.tour_yields();
+                self.footer.notice = None;
+                self.run(command, None)
+            }
+            // Whoever types in a hurry into a terminal that is too small sees nothing of it anyway.
+            None if self.layout().is_none() => Update::default(),
+            None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
+        }
+    }
+
+    /// Where a key is pressed.
+    pub(super) fn key_place(&self) -> KeyPlace {
+        KeyPlace {
+            screen: self.navigation.screen,
+            reads_text: self.focused_list().is_none() && self.focused_page().is_some(),
+            in_tour: self.tour.is_some(),
+            in_past: self.shown.is_past(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Leaving the console, or this ensemble for another: asked first while test clients run.
+
+use super::{App, Effect, Key, Update};
+
+/// Where one goes to, out of what is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// The program ends.
+    Quit,
+    /// To the context of that name.
+    Context(String),
+}
+
+impl App {
+    /// Whether the question is open that is asked before the program leaves running clients.
+    pub fn asks_to_quit(&self) -> bool {
+        self.footer.leaving.is_some()
+    }
+
+    /// Ends the program; asks first while test clients run.
+    pub(super) fn quit(&mut self) -> Update {
+        self.leave_console(Leaving::Quit)
+    }
+
+    /// Leaves; asks first while test clients run.
+    pub(super) fn leave_console(&mut self, leaving: Leaving) -> Update {
+        if self.test_clients.fleets().is_running() {
+            self.footer.leaving = Some(leaving);
+            return Update::redraw();
+        }
+        self.go_away(leaving)
+    }
+
+    fn go_away(&mut self, leaving: Leaving) -> Update {
+        match leaving {
+            Leaving::Quit => Update::effect(Effect::Quit),
+            Leaving::Context(name) => {
+                self.show_notice(format!("Going to {name}."));
+                Update::effect(Effect::GoToContext(name))
+            }
+        }
+    }
+
+    /// Takes the answer to the question.
+    pub(super) fn answer(&mut self, key: Key) -> Update {
+        match (key, &self.footer.leaving) {
+            (Key::Char('y' | 'Y'), Some(Leaving::Context(name))) => {
+                let leaving = Leaving::Context(name.clone());
+                self.footer.leaving = None;
+                return self.go_away(leaving);
+            }
+            (Key::Char('y' | 'Y') | Key::Ctrl('c'), _) => return Update::effect(Effect::Quit),
+            (Key::Char('n' | 'N') | Key::Esc, _) => self.footer.leaving = None,
+            _ => {}
+        }
+        Update::redraw()
+    }
+}

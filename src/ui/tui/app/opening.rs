@@ -1,0 +1,88 @@
+//! Opening a lock, or one of its contenders.
+
+use super::{App, Cursor, Filter, Rows, Screen, TimelineEntry};
+use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_model::queue::{LockId, LockQueue};
+
+impl App {
+    /// Opens a lock, on a session's node when it stands there.
+    pub(super) fn open_for(&mut self, lock: Option<LockId>, session: Option<SessionId>) {
+        let Some(lock) = lock.filter(|lock| self.world().table().lock(*lock).is_some()) else {
+            return self.show_failure("That lock is gone.".to_owned());
+        };
+        self.open_lock(lock);
+        let node = self.world().open_lock().and_then(|queue| {
+            let own = queue.rows(0..queue.len()).find(|row| session.is_some() && row.contender.session() == session)?;
+            Some(queue.path_of(own.contender))
+        });
+        if let Some(node) = node {
+            self.select_contender(node);
+        }
+    }
+
+    /// Selects a contender of the open lock. A filter that hides it is cleared.
+    pub(super) fn select_contender(&mut self, node: ZnodePath) {
+        let world = self.world();
+        let is_hidden = world.queue_rows().rank(&node).is_none();
+        if is_hidden && world.table().position(&node).map(|(lock, _)| lock) == world.open_lock().map(LockQueue::id) {
+            self.each_world(|world| world.filter_queue(Filter::default()));
+        }
+        self.cursors.contenders = Cursor::on(node);
+    }
+
+    /// The node by which the contender of a timeline entry stands in its lock now: a semaphore's contender comes by one node and
+    /// holds by another. Work follows the length of the queue.
+    pub(super) fn standing_node(&self, entry: &TimelineEntry) -> Option<ZnodePath> {
+        let queue = self.world().table().lock(self.known_lock(entry.lock()?)?)?;
+        let rows = || queue.rows(0..queue.len()).map(|row| row.contender);
+        let same = entry.contender().and_then(|id| rows().find(|contender| contender.id() == *id));
+        let found = match entry.contender() {
+            Some(_) => same,
+            None => rows().find(|contender| Some(&contender.node) == entry.node()),
+        };
+        found.map(|contender| queue.path_of(contender))
+    }
+
+    pub(super) fn open_path(&mut self, path: Option<&str>) {
+        let Some(text) = path else {
+            self.show_failure("Name the lock: `:lock PATH`; Tab offers those that there are.".to_owned());
+            return;
+        };
+        let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
+        match ZnodePath::new(text) {
+            Err(error) => self.show_failure(error.to_string()),
+            Ok(path) => match self.world().table().find(&path, name) {
+                Some(id) => self.open_lock(id),
+                None => self.show_failure(format!("No lock is known at {path}.")),
+            },
+        }
+    }
+
+    pub(super) fn open_lock(&mut self, id: LockId) {
+        let Some(name) = self.world().table().lock(id).map(LockQueue::lock_name) else { return };
+        let left = self.place();
+        let usual = self.usual_filter(Screen::Queue);
+        if self.navigation.open.as_ref() != Some(&name) {
+            self.cursors.contenders = Cursor::first();
+            self.deletions.tags.clear();
+            self.each_world(|world| {
+                world.filter_queue(usual.clone());
+                world.open(Some(id));
+            });
+        }
+        self.navigation.open = Some(name);
+        self.go_from(left, Screen::Queue);
+    }
+
+    /// Opens the history of a lock that is gone.
+    pub(super) fn open_vanished(&mut self, id: LockId) {
+        let Some(name) = self.world().vanished().get(id).map(|gone| gone.name.clone()) else { return };
+        let left = self.place();
+        self.cursors.contenders = Cursor::first();
+        self.deletions.tags.clear();
+        self.each_world(|world| world.open(Some(id)));
+        self.navigation.open = Some(name);
+        self.cursors.history = Cursor::last();
+        self.go_from(left, Screen::History);
+    }
+}
