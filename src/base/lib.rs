@@ -5,7 +5,9 @@
 //! - [`recipe`]: reads the node names of locks: which library made a node, what it asks for, and to
 //!   which lock it belongs.
 //! - [`time`]: the wall clock, and growing pauses between tries.
+//! - [`wire`]: ZooKeeper's protocol: frames and what stands in them.
 
 pub mod recipe;
 pub mod time;
+pub mod wire;
 pub mod znode;

@@ -79,7 +79,7 @@ fn modules(list: &str) -> Option<BTreeSet<String>> {
 }
 
 /// Parts of modules that are not pure as a whole: there, too, time is an argument and nothing is sent or drawn.
-pub const PURE_PARTS: [&str; 18] = [
+pub const PURE_PARTS: [&str; 17] = [
     "tui/app",
     "tui/lock_history",
     "tui/page",
@@ -94,7 +94,6 @@ pub const PURE_PARTS: [&str; 18] = [
     "sandbox/machine",
     "sandbox/four_letter",
     "zk/transport/body",
-    "zk/transport/handshake",
     "zk/transport/outstanding",
     "zk/transport/replies",
     "zk/transport/requests",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{BoundedText, VERSION, connections};
 use crate::machine::{Machine, millis};
-use crate::wire::EventKind;
+use lockscope_base::wire::EventKind;
 
 const EVENTS: [(&str, EventKind); 4] = [
     ("node_created", EventKind::Created),

@@ -2,7 +2,8 @@
 
 use super::{CloseReason, Machine};
 use crate::tree::Id;
-use crate::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};
+use crate::wire::AuthRequest;
+use lockscope_base::wire::{ErrorCode, Reader, refusal, reply};
 
 /// The maximum number of identities of one connection.
 const MAX_IDENTITIES: usize = 64;

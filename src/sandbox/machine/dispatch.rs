@@ -1,10 +1,8 @@
 //! Dispatches each request to the family that answers it.
 
 use super::{CloseReason, Machine, read};
-use crate::wire::{ErrorCode, Header, NO_ZXID, Reader, Word, Write, Writer, op, refusal, reply};
-
-/// The xid of a heartbeat's answer, whatever xid the heartbeat had.
-const PING_XID: i32 = -2;
+use crate::wire::{Word, Write};
+use lockscope_base::wire::{ErrorCode, NO_ZXID, PING_XID, Reader, RequestHead, Writer, op, refusal, reply};
 
 impl Machine {
     /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
@@ -34,15 +32,16 @@ impl Machine {
         let Some((session, timeout)) = connection.session else { return self.handshake(id, frame, now) };
         self.sessions.touch(session, timeout, now);
         let mut from = Reader::new(frame);
-        match Header::read(&mut from) {
+        match RequestHead::read(&mut from) {
             Ok(header) => self.dispatch(id, header, from, now),
             Err(_) => self.end(id, CloseReason::NoHeader),
         }
     }
 
-    pub(super) fn dispatch(&mut self, id: usize, header: Header, mut from: Reader<'_>, now: i64) {
+    pub(super) fn dispatch(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>, now: i64) {
         let name = name(header.op);
         match header.op {
+            // Whatever number the heartbeat bore.
             op::PING => self.reply(id, PING_XID, |_| {}),
             op::AUTH => return self.auth(id, header.xid, from),
             // A server without SASL answers with an empty token.

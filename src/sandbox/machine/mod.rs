@@ -27,10 +27,11 @@ use slab::Slab;
 pub use connection::{ClientConnection, CloseReason};
 
 use super::config::SandboxConfig;
-use super::session::{PASSWORD_LENGTH, SessionTable};
+use super::session::SessionTable;
 use super::tree::Tree;
 use super::watch::{Statistic, WatchTables};
-use super::wire::{Cut, LENGTH, Word, cut};
+use super::wire::Word;
+use lockscope_base::wire::{Cut, LENGTH_BYTES, PASSWORD_BYTES, cut};
 
 /// The number of requests of one connection that run before other connections have their turn.
 const MAX_REQUESTS_A_TURN: usize = 64;
@@ -64,8 +65,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a server. `secret` determines the passwords of its sessions.
-    pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_LENGTH], now: i64) -> Self {
+    /// A new server. The passwords of its sessions follow from the secret.
+    pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_BYTES], now: i64) -> Self {
         let mut tree = Tree::new();
         tree.first_sequence = options.first_sequence;
         let tick = millis(options.tick);
@@ -152,8 +153,8 @@ impl Machine {
                     return bytes.len();
                 }
                 Cut::Frame(length) => {
-                    self.frame(id, &rest[LENGTH..LENGTH + length], now);
-                    done += LENGTH + length;
+                    self.frame(id, &rest[LENGTH_BYTES..LENGTH_BYTES + length], now);
+                    done += LENGTH_BYTES + length;
                 }
             }
         }

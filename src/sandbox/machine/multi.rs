@@ -2,7 +2,8 @@
 
 use super::Machine;
 use crate::tree::Change;
-use crate::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};
+use crate::wire::{Create, NodeWriter, Write, multi};
+use lockscope_base::wire::{ErrorCode, Reader, Writer, op};
 
 impl Machine {
     /// Applies several changes as one transaction with one zxid: all of them, or none.

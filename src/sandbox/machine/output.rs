@@ -3,7 +3,7 @@
 use super::{ClientConnection, CloseReason, Machine};
 use crate::tree::{Acl, Change, check, known, parent, permission};
 use crate::watch::FiredEvent;
-use crate::wire::{ErrorCode, event, refusal, reply};
+use lockscope_base::wire::{ErrorCode, event, refusal, reply};
 
 impl Machine {
     /// Sends the events of a change to its watchers.

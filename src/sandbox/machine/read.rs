@@ -4,7 +4,8 @@ use super::Machine;
 use super::multi::{bad, end, good};
 use crate::tree::{Acl, Id, Node, check, permission};
 use crate::watch::{WatchMode, WatchTables};
-use crate::wire::{ErrorCode, Header, Lookup, Malformed, Reader, Writer, multi, op};
+use crate::wire::{Lookup, NodeWriter, multi};
+use lockscope_base::wire::{ErrorCode, Malformed, Reader, RequestHead, Writer, op};
 
 /// The maximum size of the answer to a multi-read, in frames of the largest size. A real server has
 /// no such bound.
@@ -28,8 +29,8 @@ pub(super) fn knows(op: i32) -> bool {
 }
 
 impl Machine {
-    /// Answers a request that changes nothing.
-    pub(super) fn read(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
+    /// Answers what changes nothing.
+    pub(super) fn read(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let mut body = Vec::new();
         match self.read_into(&mut body, id, header.op, &mut from) {
             Ok(()) => self.reply(id, header.xid, |out| out.append(&mut body)),

@@ -9,12 +9,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tree::{anyone, permission};
-use crate::wire::{ErrorCode, Reader, Writer, frame, op};
+use crate::wire::NodeWriter;
+use lockscope_base::wire::{ConnectRequest, ErrorCode, Reader, Writer, frame, op};
 
 const NOW: i64 = 1_714_574_467_250;
 
 fn machine() -> Machine {
-    Machine::new(SandboxConfig { sweep: Duration::from_secs(1), ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW)
+    Machine::new(SandboxConfig { sweep: Duration::from_secs(1), ..SandboxConfig::default() }, [7; PASSWORD_BYTES], NOW)
 }
 
 fn open(machine: &mut Machine) -> usize {
@@ -22,16 +23,8 @@ fn open(machine: &mut Machine) -> usize {
 }
 
 fn handshake(timeout: i32) -> Vec<u8> {
-    let mut out = Vec::new();
-    frame(&mut out, |out| {
-        out.put_int(0);
-        out.put_long(0);
-        out.put_int(timeout);
-        out.put_long(0);
-        out.put_buffer(Some(&[0; PASSWORD_LENGTH]));
-        out.put_bool(false);
-    });
-    out
+    let password = vec![0; PASSWORD_BYTES];
+    ConnectRequest { last_zxid: 0, timeout, session: 0, password, read_only: Some(false) }.to_frame()
 }
 
 fn request(xid: i32, op: i32, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -78,9 +71,9 @@ fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, O
 fn outcomes(mut sent: &[u8]) -> Vec<(i32, i32)> {
     let mut found = Vec::new();
     while let Cut::Frame(length) = cut(sent, usize::MAX) {
-        let mut from = Reader::new(&sent[LENGTH..]);
+        let mut from = Reader::new(&sent[LENGTH_BYTES..]);
         found.push((from.int().unwrap(), from.long().and_then(|_| from.int()).unwrap()));
-        sent = &sent[LENGTH + length..];
+        sent = &sent[LENGTH_BYTES + length..];
     }
     found
 }
@@ -139,7 +132,7 @@ fn a_lost_connection_leaves_the_session_but_not_its_watches() {
 #[test]
 fn a_client_that_does_not_read_is_disconnected_at_the_bound() {
     let mut machine =
-        Machine::new(SandboxConfig { max_unread: 1000, ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW);
+        Machine::new(SandboxConfig { max_unread: 1000, ..SandboxConfig::default() }, [7; PASSWORD_BYTES], NOW);
     let (unread, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
     let watch = request(1, op::ADD_WATCH, |out| {
         out.put_text("/");

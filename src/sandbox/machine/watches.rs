@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::Machine;
 use crate::watch::{WatchKind, WatchMode, WatchTables};
-use crate::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
+use crate::wire::SetWatches;
+use lockscope_base::wire::{ErrorCode, EventKind, Reader, RequestHead, Writer, event, op};
 
 impl Machine {
     /// Adds a persistent or recursive watch.
@@ -23,8 +24,8 @@ impl Machine {
         self.reply(id, xid, |out| out.put_int(0));
     }
 
-    /// Answers whether a watch exists; `REMOVE_WATCHES` also removes it.
-    pub(super) fn take_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
+    /// Looks for a watch of the connection, and removes it when that was asked for.
+    pub(super) fn take_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
             Ok((path, 1)) => (path, WatchKind::Children),
@@ -40,9 +41,9 @@ impl Machine {
         if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, ErrorCode::NoWatcher) }
     }
 
-    /// Restores the watches of a client that lost its connection. A one-shot watch that would have
-    /// fired meanwhile gets its event at once instead. A persistent watch gets no missed events.
-    pub(super) fn set_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
+    /// Sets again what the client watched on a connection that it lost. A one-shot watch that would have fired since is answered
+    /// with its event instead; for a persistent one nothing is sent.
+    pub(super) fn set_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
             return self.refuse(id, header.xid, ErrorCode::MarshallingError);
         };

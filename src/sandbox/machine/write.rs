@@ -4,14 +4,15 @@ use super::Machine;
 use crate::tree::{
     Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
 };
-use crate::wire::{Create, ErrorCode, Header, Malformed, Write, Writer, op};
+use crate::wire::{Create, NodeWriter, Write};
+use lockscope_base::wire::{ErrorCode, Malformed, RequestHead, Writer, op};
 
 /// The longest time to live, in milliseconds. ZooKeeper stores it in 40 bits.
 const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
 
 impl Machine {
-    /// Applies a change outside of a multi. Even a refused change takes a zxid.
-    pub(super) fn write(&mut self, id: usize, header: Header, write: Result<Write<'_>, Malformed>, now: i64) {
+    /// Carries out a change that stands alone. It takes a zxid even when it is refused.
+    pub(super) fn write(&mut self, id: usize, header: RequestHead, write: Result<Write<'_>, Malformed>, now: i64) {
         self.zxid += 1;
         let done = write.map_err(|_| ErrorCode::MarshallingError).and_then(|write| self.apply(id, &write, now));
         match done {

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use lockscope_base::wire::PASSWORD_BYTES;
 use sha1::{Digest, Sha1};
 
-/// The length of a session's password, in bytes.
-pub const PASSWORD_LENGTH: usize = 16;
-
-/// The server's id: the top byte of a session's id.
+/// The server's number, which stands in the top byte of a session's id.
 const SERVER_ID: i64 = 1;
 
 /// One session.
@@ -23,7 +21,7 @@ pub struct SessionEntry {
 /// The sessions of a server.
 #[derive(Debug)]
 pub struct SessionTable {
-    secret: [u8; PASSWORD_LENGTH],
+    secret: [u8; PASSWORD_BYTES],
     next: i64,
     /// Sessions expire at multiples of this, in milliseconds.
     tick: i64,
@@ -32,9 +30,9 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// Creates an empty table. The first id depends on the time, so that a restarted server does
-    /// not mistake an earlier server's sessions for its own. `secret` determines the passwords.
-    pub fn new(secret: [u8; PASSWORD_LENGTH], tick: i64, now: i64) -> Self {
+    /// No sessions yet. The ids begin with a number made of the time, so that a server that is started anew does not take
+    /// the sessions of the one before for its own. Passwords follow from the secret.
+    pub fn new(secret: [u8; PASSWORD_BYTES], tick: i64, now: i64) -> Self {
         let start = (now << 24).cast_unsigned() >> 8;
         let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER_ID << 56;
         Self { secret, next, tick: tick.max(1), known: HashMap::new(), by_expiry: BTreeSet::new() }
@@ -62,11 +60,11 @@ impl SessionTable {
         self.known.len()
     }
 
-    /// Returns the password of a session, whether the session exists or not.
-    pub fn password(&self, id: i64) -> [u8; PASSWORD_LENGTH] {
+    /// The password of a session, whether it exists or not.
+    pub fn password(&self, id: i64) -> [u8; PASSWORD_BYTES] {
         let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
-        let mut password = [0; PASSWORD_LENGTH];
-        password.copy_from_slice(&hash[..PASSWORD_LENGTH]);
+        let mut password = [0; PASSWORD_BYTES];
+        password.copy_from_slice(&hash[..PASSWORD_BYTES]);
         password
     }
 
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     fn sessions() -> SessionTable {
-        SessionTable::new([7; PASSWORD_LENGTH], 100, 1_714_574_467_250)
+        SessionTable::new([7; PASSWORD_BYTES], 100, 1_714_574_467_250)
     }
 
     #[test]
@@ -135,12 +133,12 @@ mod tests {
         let mut sessions = sessions();
         let (first, second) = (sessions.create(0, 100, 0), sessions.create(0, 100, 0));
         assert_eq!((second, first >> 56), (first + 1, 1));
-        assert_ne!(first, SessionTable::new([7; PASSWORD_LENGTH], 100, 1_714_574_467_251).create(0, 100, 0));
+        assert_ne!(first, SessionTable::new([7; PASSWORD_BYTES], 100, 1_714_574_467_251).create(0, 100, 0));
     }
 
     #[test]
     fn passwords_do_not_follow_from_ids() {
-        let other = SessionTable::new([8; PASSWORD_LENGTH], 100, 0);
+        let other = SessionTable::new([8; PASSWORD_BYTES], 100, 0);
         assert_ne!(sessions().password(1), sessions().password(2));
         assert_ne!(sessions().password(1), other.password(1));
     }

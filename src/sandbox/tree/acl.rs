@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-use crate::wire::ErrorCode;
+use lockscope_base::wire::ErrorCode;
 
 /// The maximum number of ACLs of a node. An event checks each of them for each watcher. A real
 /// server has no such bound.

@@ -20,7 +20,7 @@ pub use mode::TreeMode;
 pub use node::{Node, Owner, Stat};
 pub use path::{known, name, parent, validate};
 
-use super::wire::ErrorCode;
+use lockscope_base::wire::ErrorCode;
 
 /// The approximate bytes that a node takes besides its path and its data.
 const NODE_MEMORY: usize = 256;

@@ -1,6 +1,6 @@
 //! The create modes of the protocol.
 
-use crate::wire::ErrorCode;
+use lockscope_base::wire::ErrorCode;
 
 /// A create mode, decoded from the numbers of ZooKeeper's `CreateMode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Validation of paths, and their parents and names.
 
-use crate::wire::ErrorCode;
+use lockscope_base::wire::ErrorCode;
 
 /// Returns the parent's path as a server computes it: the text before the last slash. It is empty
 /// for the root's children and for the root itself.

@@ -9,7 +9,7 @@ mod table;
 pub use statistics::{EventStatistics, Statistic};
 pub use table::{WatchMode, WatchTable};
 
-use super::wire::EventKind;
+use lockscope_base::wire::EventKind;
 
 /// The kind of watch that a client wants to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Count, sum, minimum and maximum of a figure.
 
-use crate::wire::EventKind;
+use lockscope_base::wire::EventKind;
 
 /// The count, sum, minimum and maximum of some values, such as the watchers of each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
-use crate::wire::EventKind;
+use lockscope_base::wire::EventKind;
 
 /// The approximate bytes that a watch takes besides its path.
 pub(super) const WATCH_MEMORY: usize = 256;

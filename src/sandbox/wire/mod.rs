@@ -1,18 +1,9 @@
-//! The wire protocol: frames, jute, requests, replies and events. Every length is checked.
+//! What clients ask for, and what of the answers only a server writes. The frames are [`lockscope_base::wire`]'s.
 
-mod code;
-mod event;
-mod frame;
-pub mod op;
-mod reader;
 mod request;
 mod word;
-mod writer;
+mod write;
 
-pub use code::ErrorCode;
-pub use event::{EventKind, event};
-pub use frame::{Cut, LENGTH, cut};
-pub use reader::{Malformed, Reader};
-pub use request::{AuthRequest, Connect, Create, Header, Lookup, SetWatches, Write, multi};
+pub use request::{AuthRequest, Create, Lookup, SetWatches, Write, multi};
 pub use word::Word;
-pub use writer::{NO_ZXID, Writer, frame, refusal, reply};
+pub use write::NodeWriter;

@@ -2,49 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Malformed, Reader, op};
 use crate::tree::{Acl, Id};
-
-/// A request's number and its operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    pub xid: i32,
-    pub op: i32,
-}
-
-impl Header {
-    pub fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { xid: from.int()?, op: from.int()? })
-    }
-}
-
-/// A client's first frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Connect<'a> {
-    pub last_zxid: i64,
-    /// The requested session timeout, in milliseconds.
-    pub timeout: i32,
-    /// The session to resume; zero asks for a new one.
-    pub session: i64,
-    pub password: &'a [u8],
-    /// Whether the frame has the read-only flag. Old clients do not send it, and get none in the
-    /// answer.
-    pub says_read_only: bool,
-}
-
-impl<'a> Connect<'a> {
-    pub fn read(frame: &'a [u8]) -> Result<Self, Malformed> {
-        let mut from = Reader::new(frame);
-        from.int()?; // the protocol's version, always 0
-        Ok(Self {
-            last_zxid: from.long()?,
-            timeout: from.int()?,
-            session: from.long()?,
-            password: from.buffer()?.unwrap_or_default(),
-            says_read_only: from.bool().is_ok(),
-        })
-    }
-}
+use lockscope_base::wire::{Malformed, Reader, op};
 
 /// A request to add an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,21 +1,16 @@
 //! The frames of a login, in ZooKeeper's `jute` encoding. Pure.
 
-/// The operation `sasl` of ZooKeeper's protocol.
-const SASL: i32 = 102;
-
-/// The length of a reply before the token, in bytes: the xid, a zxid, an error, and the token's
-/// length.
-const REPLY_HEAD: usize = 4 + 8 + 4;
+use lockscope_base::wire::{Reader, ReplyHead, Writer, frame, op};
 
 /// Returns a request that carries a token, with the length of its frame.
 pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
-    let length = |of: usize| u32::try_from(of).unwrap_or(u32::MAX).to_be_bytes();
-    let mut frame = length(4 + 4 + 4 + token.len()).to_vec();
-    frame.extend(xid.to_be_bytes());
-    frame.extend(SASL.to_be_bytes());
-    frame.extend(length(token.len()));
-    frame.extend(token);
-    frame
+    let mut bytes = Vec::new();
+    frame(&mut bytes, |out| {
+        out.put_int(xid);
+        out.put_int(op::SASL);
+        out.put_buffer(Some(token));
+    });
+    bytes
 }
 
 /// A reply of the server.
@@ -30,22 +25,12 @@ pub(super) enum Reply {
 /// Reads a reply without the length of its frame. Returns `None` when the frame does not answer
 /// request `xid`.
 pub(super) fn reply(xid: i32, frame: &[u8]) -> Option<Reply> {
-    let (head, rest) = frame.split_at_checked(REPLY_HEAD)?;
-    if int(head, 0)? != xid {
-        return None;
+    let (head, token) = frame.split_first_chunk()?;
+    match ReplyHead::from(*head) {
+        ReplyHead { xid: answered, .. } if answered != xid => None,
+        ReplyHead { error: 0, .. } => Some(Reply::Token(Reader::new(token).buffer().ok()?.map(<[u8]>::to_vec))),
+        _ => Some(Reply::Refused),
     }
-    if int(head, 12)? != 0 {
-        return Some(Reply::Refused);
-    }
-    let token = match int(rest, 0)? {
-        -1 => None,
-        length => Some(rest.get(4..)?.get(..usize::try_from(length).ok()?)?.to_vec()),
-    };
-    Some(Reply::Token(token))
-}
-
-fn int(bytes: &[u8], at: usize) -> Option<i32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| i32::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -3,9 +3,7 @@
 use super::steps::{self, Number, Step};
 use super::utf8::Utf8Check;
 use crate::zk::reply_fault::{MAX_NAMES, ReplyFault};
-
-/// The only state that the library accepts in a watch event: connected.
-const CONNECTED: i32 = 3;
+use lockscope_base::wire::{CONNECTED, EventKind, Gather, Reader};
 
 /// The bits of all permissions.
 const ALL_PERMISSIONS: i32 = 31;
@@ -15,8 +13,9 @@ const ALL_PERMISSIONS: i32 = 31;
 pub(super) struct Body {
     /// The expected content, a stack with the next step on top. At most a handful of steps.
     steps: Vec<Step>,
-    kept: [u8; 9],
-    have: usize,
+    number: Gather<4>,
+    /// The head of one result of several: its operation, whether it is the end, and an error.
+    result: Gather<9>,
     text: Utf8Check,
     /// Names and other items with memory of their own in this frame.
     counted: u32,
@@ -44,7 +43,7 @@ impl Body {
     fn begin(&mut self, steps: &[Step]) {
         self.steps.clear();
         self.steps.extend(steps.iter().rev());
-        (self.have, self.counted) = (0, 0);
+        (self.number, self.result, self.counted) = (Gather::default(), Gather::default(), 0);
         self.text = Utf8Check::default();
     }
 
@@ -73,10 +72,7 @@ impl Body {
                     }
                     Some(other) => return Err(ReplyFault::Impossible((*other).into())),
                     None if length > *left => return Err(ReplyFault::Short),
-                    None => {
-                        self.steps.push(step);
-                        false
-                    }
+                    None => self.wait(step),
                 },
                 Step::Repeat(times, number) => {
                     let times = if number == Number::Text { whole_names(bytes, left, times)? } else { times };
@@ -86,20 +82,20 @@ impl Body {
                     self.steps.extend([Step::Repeat(times - 1, number), Step::Number(number)]);
                     true
                 }
-                Step::Number(number) => {
-                    let is_whole = self.gather(bytes, left, 4, step)?;
-                    if is_whole {
-                        self.number(number, self.kept_number(0), *left)?;
+                Step::Number(number) => match gather(&mut self.number, bytes, left)? {
+                    Some(value) => {
+                        self.number(number, i32::from_be_bytes(value), *left)?;
+                        true
                     }
-                    is_whole
-                }
-                Step::Result => {
-                    let is_whole = self.gather(bytes, left, 9, step)?;
-                    if is_whole {
-                        self.result()?;
+                    None => self.wait(step),
+                },
+                Step::Result => match gather(&mut self.result, bytes, left)? {
+                    Some(head) => {
+                        self.result(head)?;
+                        true
                     }
-                    is_whole
-                }
+                    None => self.wait(step),
+                },
             };
             if !goes_on {
                 return Ok(());
@@ -130,28 +126,10 @@ impl Body {
         Ok((piece, taken == length))
     }
 
-    /// Collects bytes until there are `goal` of them, a small number; until then the step stays the
-    /// next one.
-    fn gather(&mut self, bytes: &mut &[u8], left: &mut u32, goal: usize, step: Step) -> Result<bool, ReplyFault> {
-        let missing = u32::try_from(goal - self.have).unwrap_or_default();
-        if missing > *left {
-            return Err(ReplyFault::Short);
-        }
-        let taken = (goal - self.have).min(bytes.len());
-        self.kept[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
-        *bytes = &bytes[taken..];
-        *left -= u32::try_from(taken).unwrap_or_default();
-        self.have += taken;
-        if self.have < goal {
-            self.steps.push(step);
-            return Ok(false);
-        }
-        self.have = 0;
-        Ok(true)
-    }
-
-    fn kept_number(&self, at: usize) -> i32 {
-        i32::from_be_bytes([self.kept[at], self.kept[at + 1], self.kept[at + 2], self.kept[at + 3]])
+    /// The step is to come next, when there are more bytes.
+    fn wait(&mut self, step: Step) -> bool {
+        self.steps.push(step);
+        false
     }
 
     /// Pushes the steps that follow a number.
@@ -173,7 +151,7 @@ impl Body {
             Number::Users => self.repeat(length()?, Number::Scheme, left)?,
             Number::Permissions if value & !ALL_PERMISSIONS != 0 => return impossible,
             Number::Permissions => self.steps.extend([Step::Number(Number::Bytes); 2]),
-            Number::EventType if !(1..=4).contains(&value) => return impossible,
+            Number::EventType if EventKind::of(value).is_none() => return impossible,
             Number::EventState if value != CONNECTED => return impossible,
             Number::EventType | Number::EventState | Number::Any => {}
         }
@@ -195,10 +173,10 @@ impl Body {
         if self.counted > MAX_NAMES { Err(ReplyFault::TooMany(self.counted)) } else { Ok(()) }
     }
 
-    /// Pushes the steps that follow the header of one result in a multi.
-    fn result(&mut self) -> Result<(), ReplyFault> {
-        let operation = self.kept_number(0);
-        match self.kept[4] {
+    /// What follows the head of one result of several.
+    fn result(&mut self, [a, b, c, d, done, ..]: [u8; 9]) -> Result<(), ReplyFault> {
+        let operation = i32::from_be_bytes([a, b, c, d]);
+        match done {
             0 => {}
             1 => return Ok(()),
             other => return Err(ReplyFault::Impossible(other.into())),
@@ -211,21 +189,35 @@ impl Body {
     }
 }
 
-/// Skips the names that lie whole in the bytes, and leaves unusual ones to the step-by-step check.
-/// Returns how many names are left.
+/// Gathers a number or a head; `None` while some of its bytes are to come.
+fn gather<const N: usize>(
+    gather: &mut Gather<N>,
+    bytes: &mut &[u8],
+    left: &mut u32,
+) -> Result<Option<[u8; N]>, ReplyFault> {
+    if gather.missing() > *left as usize {
+        return Err(ReplyFault::Short);
+    }
+    let before = bytes.len();
+    let whole = gather.take(bytes);
+    *left -= u32::try_from(before - bytes.len()).unwrap_or_default();
+    Ok(whole)
+}
+
+/// Takes the names that lie whole in the bytes, and leaves what is unusual to those who look at each number. Gives how many are
+/// still to come.
 fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32, ReplyFault> {
     let within = bytes.len().min(*left as usize);
-    let mut rest = &bytes[..within];
+    let mut rest = Reader::new(&bytes[..within]);
     while times > 0 {
-        let Some((length, after)) = rest.split_first_chunk::<4>() else { break };
-        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else { break };
-        let Some((name, after)) = after.split_at_checked(length) else { break };
+        let mut ahead = rest.clone();
+        let Ok(Some(name)) = ahead.buffer() else { break };
         if std::str::from_utf8(name).is_err() {
             return Err(ReplyFault::NotText);
         }
-        (rest, times) = (after, times - 1);
+        (rest, times) = (ahead, times - 1);
     }
-    let taken = within - rest.len();
+    let taken = within - rest.rest().len();
     *bytes = &bytes[taken..];
     *left -= u32::try_from(taken).unwrap_or_default();
     Ok(times)

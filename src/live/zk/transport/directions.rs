@@ -87,7 +87,7 @@ pub(super) struct ServerToClient<'a> {
 
 impl<'a> ServerToClient<'a> {
     pub(super) fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
-        Self { shared, exchange, replies: Replies::new(), events: 0, served: false, fault: None, refused: false }
+        Self { shared, exchange, replies: Replies::default(), events: 0, served: false, fault: None, refused: false }
     }
 }
 

@@ -7,10 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout_at};
 
 use super::TransportShared;
-use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE};
-use super::secret::is_new;
+use super::secret::{MAX_HANDSHAKE, is_new};
 use crate::zk::fault::ServerFault;
 use crate::zk::stream::Stream;
+use lockscope_base::wire::{ConnectRequest, ConnectResponse, LENGTH_BYTES, PASSWORD_BYTES};
 
 /// The time limit for a member to accept a connection and to answer the handshake.
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ pub(super) struct ServingMember {
 /// library's own timeout is over.
 pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
     let began = Instant::now();
-    let until = began + asked.library_timeout();
+    let until = began + library_timeout(asked);
     {
         let mut state = shared.state();
         if state.round.is_over() {
@@ -61,8 +61,12 @@ pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared
     }
 }
 
-/// Handles a round without success: asks the members that closed the connection without a reply
-/// why, and reports the faults.
+/// How long the client library waits for an answer: two fifths of the session timeout.
+fn library_timeout(asked: &ConnectRequest) -> Duration {
+    Duration::from_millis(u64::try_from(asked.timeout).unwrap_or_default()) * 2 / 5
+}
+
+/// All members were tried in vain: asks those that closed the connection without a word why, and reports it.
 async fn exhausted(shared: &TransportShared) {
     let closed: Vec<(usize, ServerFault)> = {
         let state = shared.state();
@@ -98,10 +102,10 @@ async fn attempt(
     let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
     let (session, password) = match known {
         Some((session, password)) => (session, password),
-        // A session unknown to this transport is requested as a new one.
-        None => (0, vec![0; 16]),
+        // One that this transport does not know is a new one.
+        None => (0, vec![0; PASSWORD_BYTES]),
     };
-    let request = ConnectRequest { session, ..*asked }.write(&password);
+    let request = ConnectRequest { session, password, ..asked.clone() }.to_frame();
     let handshake = async {
         stream.write_all(&request).await?;
         stream.flush().await?;
@@ -126,7 +130,7 @@ async fn attempt(
 
 /// Reads exactly the answer to a handshake.
 async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<ConnectResponse, ServerFault>> {
-    let mut head = [0; 4];
+    let mut head = [0; LENGTH_BYTES];
     stream.read_exact(&mut head).await?;
     let length = u32::from_be_bytes(head) as usize;
     if matches!(head, [0x15 | 0x16, 0x03, ..]) {
@@ -137,5 +141,5 @@ async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<ConnectR
     }
     let mut frame = [0; MAX_HANDSHAKE];
     stream.read_exact(&mut frame[..length]).await?;
-    Ok(ConnectResponse::read(&frame[..length]).ok_or(ServerFault::Foreign))
+    Ok(ConnectResponse::read(&frame[..length]).map_err(|_| ServerFault::Foreign))
 }

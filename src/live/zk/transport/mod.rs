@@ -16,8 +16,6 @@ mod body;
 mod directions;
 mod find_member;
 mod flow;
-mod handshake;
-mod op;
 mod outstanding;
 mod pump;
 mod relay;
@@ -40,12 +38,12 @@ use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 pub use self::flow::{Flow, Passed};
 use self::flow::{FlowMeter, Gate};
-use self::handshake::PASSWORD_LENGTH;
 pub use self::report::{TransportReport, TransportStatus};
 use self::round::Round;
 use self::secret::Secret;
 use super::dial::Dialer;
 use super::fault::{ServerFault, Unreachable};
+use lockscope_base::wire::ConnectResponse;
 
 /// The connection of one client to the servers. Dropping it cuts the connections. The port stays
 /// taken until the client's session is over, so that no other process can take the port and receive
@@ -183,9 +181,10 @@ impl TransportShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The password that the library gets in place of the servers' one.
-    fn password(&self) -> &[u8; PASSWORD_LENGTH] {
-        self.secret.bytes()
+    /// A server's answer as the library gets it: with the secret in place of the server's password.
+    fn answer(&self, mut answer: ConnectResponse) -> Vec<u8> {
+        answer.password = self.secret.bytes().to_vec();
+        answer.to_frame()
     }
 
     /// Returns the faults of the members tried so far.

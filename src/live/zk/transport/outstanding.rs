@@ -2,27 +2,21 @@
 
 use std::collections::VecDeque;
 
-use super::op;
 use crate::zk::reply_fault::ReplyFault;
+use lockscope_base::wire::{RequestHead, op};
 
 /// The most outstanding requests, at eight bytes each; no more are taken from the client until some
 /// are answered.
 const MAX_OUTSTANDING: usize = 16_384;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
-    xid: i32,
-    op: i32,
-}
-
-/// The unanswered requests of one connection.
+/// The requests of one connection that are not answered yet.
 ///
 /// A server answers the requests of a session in order. Two kinds may be answered earlier:
 /// heartbeats, which all have the same xid, and logins, which are answered before they are queued.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    in_order: VecDeque<Request>,
-    logins: VecDeque<Request>,
+    in_order: VecDeque<RequestHead>,
+    logins: VecDeque<RequestHead>,
     pings: u32,
 }
 
@@ -31,8 +25,8 @@ impl Outstanding {
     pub(super) fn sent(&mut self, xid: i32, op: i32) {
         match op {
             op::PING => self.pings = self.pings.saturating_add(1),
-            op::AUTH | op::SASL => self.logins.push_back(Request { xid, op }),
-            _ => self.in_order.push_back(Request { xid, op }),
+            op::AUTH | op::SASL => self.logins.push_back(RequestHead { xid, op }),
+            _ => self.in_order.push_back(RequestHead { xid, op }),
         }
     }
 

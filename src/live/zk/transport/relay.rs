@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use super::directions::{ClientToServer, Exchange, ServerToClient};
 use super::find_member::find_member;
 use super::flow::Admission;
-use super::handshake::{ConnectRequest, ConnectResponse};
 use super::pump::{Ended, Gated, pump};
 use super::secret::{Proven, is_new};
 use super::{Flow, TransportShared};
 use crate::zk::fault::ServerFault;
+use lockscope_base::wire::{ConnectRequest, ConnectResponse, LENGTH_BYTES};
 
 /// The message shown when the library's task is gone.
 const LIBRARY_ENDED: &str = "the ZooKeeper client library ended unexpectedly, which is a defect of this program and not of \
@@ -42,8 +42,8 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
     }
     let Proven { stream: mut client, request: asked } = proven;
     if !is_new(asked.session) && !shared.knows(asked.session) {
-        // A session whose server password is unknown cannot continue.
-        let _ = client.write_all(&ConnectResponse::expired().write(shared.password())).await;
+        // A session of which the servers' password is not known cannot go on.
+        let _ = client.write_all(&shared.answer(ConnectResponse::expired())).await;
         return;
     }
     let Some(member) = find_member(&asked, shared).await else { return };
@@ -54,11 +54,11 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
     let (mut from_server, to_server) = tokio::io::split(member.stream);
     let mut to_client = Gated { to: to_client, gate: &shared.gate, admission };
     let mut to_server = Gated { to: to_server, gate: &shared.gate, admission };
-    let answer = member.answer.write(shared.password());
+    let answer = shared.answer(member.answer);
     if to_client.write(&answer).await.is_err() {
         return;
     }
-    shared.meter.count_up(ConnectRequest::FRAME, 0);
+    shared.meter.count_up(LENGTH_BYTES + ConnectRequest::BYTES, 0);
     shared.meter.count_down(answer.len(), 0);
     let exchange = Exchange::default();
     let mut up = ClientToServer::new(shared, &exchange);

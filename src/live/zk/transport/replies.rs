@@ -7,24 +7,21 @@
 use super::body::Body;
 use super::outstanding::Outstanding;
 use crate::zk::reply_fault::{MAX_REPLY, ReplyFault};
+use lockscope_base::wire::{EVENT_XID, ErrorCode, Gather, LENGTH_BYTES, PING_XID, ReplyHead};
 
-/// The xid of every watch event.
-const EVENT: i32 = -1;
-/// The xid of every heartbeat.
-const PING: i32 = -2;
-
-/// The length of a reply's header, in bytes: the xid, the server's last zxid, and the error.
-const HEADER: u32 = 16;
+/// The length of the shortest frame: that of a head alone.
+#[expect(clippy::cast_possible_truncation, reason = "it is sixteen")]
+const SHORTEST: u32 = ReplyHead::BYTES as u32;
 
 /// The lowest error code of ZooKeeper.
 const LOWEST_ERROR: i32 = -200;
 
-/// Errors that end the session after any request: it expired, its login failed, or a login is
-/// required.
-const FINAL_ERRORS: [i32; 3] = [-112, -115, -124];
+/// Errors that end the session whatever was asked: it expired, its login failed, a login is required.
+const FINAL_ERRORS: [i32; 3] =
+    [ErrorCode::SessionExpired.number(), ErrorCode::AuthFailed.number(), ErrorCode::LoginRequired.number()];
 
-/// Errors that a login failed or is required.
-const LOGIN_ERRORS: [i32; 2] = [-115, -124];
+/// That a login failed, or is required.
+const LOGIN_ERRORS: [i32; 2] = [ErrorCode::AuthFailed.number(), ErrorCode::LoginRequired.number()];
 
 /// A server that broke the protocol.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,32 +42,29 @@ pub(super) struct FedReplies {
     pub(super) login_refused: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
+    #[default]
     Length,
     Header,
     Body,
 }
 
-/// Checks the replies of one connection, in pieces of any size.
-#[derive(Debug)]
+/// Reads the replies of one connection as they pass, in whatever pieces.
+#[derive(Debug, Default)]
 pub(super) struct Replies {
     part: Part,
-    kept: [u8; HEADER as usize],
-    have: usize,
-    /// The rest of the frame, in bytes.
+    length: Gather<LENGTH_BYTES>,
+    head: Gather<{ ReplyHead::BYTES }>,
+    /// What is still to come of the frame.
     left: u32,
     body: Body,
 }
 
 impl Replies {
-    pub(super) fn new() -> Self {
-        Self { part: Part::Length, kept: [0; HEADER as usize], have: 0, left: 0, body: Body::default() }
-    }
-
-    /// Returns whether a frame has begun and not ended.
+    /// Whether a frame has begun and not ended.
     pub(super) fn is_within(&self) -> bool {
-        self.part != Part::Length || self.have > 0
+        self.part != Part::Length || self.length.has_begun()
     }
 
     /// Checks the next bytes. After an error nothing more may be fed.
@@ -95,18 +89,16 @@ impl Replies {
     ) -> Result<bool, ReplyFault> {
         match self.part {
             Part::Length => {
-                if self.keep(rest, 4) {
-                    self.left = length(self.number(0))?;
+                if let Some(bytes) = self.length.take(rest) {
+                    self.left = length(i32::from_be_bytes(bytes))?;
                     self.part = Part::Header;
                 }
                 return Ok(false);
             }
             Part::Header => {
-                if !self.keep(rest, HEADER as usize) {
-                    return Ok(false);
-                }
-                self.left -= HEADER;
-                self.header(outstanding, seen)?;
+                let Some(head) = self.head.take(rest) else { return Ok(false) };
+                self.left -= SHORTEST;
+                self.header(head.into(), outstanding, seen)?;
                 self.part = Part::Body;
                 // A body may be empty.
                 self.body.feed(&mut &[][..], &mut self.left)?;
@@ -123,20 +115,24 @@ impl Replies {
         Ok(true)
     }
 
-    fn header(&mut self, outstanding: &mut Outstanding, seen: &mut FedReplies) -> Result<(), ReplyFault> {
-        let (xid, error) = (self.number(0), self.number(12));
+    fn header(
+        &mut self,
+        ReplyHead { xid, error, .. }: ReplyHead,
+        outstanding: &mut Outstanding,
+        seen: &mut FedReplies,
+    ) -> Result<(), ReplyFault> {
         seen.login_refused |= LOGIN_ERRORS.contains(&error);
         if FINAL_ERRORS.contains(&error) {
             self.body.ignore(self.left);
             return Ok(());
         }
         match xid {
-            EVENT => {
+            EVENT_XID => {
                 seen.events += 1;
                 self.body.expect_event();
                 return Ok(());
             }
-            PING => {
+            PING_XID => {
                 outstanding.pinged()?;
                 self.body.ignore(self.left);
             }
@@ -152,31 +148,14 @@ impl Replies {
         seen.answered = true;
         Ok(())
     }
-
-    /// Collects bytes until there are `goal` of them, then starts again.
-    fn keep(&mut self, bytes: &mut &[u8], goal: usize) -> bool {
-        let take = (goal - self.have).min(bytes.len());
-        self.kept[self.have..self.have + take].copy_from_slice(&bytes[..take]);
-        *bytes = &bytes[take..];
-        self.have += take;
-        let is_whole = self.have == goal;
-        if is_whole {
-            self.have = 0;
-        }
-        is_whole
-    }
-
-    fn number(&self, at: usize) -> i32 {
-        i32::from_be_bytes([self.kept[at], self.kept[at + 1], self.kept[at + 2], self.kept[at + 3]])
-    }
 }
 
 /// Returns the length of a frame if it is valid.
 fn length(number: i32) -> Result<u32, ReplyFault> {
     let length = u32::try_from(number).map_err(|_| ReplyFault::NegativeLength(number))?;
     match length {
-        ..HEADER => Err(ReplyFault::Short),
-        HEADER..=MAX_REPLY => Ok(length),
+        ..SHORTEST => Err(ReplyFault::Short),
+        SHORTEST..=MAX_REPLY => Ok(length),
         _ => Err(ReplyFault::TooLarge(length)),
     }
 }

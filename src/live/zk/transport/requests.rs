@@ -1,22 +1,18 @@
 //! Reads what a client sends after its handshake: frames of a length, an xid, an operation and its
 //! arguments. Pure; keeps twelve bytes.
 
-use super::op;
 use super::outstanding::Outstanding;
+use lockscope_base::wire::{Gather, LENGTH_BYTES, RequestHead, op};
 
-/// Requests that the client library makes by itself, for no purpose of its user.
-const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES_2, op::CLOSE_SESSION];
-
-/// The length of a frame's length, xid and operation together, in bytes.
-const HEADER: usize = 12;
+/// Requests that the client library makes by itself: they serve no purpose of its user's.
+const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES2, op::CLOSE_SESSION];
 
 /// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
 /// are not checked.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    kept: [u8; HEADER],
-    have: usize,
-    /// The rest of the frame's body, in bytes.
+    head: Gather<{ LENGTH_BYTES + RequestHead::BYTES }>,
+    /// What is still to come of the frame's body.
     left: usize,
 }
 
@@ -29,24 +25,15 @@ impl Requests {
             if self.left > 0 {
                 let taken = self.left.min(bytes.len());
                 (self.left, bytes) = (self.left - taken, &bytes[taken..]);
-                continue;
-            }
-            let taken = (HEADER - self.have).min(bytes.len());
-            self.kept[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
-            (self.have, bytes) = (self.have + taken, &bytes[taken..]);
-            if self.have == HEADER {
-                self.have = 0;
-                let (length, xid, op) = (self.number(0), self.number(4), self.number(8));
-                self.left = usize::try_from(length).unwrap_or_default().saturating_sub(HEADER - 4);
+            } else if let Some([a, b, c, d, head @ ..]) = self.head.take(&mut bytes) {
+                let length = i32::from_be_bytes([a, b, c, d]);
+                self.left = usize::try_from(length).unwrap_or_default().saturating_sub(RequestHead::BYTES);
+                let RequestHead { xid, op } = head.into();
                 outstanding.sent(xid, op);
                 count += u64::from(!HOUSEKEEPING.contains(&op));
             }
         }
         count
-    }
-
-    fn number(&self, at: usize) -> i32 {
-        i32::from_be_bytes([self.kept[at], self.kept[at + 1], self.kept[at + 2], self.kept[at + 3]])
     }
 }
 

@@ -19,7 +19,9 @@ use tokio::time::timeout;
 use uuid::Uuid;
 use zookeeper_client::{Client, SessionInfo};
 
-use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE, PASSWORD_LENGTH};
+use lockscope_base::wire::{
+    ConnectRequest, ConnectResponse, LENGTH_BYTES, PASSWORD_BYTES, PING_XID, RequestHead, reply,
+};
 
 /// The time limit of pairing, which takes a few milliseconds on an idle machine.
 const PAIRING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,13 +34,13 @@ const MAX_PAIRING_ATTEMPTS: u32 = 5;
 /// this id.
 const NEW_SESSION: i64 = 1;
 
-/// The answer to a heartbeat: its xid, no zxid, no error.
-const PONG: [u8; 20] = [0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// The largest first frame that is read, in bytes; the known ones have less than fifty.
+pub(super) const MAX_HANDSHAKE: usize = 256;
 
 /// A secret known only to this process.
 #[derive(Clone)]
 pub(super) struct Secret {
-    bytes: [u8; PASSWORD_LENGTH],
+    bytes: [u8; PASSWORD_BYTES],
     session: SessionInfo,
 }
 
@@ -68,13 +70,16 @@ impl Secret {
         self.session.clone()
     }
 
-    /// Returns the password that replaces the password of every session towards the library.
-    pub(super) fn bytes(&self) -> &[u8; PASSWORD_LENGTH] {
+    /// As it stands in place of every session's password towards the library.
+    pub(super) fn bytes(&self) -> &[u8; PASSWORD_BYTES] {
         &self.bytes
     }
 
-    /// Returns whether the request shows the secret, in constant time.
+    /// Whether it was shown. Takes the same time whatever was, if it is as long.
     pub(super) fn was_shown(&self, asked: &ConnectRequest) -> bool {
+        if asked.password.len() != self.bytes.len() {
+            return false;
+        }
         let differs = self.bytes.iter().zip(&asked.password).fold(0, |differs, (one, other)| differs | (one ^ other));
         std::hint::black_box(differs) == 0
     }
@@ -125,20 +130,22 @@ async fn pair_once() -> io::Result<Secret> {
 }
 
 /// Gives a session with the secret, and answers heartbeats until the other side closes.
-async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_LENGTH]) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_BYTES]) -> io::Result<()> {
     let Some(_) = read_asked(&mut stream).await? else { return Err(io::ErrorKind::InvalidData.into()) };
     let timeout = i32::try_from(PAIRING_TIMEOUT.as_millis()).unwrap_or(i32::MAX);
     let answer = ConnectResponse { timeout, session: NEW_SESSION, password: bytes.to_vec(), read_only: Some(false) };
-    stream.write_all(&answer.write(&bytes)).await?;
-    // A heartbeat is a frame of twelve bytes, including its length.
-    let mut heartbeat = [0; 12];
+    stream.write_all(&answer.to_frame()).await?;
+    let mut answered = Vec::new();
+    reply(&mut answered, PING_XID, 0, |_| {});
+    // A heartbeat is a head alone.
+    let mut heartbeat = [0; LENGTH_BYTES + RequestHead::BYTES];
     while stream.read_exact(&mut heartbeat).await.is_ok() {
-        stream.write_all(&PONG).await?;
+        stream.write_all(&answered).await?;
     }
     Ok(())
 }
 
-/// Reads exactly the request of a client; `None` when the bytes are something else.
+/// Reads what a client asks for and nothing behind it; `None` when it is not what the client library asks for.
 pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_HANDSHAKE {
@@ -146,7 +153,10 @@ pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<Conn
     }
     let mut frame = [0; MAX_HANDSHAKE];
     stream.read_exact(&mut frame[..length]).await?;
-    Ok(ConnectRequest::read(&frame[..length]))
+    let frame = &frame[..length];
+    let asked = ConnectRequest::read(frame).ok().filter(|asked| asked.password.len() == PASSWORD_BYTES);
+    // The protocol's version is 0, and nothing stands behind the request.
+    Ok(asked.filter(|_| frame.starts_with(&[0; 4]) && frame.len() <= ConnectRequest::BYTES))
 }
 
 #[cfg(test)]
@@ -159,13 +169,19 @@ mod tests {
         assert_eq!(secret.session().id().0, NEW_SESSION);
         let again = Secret::of_this_process().await.expect("the same");
         assert_eq!(again.bytes(), secret.bytes());
-        let asked =
-            |password| ConnectRequest { last_zxid: 0, timeout: 1, session: NEW_SESSION, password, read_only: false };
-        assert!(secret.was_shown(&asked(*secret.bytes())));
-        for at in 0..PASSWORD_LENGTH {
+        let asked = |password: &[u8]| ConnectRequest {
+            last_zxid: 0,
+            timeout: 1,
+            session: NEW_SESSION,
+            password: password.to_vec(),
+            read_only: None,
+        };
+        assert!(secret.was_shown(&asked(secret.bytes())));
+        assert!(!secret.was_shown(&asked(&secret.bytes()[1..])));
+        for at in 0..PASSWORD_BYTES {
             let mut other = *secret.bytes();
             other[at] ^= 1;
-            assert!(!secret.was_shown(&asked(other)));
+            assert!(!secret.was_shown(&asked(&other)));
         }
     }
 }

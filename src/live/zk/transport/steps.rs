@@ -1,8 +1,8 @@
 //! The content of replies, step by step, for each operation, in ZooKeeper's `jute` encoding. Pure.
 
-use super::op;
 use Number::{Acls, Any, Bytes, EventState, EventType, Names, Path, Text, Users};
 use Step::{Number as N, Skip};
+use lockscope_base::wire::op;
 
 /// The length of a `Stat`, in bytes.
 const STAT: u32 = 68;
@@ -54,12 +54,12 @@ pub(super) enum Number {
 pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CREATE | op::SYNC => &[N(Text)],
-        op::CREATE_2 | op::CREATE_CONTAINER | op::CREATE_TTL => &[N(Text), Skip(STAT)],
+        op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => &[N(Text), Skip(STAT)],
         op::EXISTS | op::SET_DATA | op::SET_ACL => &[Skip(STAT)],
         op::GET_DATA | op::RECONFIG => &[N(Bytes), Skip(STAT)],
         op::GET_ACL => &[N(Acls), Skip(STAT)],
         op::GET_CHILDREN | op::GET_EPHEMERALS => &[N(Names)],
-        op::GET_CHILDREN_2 => &[N(Names), Skip(STAT)],
+        op::GET_CHILDREN2 => &[N(Names), Skip(STAT)],
         op::MULTI | op::MULTI_READ => &[Step::Result],
         op::GET_ALL_CHILDREN_NUMBER => &[N(Any)],
         op::WHO_AM_I => &[N(Users)],
@@ -74,7 +74,7 @@ pub(super) fn of_result(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CHECK | op::DELETE => &[],
         op::CREATE => &[N(Text)],
-        op::CREATE_2 => &[N(Text), Skip(STAT)],
+        op::CREATE2 => &[N(Text), Skip(STAT)],
         op::SET_DATA => &[Skip(STAT)],
         op::GET_DATA => &[N(Bytes), Skip(STAT)],
         op::GET_CHILDREN => &[N(Names)],

@@ -17,6 +17,7 @@ use self::answers::{ODD, Said, frame, garbage, malformed};
 use self::oracle::{Kind, kind_of};
 use super::*;
 use crate::zk::{ConnectOptions, connect_through};
+use lockscope_base::wire::ConnectRequest;
 
 const ANSWERS: usize = 10_000;
 const HANDSHAKES: usize = 300;
@@ -64,9 +65,8 @@ async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
 async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     read_frame(&mut stream).await?;
-    let answer =
-        handshake::ConnectResponse { timeout: 2_000, session: 9, password: vec![1; 16], read_only: Some(false) };
-    stream.write_all(&answer.write(&[1; 16])).await?;
+    let answer = ConnectResponse { timeout: 2_000, session: 9, password: vec![1; 16], read_only: Some(false) };
+    stream.write_all(&answer.to_frame()).await?;
     loop {
         let request = read_frame(&mut stream).await?;
         let number = |at: usize| i32::from_be_bytes(request[at..at + 4].try_into().expect("four bytes"));
@@ -203,9 +203,8 @@ async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &
 /// Sends garbage instead of an answer to the handshake.
 async fn greet_badly(number: u64) {
     let mut chance = fastrand::Rng::with_seed(number);
-    let answer =
-        handshake::ConnectResponse { timeout: 10_000, session: 9, password: vec![1; 16], read_only: Some(false) };
-    let mut said = answer.write(&[1; 16]);
+    let answer = ConnectResponse { timeout: 10_000, session: 9, password: vec![1; 16], read_only: Some(false) };
+    let mut said = answer.to_frame();
     match number % 4 {
         0 => said.truncate(chance.usize(..said.len())),
         1 => {
@@ -255,10 +254,10 @@ async fn flood() {
 
 /// Opens a connection of this process that stays silent after its handshake.
 async fn silent_client(transport: &Transport) -> TcpStream {
-    let password = *transport.secret.bytes();
-    let asked = handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: false };
+    let password = transport.secret.bytes().to_vec();
+    let asked = ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: Some(false) };
     let mut stream = TcpStream::connect(transport.address()).await.expect("the port is open");
-    stream.write_all(&asked.write(&password)).await.expect("a reader");
+    stream.write_all(&asked.to_frame()).await.expect("it is read");
     read_frame(&mut stream).await.expect("a session");
     stream
 }
@@ -287,8 +286,8 @@ async fn a_second_connection_with_the_secret_ends_the_first_and_one_without_it_g
     let transport = transport_to(&options).await;
     let mut stranger = TcpStream::connect(transport.address()).await.expect("the port is open");
     let asked =
-        handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password: [7; 16], read_only: false };
-    stranger.write_all(&asked.write(&[7; 16])).await.expect("a reader");
+        ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password: vec![7; 16], read_only: Some(false) };
+    stranger.write_all(&asked.to_frame()).await.expect("it is read");
     let mut said = Vec::new();
     let read = timeout(PATIENCE, stranger.read_to_end(&mut said)).await.expect("in time");
     assert!(read.is_err() || said.is_empty(), "{said:?}");

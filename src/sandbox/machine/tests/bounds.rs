@@ -4,7 +4,7 @@ use super::*;
 use crate::tree::{Acl, Id};
 
 fn with(options: SandboxConfig) -> Machine {
-    Machine::new(options, [7; PASSWORD_LENGTH], NOW)
+    Machine::new(options, [7; PASSWORD_BYTES], NOW)
 }
 
 /// Sends bytes without taking the output: the client does not read.

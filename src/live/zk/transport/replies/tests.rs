@@ -90,7 +90,7 @@ fn asked(requests: &[(i32, i32)]) -> Outstanding {
 }
 
 fn fault_of(requests: &[(i32, i32)], bytes: &[u8]) -> Option<ReplyFault> {
-    Replies::new().feed(bytes, &mut asked(requests)).err().map(|broken| broken.fault)
+    Replies::default().feed(bytes, &mut asked(requests)).err().map(|broken| broken.fault)
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn names_must_be_utf8_even_when_the_end_splits_a_character() {
 fn events_are_counted_and_must_be_known_to_the_library() {
     let event = |kind, state, path: &[u8]| frame(-1, 0, &Jute::default().int(kind).int(state).bytes(path));
     let right = event(1, 3, b"/a/b");
-    let seen = Replies::new().feed(&[right.clone(), right].concat(), &mut Outstanding::default());
+    let seen = Replies::default().feed(&[right.clone(), right].concat(), &mut Outstanding::default());
     assert_eq!(seen, Ok(FedReplies { events: 2, ..FedReplies::default() }));
     for wrong in [event(0, 3, b"/a"), event(5, 3, b"/a"), event(1, 0, b"/a"), event(1, 3, b""), event(1, 3, b"a")] {
         assert!(fault_of(&[], &wrong).is_some(), "{wrong:?}");
@@ -164,20 +164,20 @@ fn events_are_counted_and_must_be_known_to_the_library() {
 fn the_valid_part_before_the_fault_is_reported() {
     let good = frame(1, 0, &Jute::default().stat());
     let bytes = [good.clone(), frame(5, 0, &Jute::default())].concat();
-    let broken = Replies::new().feed(&bytes, &mut asked(&[(1, 3)]));
+    let broken = Replies::default().feed(&bytes, &mut asked(&[(1, 3)]));
     assert_eq!(broken, Err(Broken { whole: good.len(), fault: ReplyFault::NeverAsked }));
 }
 
 #[test]
 fn a_refused_login_is_reported_at_any_time() {
-    let seen = Replies::new().feed(&frame(4, -115, &Jute::default()), &mut Outstanding::default());
+    let seen = Replies::default().feed(&frame(4, -115, &Jute::default()), &mut Outstanding::default());
     assert!(seen.is_ok_and(|seen| seen.login_refused));
 }
 
 /// The result of feeding some bytes in pieces: how many of them may pass, the events, and the
 /// fault.
 fn fed(bytes: &[u8], requests: &[(i32, i32)], cuts: &[usize]) -> (usize, u64, Option<ReplyFault>) {
-    let (mut replies, mut outstanding) = (Replies::new(), asked(requests));
+    let (mut replies, mut outstanding) = (Replies::default(), asked(requests));
     let (mut from, mut frames, mut events) = (0, 0, 0);
     for cut in cuts.iter().cycle() {
         let piece = &bytes[from..bytes.len().min(from + cut)];
@@ -241,6 +241,6 @@ proptest! {
     ) {
         let mut said = Jute::default().int(length).int(1).int(0).int(0).int(0).0;
         said.extend(bytes);
-        let _ = Replies::new().feed(&said, &mut asked(&[(1, operation)]));
+        let _ = Replies::default().feed(&said, &mut asked(&[(1, operation)]));
     }
 }

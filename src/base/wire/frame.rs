@@ -1,7 +1,9 @@
-//! Cuts a stream of bytes into frames.
+//! Frames: each has its length before it.
 
-/// The size of the length that precedes each frame, in bytes.
-pub const LENGTH: usize = 4;
+use super::Writer;
+
+/// So many bytes stand before each frame, which say how long it is.
+pub const LENGTH_BYTES: usize = 4;
 
 /// The first frame in the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,19 +12,28 @@ pub enum Cut {
     More,
     /// A whole frame of this many bytes, which follow its length.
     Frame(usize),
-    /// The length, which is negative or above the limit.
+    /// No frame that is taken: what its length says.
     Bad(i32),
 }
 
 /// Looks for a frame of at most `limit` bytes.
 pub fn cut(received: &[u8], limit: usize) -> Cut {
-    let Some(length) = received.first_chunk::<LENGTH>() else { return Cut::More };
+    let Some(length) = received.first_chunk::<LENGTH_BYTES>() else { return Cut::More };
     let length = i32::from_be_bytes(*length);
     match usize::try_from(length) {
-        Ok(count) if count <= limit && received.len() - LENGTH >= count => Cut::Frame(count),
+        Ok(count) if count <= limit && received.len() - LENGTH_BYTES >= count => Cut::Frame(count),
         Ok(count) if count <= limit => Cut::More,
         _ => Cut::Bad(length),
     }
+}
+
+/// Appends a frame: its length, and what `body` writes.
+pub fn frame(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.put_int(0);
+    body(out);
+    let length = i32::try_from(out.len() - start - LENGTH_BYTES).unwrap_or(i32::MAX);
+    out[start..start + LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -38,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_length_is_refused_before_its_bytes_arrive() {
+    fn a_length_that_is_not_taken_is_known_before_the_bytes_come() {
         assert_eq!(cut(&[0, 0, 0, 10], 9), Cut::Bad(10));
         assert_eq!(cut(&[0xff, 0xff, 0xff, 0xff], 9), Cut::Bad(-1));
         assert_eq!(cut(&[0x7f, 0xff, 0xff, 0xff], 9), Cut::Bad(i32::MAX));

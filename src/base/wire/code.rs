@@ -25,7 +25,9 @@ pub enum ErrorCode {
     NodeExists = -110,
     /// The node has children.
     NotEmpty = -111,
-    /// The ACL is empty, or contains an invalid scheme or id.
+    /// The session is over.
+    SessionExpired = -112,
+    /// The ACL is empty, or names a scheme or an id that is none.
     InvalidAcl = -114,
     /// The server rejected the credentials.
     AuthFailed = -115,
@@ -33,13 +35,15 @@ pub enum ErrorCode {
     NoWatcher = -121,
     /// The server does not support reconfiguration.
     ReconfigDisabled = -123,
-    /// The request would exceed one of the server's bounds.
+    /// The server takes no session without a login.
+    LoginRequired = -124,
+    /// The server's memory is used up.
     QuotaExceeded = -125,
 }
 
 impl ErrorCode {
-    /// Returns the number on the wire.
-    pub fn number(self) -> i32 {
+    /// As on the wire.
+    pub const fn number(self) -> i32 {
         self as i32
     }
 }
