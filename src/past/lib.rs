@@ -1,7 +1,7 @@
-//! What happened to the locks of an ensemble, in a file.
+//! Recordings of the locks of an ensemble.
 //!
-//! - [`record`]: writes the stream of changes, and plays it back as the same stream.
-//! - [`incident`]: what a recording says of a time, as a page and as trace events.
+//! - [`record`]: writes the stream of changes into a file, and plays it back as the same stream.
+//! - [`incident`]: reports a time range of a recording as a page and as trace events.
 
 pub mod incident;
 pub mod record;

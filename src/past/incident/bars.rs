@@ -216,7 +216,6 @@ fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
     }
 }
 
-/// Returns the sign at the end of a bar.
 fn sign(end: ContenderEnd, held: bool) -> Option<&'static str> {
     match end {
         ContenderEnd::Expired => Some("✝"),

@@ -21,7 +21,6 @@ pub(super) enum AuthError {
     Malformed { source_name: String, line: usize },
 }
 
-/// The source of the identities.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum AuthSource {
     Absent,

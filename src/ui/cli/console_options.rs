@@ -164,7 +164,6 @@ impl OptionsSource for ConsoleOptions {
     }
 }
 
-/// Returns the contexts of a config file.
 pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
     let context = |(name, context): (&String, &config::Context)| KnownContext {
         name: name.clone(),

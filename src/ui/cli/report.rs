@@ -49,7 +49,6 @@ impl Choice for Readers {
     }
 }
 
-/// A file for a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReportFile {
     path: PathBuf,

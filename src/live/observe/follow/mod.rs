@@ -25,10 +25,11 @@
 //!
 //! **Walk.** [`Follower::begin`] forgets everything except which nodes are lock parents, and walks
 //! down from each root. A node costs one listing (its names, and a stat at least as new as they
-//! are), and each possible contender costs one read. Nothing is kept about other nodes. Below a
-//! node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the number of
-//! all descendants is read first. When there are no descendants besides the children, the children
-//! are not listed.
+//! are), and each possible contender costs one read. Nothing is kept about other nodes.
+//!
+//! Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the
+//! number of all descendants is read first. When there are no descendants besides the children, the
+//! children are not listed.
 //!
 //! **One-shot watches.** Where the server has no recursive watches, every listing sets a watch on
 //! the children, and the follower finds creations and deletions by comparing listings. It then
@@ -67,7 +68,6 @@ const MAX_COUNTS: u8 = 3;
 /// The reason reported for a root that does not exist.
 pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
 
-/// A read to issue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NodeRead {
     /// The stat and the data of a node.
@@ -87,7 +87,6 @@ impl NodeRead {
     }
 }
 
-/// The answer to a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReadAnswer {
     /// The answer to [`NodeRead::Node`].

@@ -11,7 +11,6 @@ use lockscope_base::znode::ZnodePath;
 /// The most reads put in order at a time: enough for a hundred requests.
 const MAX_ARRANGED: usize = 6_000;
 
-/// The state of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReadState {
     /// The read is to be sent.

@@ -69,7 +69,6 @@ const MAX_SINGLE_READS_UNDER_WAY: usize = 256;
 /// one.
 const CUTS_BEFORE_SINGLE_READS: u32 = 3;
 
-/// The reads of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadRequest {
     /// At least one read. A count stands alone.
@@ -259,14 +258,12 @@ impl ReadScheduler {
         nodes + 2 * lists >= self.max_operations || weight >= MAX_REQUEST_WEIGHT
     }
 
-    /// Records a sent request.
     fn sent(&mut self, request: &ReadRequest) {
         self.under_way += 1;
         self.multiple_under_way += usize::from(request.is_multiple());
         self.weight_under_way += request.weight;
     }
 
-    /// Records the answers to a request.
     pub(super) fn answered<'a>(&mut self, request: &ReadRequest, answers: impl Iterator<Item = &'a ReadAnswer>) {
         self.closed(request);
         self.proven |= request.is_multiple();

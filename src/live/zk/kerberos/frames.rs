@@ -13,7 +13,6 @@ pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The next token; `None` at the end of the login, or when the server does not take part.

@@ -22,11 +22,9 @@ pub(super) struct WantedAnswers {
 /// A list, and whether it is complete.
 pub(super) type ListAndWhole<T> = (Vec<T>, bool);
 
-/// The answers of one round.
 #[derive(Debug)]
 pub(super) struct RoundAnswers {
     pub(super) asked_by: AskedBy,
-    /// The transport of the answers.
     pub(super) transport: Transport,
     pub(super) server: Srvr,
     pub(super) connections: Option<ListAndWhole<Connection>>,

@@ -27,7 +27,6 @@ impl Body {
         self.begin(&[Step::Skip(left)]);
     }
 
-    /// Expects a watch event.
     pub(super) fn expect_event(&mut self) {
         self.begin(steps::EVENT);
     }

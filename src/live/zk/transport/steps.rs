@@ -7,7 +7,6 @@ use lockscope_base::wire::op;
 /// The length of a `Stat`, in bytes.
 const STAT: u32 = 68;
 
-/// A watch event.
 pub(super) const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
 
 /// The next item in a frame.

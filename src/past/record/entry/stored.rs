@@ -37,7 +37,6 @@ pub(super) enum StoredName<T> {
     New(T),
 }
 
-/// The path of a node.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StoredPath<'a> {
     /// A path that was named and whose node was not deleted since.

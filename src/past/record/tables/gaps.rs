@@ -76,8 +76,8 @@ impl Gaps {
         }
     }
 
-    /// Begins a gap because the table is no longer live; it was until `last_true`. A gap before the
-    /// first reading gets its reason here.
+    /// Begins a gap because the table is no longer live, unless one is open. The gap begins at
+    /// `last_true`, or at `now` before the first reading.
     pub fn begins(&mut self, last_true: Option<Timestamp>, table: &LockTable, now: Timestamp) {
         if self.open.is_some() {
             return;

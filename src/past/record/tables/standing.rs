@@ -20,7 +20,6 @@ const MAX_ENDED: usize = 200_000;
 /// Consecutive mismatches after which the contenders of a lock are repaired.
 const MAX_FLUSHES_WRONG: u8 = 3;
 
-/// The contenders of a lock.
 #[derive(Clone, Debug)]
 struct LockStanding {
     lock: Arc<RecordedLock>,

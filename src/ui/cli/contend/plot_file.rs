@@ -8,7 +8,6 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use lockscope_files as files;
 use lockscope_lab::plot::{self, PlotPage};
 
-/// A file for a plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct PlotFile {
     path: PathBuf,

@@ -15,7 +15,6 @@ use lockscope_model::text::human::latency;
 const FLEETS: [(&str, CurveLook); 3] =
     [("herd", CurveLook::Square), ("chain", CurveLook::Circle), ("chain-ahead", CurveLook::Triangle)];
 
-/// Returns the whole page.
 pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
     PlotPage {
         title: "What a lock costs: herd, chain and look-ahead chain".to_owned(),

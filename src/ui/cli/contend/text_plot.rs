@@ -4,7 +4,6 @@
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::{count, ratio};
 
-/// The rows of the plot.
 const ROWS: usize = 8;
 /// The columns of the plot, without the labels of the axis.
 const COLUMNS: usize = 60;

@@ -42,7 +42,6 @@ pub(super) fn garbage(chance: &mut fastrand::Rng) -> Vec<u8> {
     std::iter::repeat_with(|| chance.u8(..)).take(length).collect()
 }
 
-/// Returns a malformed answer.
 pub(super) fn malformed(chance: &mut fastrand::Rng, xid: i32, operation: i32) -> Said {
     let body = right(operation);
     let mut whole = frame(xid, 0, &body);
