@@ -22,7 +22,7 @@ const MAX_QUEUED_BATCHES: usize = 4;
 /// them.
 const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
 
-/// The channel to the consumer.
+/// Creates the channel to the consumer.
 pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
     mpsc::channel(MAX_QUEUED_BATCHES)
 }

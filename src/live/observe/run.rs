@@ -36,7 +36,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(1);
 /// seen, and it limits a busy ensemble to 200 wake-ups per second.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// Pauses between tries: from 250 ms to 10 s.
+/// Returns the pauses between tries: from 250 ms to 10 s.
 fn retry_backoff() -> Backoff {
     Backoff::new(Duration::from_millis(250), Duration::from_secs(10))
 }

@@ -50,7 +50,7 @@ mod tests {
     use crate::observe::follow::{ReadAnswer, WatchStyle};
     use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
-    /// A follower that knows `locks` lock parents.
+    /// Returns a follower that knows `locks` lock parents.
     fn follower(locks: usize) -> Follower {
         let root = ZnodePath::new("/locks").expect("a path");
         let mut follower = Follower::new(std::slice::from_ref(&root), &[]);

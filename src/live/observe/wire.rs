@@ -141,7 +141,7 @@ fn read_results(expected: Vec<Expected>, results: Vec<MultiReadResult>) -> Resul
 /// The results do not match the request.
 const OUT_OF_STEP: Error = Error::UnmarshalError { entity: "results", reason: &"they are not those of the request" };
 
-/// The error of one operation.
+/// Returns the error of one operation.
 fn failed(result: Option<MultiReadResult>) -> Result<Error, Error> {
     match result {
         Some(MultiReadResult::Error { err }) => Ok(err),

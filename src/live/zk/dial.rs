@@ -77,12 +77,12 @@ impl Dialer {
         }
     }
 
-    /// The chroot of the connect string.
+    /// Returns the chroot of the connect string.
     pub fn chroot(&self) -> Option<&ZnodePath> {
         self.chroot.as_ref()
     }
 
-    /// The servers of the connect string, in order.
+    /// Returns the servers of the connect string, in order.
     pub(super) fn members(&self) -> &[ServerAddress] {
         &self.servers
     }

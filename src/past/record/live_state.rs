@@ -41,7 +41,7 @@ impl LiveState {
         Self { known, was_cut_off: false }
     }
 
-    /// The locks.
+    /// Returns the locks.
     pub fn table(&self) -> &LockTable {
         &self.known.table
     }
@@ -51,7 +51,7 @@ impl LiveState {
         self.known.table.take_touched()
     }
 
-    /// The findings of the locks.
+    /// Returns the findings of the locks.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.known.diagnosis
     }

@@ -79,7 +79,7 @@ impl Playback {
         Ok(Self { reader, segment, left: entries, played: 0, state, broken_since: None })
     }
 
-    /// The current state.
+    /// Returns the current state.
     pub fn state(&self) -> &RecordedState {
         &self.state
     }
@@ -89,7 +89,7 @@ impl Playback {
         (self.state, self.reader.past)
     }
 
-    /// The segment of the last entry that was played.
+    /// Returns the segment of the last entry that was played.
     pub fn segment(&self) -> &SegmentInfo {
         &self.segment
     }

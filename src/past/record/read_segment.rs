@@ -88,7 +88,7 @@ impl ReadSegment {
         self.memory
     }
 
-    /// The segment, as of when it was read.
+    /// Returns the segment, as of when it was read.
     pub fn info(&self) -> &SegmentInfo {
         &self.info
     }

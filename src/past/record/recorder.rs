@@ -44,7 +44,7 @@ impl Recorder {
         self.writer.wait_at_most(time);
     }
 
-    /// The recorder that records what the table takes in. It waits for no disk.
+    /// Returns the recorder that records what the table takes in. It waits for no disk.
     pub fn batches(&mut self) -> &mut BatchRecorder {
         &mut self.batches
     }

@@ -181,7 +181,7 @@ impl Store {
         self.in_memory
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

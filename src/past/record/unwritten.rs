@@ -29,7 +29,7 @@ impl Unwritten {
         self.batches.extend(batches);
     }
 
-    /// The oldest batch.
+    /// Returns the oldest batch.
     pub fn first(&mut self) -> Option<&mut Batch> {
         self.batches.front_mut()
     }
@@ -50,7 +50,7 @@ impl Unwritten {
         now >= self.try_at || self.try_at.since(now) > MAX_PAUSE
     }
 
-    /// The error of the last attempt.
+    /// Returns the error of the last attempt.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }

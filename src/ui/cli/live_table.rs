@@ -191,7 +191,7 @@ impl LiveTable {
         events
     }
 
-    /// After everything was first read, waits briefly for the servers to name the clients. Cancel
+    /// Waits briefly for the servers to name the clients, after everything was first read. Cancel
     /// safe.
     async fn first_view(&mut self) {
         let is_read = self.first_batch.iter().flatten().any(|observed| observed.change == Change::Synced);
@@ -333,7 +333,7 @@ impl LiveTable {
         }
     }
 
-    /// The last time at which everything below the roots had been read.
+    /// Returns the last time at which everything below the roots had been read.
     pub(super) fn synced(&self) -> Option<Timestamp> {
         self.synced
     }
@@ -352,7 +352,7 @@ impl LiveTable {
         self.trouble.as_deref().unwrap_or("not everything was read again yet")
     }
 
-    /// The ensemble, as reports name it.
+    /// Returns the ensemble, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }

@@ -134,7 +134,7 @@ pub(super) struct ResolvedOptions {
 }
 
 impl ResolvedOptions {
-    /// The ensemble, without identities in its connect string.
+    /// Returns the ensemble, without identities in its connect string.
     pub(super) fn ensemble_name(&self) -> String {
         Ensemble::new(&self.connect, None).connect().to_owned()
     }

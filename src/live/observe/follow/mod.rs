@@ -174,12 +174,12 @@ impl Follower {
         Self { recipes, ..self }
     }
 
-    /// The roots to walk and to watch.
+    /// Returns the roots to walk and to watch.
     pub(super) fn roots(&self) -> &[ZnodePath] {
         &self.roots
     }
 
-    /// Whether the last walk is finished.
+    /// Returns whether the last walk is finished.
     pub(super) fn is_synced(&self) -> bool {
         self.walk > 0 && !self.walking
     }

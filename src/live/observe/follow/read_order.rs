@@ -10,7 +10,7 @@ impl Follower {
         self.pending.open_queue = parent;
     }
 
-    /// The parent of the open queue.
+    /// Returns the parent of the open queue.
     pub(in crate::observe) fn open_queue(&self) -> Option<&ZnodePath> {
         self.pending.open_queue.as_ref()
     }
@@ -28,7 +28,7 @@ impl Follower {
         self.urgent
     }
 
-    /// The existing lock parents and roots known so far, in any order.
+    /// Returns the existing lock parents and roots known so far, in any order.
     pub(in crate::observe) fn parents(&self) -> impl Iterator<Item = &ZnodePath> {
         self.parents.keys()
     }

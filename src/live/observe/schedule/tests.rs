@@ -34,7 +34,7 @@ fn node(length: i32) -> ReadAnswer {
     ReadAnswer::Node(Node { stat: stat(length), data: NodeData::default() })
 }
 
-/// A follower that has found `contenders` contenders and has read none of them.
+/// Returns a follower that has found `contenders` contenders and has read none of them.
 fn follower(contenders: u32) -> Follower {
     let mut follower = Follower::new(&[path("/q")], &[]);
     follower.begin(WatchStyle::Recursive);
@@ -206,8 +206,8 @@ fn after_a_proven_multi_read_a_cut_shrinks_requests_and_a_complete_reading_grows
     assert_eq!(largest(&mut scheduler), MAX_OPERATIONS);
 }
 
-/// A synced follower that then sees `contenders` contenders created below each lock, one lock after
-/// the other.
+/// Returns a synced follower that then sees `contenders` contenders created below each lock, one
+/// lock after the other.
 fn crowded(locks: &[(&str, u32)]) -> Follower {
     let mut follower = Follower::new(&[path("/")], &[]);
     follower.begin(WatchStyle::Recursive);

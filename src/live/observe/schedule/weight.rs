@@ -27,7 +27,7 @@ impl Default for ExpectedWeights {
 }
 
 impl ExpectedWeights {
-    /// The estimate for nodes known to be nearly empty.
+    /// Returns the estimate for nodes known to be nearly empty.
     #[cfg(test)]
     pub(super) fn light() -> Self {
         Self { node: FRAME, listing: FRAME }

@@ -21,7 +21,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// The word as it is sent.
+    /// Returns the word as it is sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Srvr => "srvr",

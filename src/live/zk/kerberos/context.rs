@@ -16,7 +16,7 @@ const NO_SECURITY_LAYER: [u8; 4] = [1, 0, 0, 0];
 /// The base of the Kerberos error codes of the library: `ERROR_TABLE_BASE_krb5`.
 const KRB5: i32 = -1_765_328_384;
 
-/// The requested flags: mutual authentication, and no delegation of our ticket.
+/// Returns the requested flags: mutual authentication, and no delegation of our ticket.
 fn wanted() -> CtxFlags {
     CtxFlags::GSS_C_MUTUAL_FLAG | CtxFlags::GSS_C_SEQUENCE_FLAG | CtxFlags::GSS_C_INTEG_FLAG
 }
@@ -88,7 +88,7 @@ impl LoginContext {
         Ok(LoginToken { bytes: answer.to_vec(), is_last: true })
     }
 
-    /// The principal of the server.
+    /// Returns the principal of the server.
     pub(super) fn server(&self) -> String {
         self.server.to_string()
     }

@@ -78,7 +78,7 @@ impl Member {
         self.view
     }
 
-    /// How long to wait after the last round.
+    /// Returns how long to wait after the last round.
     pub(super) fn wait(&self) -> Duration {
         self.wait
     }

@@ -115,7 +115,7 @@ impl OwnSession {
         changed
     }
 
-    /// The id of our session; `None` while there is none.
+    /// Returns the id of our session; `None` while there is none.
     pub(super) fn session(&self) -> Option<SessionId> {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }

@@ -102,7 +102,7 @@ impl LastHeard {
         self.after.store(after + 1, Ordering::Relaxed);
     }
 
-    /// How long ago a byte arrived; `None` when none has.
+    /// Returns how long ago a byte arrived; `None` when none has.
     pub(super) fn ago(&self) -> Option<Duration> {
         let after = self.after.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(after)))
@@ -126,7 +126,7 @@ struct Cuts {
 pub(super) struct Admission(u64);
 
 impl Gate {
-    /// Cuts, or undoes the cut.
+    /// Cuts the transport, or undoes the cut.
     pub(super) fn set(&self, is_cut: bool) {
         let mut cuts = self.lock();
         if is_cut && !cuts.is_cut {

@@ -105,17 +105,17 @@ impl Transport {
         Ok(Self { address, secret, shared, flow, _end: end.drop_guard() })
     }
 
-    /// The address for the client to connect to.
+    /// Returns the address for the client to connect to.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The session with which the client must begin: it carries the secret.
+    /// Returns the session with which the client must begin: it carries the secret.
     pub(super) fn session(&self) -> SessionInfo {
         self.secret.session()
     }
 
-    /// The chroot of the connect string; empty when there is none.
+    /// Returns the chroot of the connect string; empty when there is none.
     pub(super) fn chroot(&self) -> String {
         self.shared.dialer.chroot().map(ToString::to_string).unwrap_or_default()
     }
@@ -127,7 +127,7 @@ impl Transport {
         state.clients.push(states);
     }
 
-    /// How the transport treats the traffic.
+    /// Returns how the transport treats the traffic.
     pub fn flow(&self) -> Flow {
         *self.flow.borrow()
     }
@@ -141,7 +141,7 @@ impl Transport {
         });
     }
 
-    /// The traffic so far.
+    /// Returns the traffic so far.
     pub fn passed(&self) -> Passed {
         self.shared.meter.passed()
     }

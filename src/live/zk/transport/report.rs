@@ -43,7 +43,7 @@ impl TransportStatus {
         Self { report, heard, leave, has_others }
     }
 
-    /// The member that gave the last connection, as the connect string names it.
+    /// Returns the member that gave the last connection, as the connect string names it.
     pub fn member(&self) -> Option<String> {
         self.report.borrow().member.clone()
     }
@@ -79,7 +79,8 @@ impl TransportStatus {
         self.report.borrow().servers.clone().unwrap_or_default()
     }
 
-    /// The faults of the members tried since the last connection; `None` when none has been tried.
+    /// Returns the faults of the members tried since the last connection; `None` when none has been
+    /// tried.
     pub fn servers(&self) -> Option<Unreachable> {
         self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
     }

@@ -203,7 +203,7 @@ impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for Source<'s, B> {
         self.bytes.pop().ok_or(postcard::Error::DeserializeUnexpectedEnd)
     }
 
-    /// Not supported: no bytes are kept that could be borrowed for the lifetime of a value.
+    /// Fails always: no bytes are kept that could be borrowed for the lifetime of a value.
     fn try_take_n(&mut self, _: usize) -> postcard::Result<&'de [u8]> {
         Err(postcard::Error::WontImplement)
     }

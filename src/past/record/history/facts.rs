@@ -113,7 +113,7 @@ struct RankedClientFacts<'a> {
 }
 
 impl ListOrder {
-    /// The name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::Time => "time",
@@ -123,7 +123,7 @@ impl ListOrder {
 }
 
 impl RankBy {
-    /// The name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::Wait => "wait",

@@ -63,7 +63,7 @@ impl ContenderEnd {
     pub const ALL: [Self; 7] =
         [Self::Open, Self::Gone, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Unknown];
 
-    /// The name in JSON and in the tables.
+    /// Returns the name in JSON and in the tables.
     pub fn id(self) -> &'static str {
         match self {
             Self::Open => "open",

@@ -78,7 +78,7 @@ impl<'t> Mistakes<'t> {
         Self { text, path, found: Vec::new(), context: None, left_out: Vec::new() }
     }
 
-    /// The path of the file; relative paths in it start at its folder.
+    /// Returns the path of the file; relative paths in it start at its folder.
     pub(super) fn path(&self) -> &'t Path {
         self.path
     }

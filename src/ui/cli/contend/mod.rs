@@ -196,7 +196,7 @@ fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
     }
 }
 
-/// The console itself sets no watches while a command runs clients.
+/// Returns the options of a fleet. The console itself sets no watches while a command runs clients.
 fn fleet_options(settings: &ResolvedOptions) -> anyhow::Result<FleetOptions> {
     let asks_servers = settings.survey_options()?.by != ViewBy::Off;
     Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0, asks_servers })
