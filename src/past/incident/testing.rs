@@ -51,8 +51,8 @@ pub(super) fn holder(node: &str, times: [i64; 3], end: ContenderEnd) -> PastCont
     }
 }
 
-/// A minute in which a holder's session expires while two others wait. The second of them then
-/// holds briefly.
+/// Returns a minute in which a holder's session expires while two others wait. The second of them
+/// then holds briefly.
 pub(super) fn window() -> PastWindow {
     let mut second = holder("lock-2", [5_000, 32_000, 33_000], ContenderEnd::Gone);
     (second.client, second.client_name) = (Some("10.0.4.18:51000".to_owned()), None);
@@ -89,8 +89,8 @@ pub(super) fn window() -> PastWindow {
     }
 }
 
-/// The same window, with names that contain markup, characters that reverse text, and characters
-/// forbidden in XML.
+/// Returns the same window, with names that contain markup, characters that reverse text, and
+/// characters forbidden in XML.
 pub(super) fn hostile() -> PastWindow {
     let bad = |text: &mut String| {
         text.push_str("<script>alert(1)</script>\" onload=\"x\u{202e}\u{0}\u{1b}]0;\u{ffff}&<img src=x>");
@@ -115,7 +115,7 @@ pub(super) fn hostile() -> PastWindow {
     window
 }
 
-/// An hour in which `holds` contenders hold one after the other, each while another waits.
+/// Returns an hour in which `holds` contenders hold one after the other, each while another waits.
 pub(super) fn busy(holds: i64, locks: i64) -> PastWindow {
     let step = 3_600_000 / holds.max(1);
     let contenders = (0..holds).map(|id| {

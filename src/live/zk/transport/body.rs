@@ -14,7 +14,7 @@ pub(super) struct Body {
     /// The expected content, a stack with the next step on top. At most a handful of steps.
     steps: Vec<Step>,
     number: Gather<4>,
-    /// The head of one result of several: its operation, whether it is the end, and an error.
+    /// The header of one result of a multi: its operation, whether it is the end, and an error.
     result: Gather<9>,
     text: Utf8Check,
     /// Names and other items with memory of their own in this frame.
@@ -125,7 +125,7 @@ impl Body {
         Ok((piece, taken == length))
     }
 
-    /// The step is to come next, when there are more bytes.
+    /// Makes a step the next one, to be continued with more bytes.
     fn wait(&mut self, step: Step) -> bool {
         self.steps.push(step);
         false
@@ -172,7 +172,7 @@ impl Body {
         if self.counted > MAX_NAMES { Err(ReplyFault::TooMany(self.counted)) } else { Ok(()) }
     }
 
-    /// What follows the head of one result of several.
+    /// Pushes the steps that follow the header of one result of a multi.
     fn result(&mut self, [a, b, c, d, done, ..]: [u8; 9]) -> Result<(), ReplyFault> {
         let operation = i32::from_be_bytes([a, b, c, d]);
         match done {
@@ -188,7 +188,7 @@ impl Body {
     }
 }
 
-/// Gathers a number or a head; `None` while some of its bytes are to come.
+/// Gathers a number or a header; `None` while some of its bytes are missing.
 fn gather<const N: usize>(
     gather: &mut Gather<N>,
     bytes: &mut &[u8],
@@ -203,8 +203,8 @@ fn gather<const N: usize>(
     Ok(whole)
 }
 
-/// Takes the names that lie whole in the bytes, and leaves what is unusual to those who look at each number. Gives how many are
-/// still to come.
+/// Skips the names that lie whole in the bytes, and leaves unusual ones to the step-by-step check.
+/// Returns how many names are left.
 fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32, ReplyFault> {
     let within = bytes.len().min(*left as usize);
     let mut rest = Reader::new(&bytes[..within]);

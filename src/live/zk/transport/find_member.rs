@@ -61,12 +61,13 @@ pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared
     }
 }
 
-/// How long the client library waits for an answer: two fifths of the session timeout.
+/// Returns how long the client library waits for an answer: two fifths of the session timeout.
 fn library_timeout(asked: &ConnectRequest) -> Duration {
     Duration::from_millis(u64::try_from(asked.timeout).unwrap_or_default()) * 2 / 5
 }
 
-/// All members were tried in vain: asks those that closed the connection without a word why, and reports it.
+/// Handles a round without success: asks the members that closed the connection without a reply
+/// why, and reports the faults.
 async fn exhausted(shared: &TransportShared) {
     let closed: Vec<(usize, ServerFault)> = {
         let state = shared.state();
@@ -102,7 +103,7 @@ async fn attempt(
     let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
     let (session, password) = match known {
         Some((session, password)) => (session, password),
-        // One that this transport does not know is a new one.
+        // A session unknown to this transport is requested as a new one.
         None => (0, vec![0; PASSWORD_BYTES]),
     };
     let request = ConnectRequest { session, password, ..asked.clone() }.to_frame();

@@ -181,7 +181,8 @@ impl TransportShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A server's answer as the library gets it: with the secret in place of the server's password.
+    /// Returns a server's answer for the library, with the secret in place of the server's
+    /// password.
     fn answer(&self, mut answer: ConnectResponse) -> Vec<u8> {
         answer.password = self.secret.bytes().to_vec();
         answer.to_frame()

@@ -42,7 +42,7 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
     }
     let Proven { stream: mut client, request: asked } = proven;
     if !is_new(asked.session) && !shared.knows(asked.session) {
-        // A session of which the servers' password is not known cannot go on.
+        // A session whose server password is unknown cannot continue.
         let _ = client.write_all(&shared.answer(ConnectResponse::expired())).await;
         return;
     }

@@ -9,18 +9,19 @@ use super::outstanding::Outstanding;
 use crate::zk::reply_fault::{MAX_REPLY, ReplyFault};
 use lockscope_base::wire::{EVENT_XID, ErrorCode, Gather, LENGTH_BYTES, PING_XID, ReplyHead};
 
-/// The length of the shortest frame: that of a head alone.
+/// The length of the shortest frame, in bytes: a header only.
 #[expect(clippy::cast_possible_truncation, reason = "it is sixteen")]
 const SHORTEST: u32 = ReplyHead::BYTES as u32;
 
 /// The lowest error code of ZooKeeper.
 const LOWEST_ERROR: i32 = -200;
 
-/// Errors that end the session whatever was asked: it expired, its login failed, a login is required.
+/// Errors that end the session after any request: it expired, its login failed, or a login is
+/// required.
 const FINAL_ERRORS: [i32; 3] =
     [ErrorCode::SessionExpired.number(), ErrorCode::AuthFailed.number(), ErrorCode::LoginRequired.number()];
 
-/// That a login failed, or is required.
+/// Errors that a login failed or is required.
 const LOGIN_ERRORS: [i32; 2] = [ErrorCode::AuthFailed.number(), ErrorCode::LoginRequired.number()];
 
 /// A server that broke the protocol.
@@ -50,19 +51,19 @@ enum Part {
     Body,
 }
 
-/// Reads the replies of one connection as they pass, in whatever pieces.
+/// Checks the replies of one connection, in pieces of any size.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     part: Part,
     length: Gather<LENGTH_BYTES>,
     head: Gather<{ ReplyHead::BYTES }>,
-    /// What is still to come of the frame.
+    /// The rest of the frame, in bytes.
     left: u32,
     body: Body,
 }
 
 impl Replies {
-    /// Whether a frame has begun and not ended.
+    /// Returns whether a frame has begun and not ended.
     pub(super) fn is_within(&self) -> bool {
         self.part != Part::Length || self.length.has_begun()
     }

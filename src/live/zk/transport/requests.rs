@@ -4,7 +4,7 @@
 use super::outstanding::Outstanding;
 use lockscope_base::wire::{Gather, LENGTH_BYTES, RequestHead, op};
 
-/// Requests that the client library makes by itself: they serve no purpose of its user's.
+/// Requests that the client library makes by itself, for no purpose of its user.
 const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES2, op::CLOSE_SESSION];
 
 /// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
@@ -12,7 +12,7 @@ const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, o
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     head: Gather<{ LENGTH_BYTES + RequestHead::BYTES }>,
-    /// What is still to come of the frame's body.
+    /// The rest of the frame's body, in bytes.
     left: usize,
 }
 

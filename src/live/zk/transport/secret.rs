@@ -34,7 +34,7 @@ const MAX_PAIRING_ATTEMPTS: u32 = 5;
 /// this id.
 const NEW_SESSION: i64 = 1;
 
-/// The largest first frame that is read, in bytes; the known ones have less than fifty.
+/// The largest handshake frame, in bytes; the known ones have less than fifty.
 pub(super) const MAX_HANDSHAKE: usize = 256;
 
 /// A secret known only to this process.
@@ -70,12 +70,13 @@ impl Secret {
         self.session.clone()
     }
 
-    /// As it stands in place of every session's password towards the library.
+    /// Returns the password that replaces the password of every session towards the library.
     pub(super) fn bytes(&self) -> &[u8; PASSWORD_BYTES] {
         &self.bytes
     }
 
-    /// Whether it was shown. Takes the same time whatever was, if it is as long.
+    /// Returns whether the request shows the secret, in constant time for passwords of the same
+    /// length.
     pub(super) fn was_shown(&self, asked: &ConnectRequest) -> bool {
         if asked.password.len() != self.bytes.len() {
             return false;
@@ -137,7 +138,7 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_BYTES]) -> io::Result
     stream.write_all(&answer.to_frame()).await?;
     let mut answered = Vec::new();
     reply(&mut answered, PING_XID, 0, |_| {});
-    // A heartbeat is a head alone.
+    // A heartbeat consists of a header only.
     let mut heartbeat = [0; LENGTH_BYTES + RequestHead::BYTES];
     while stream.read_exact(&mut heartbeat).await.is_ok() {
         stream.write_all(&answered).await?;
@@ -145,7 +146,8 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_BYTES]) -> io::Result
     Ok(())
 }
 
-/// Reads what a client asks for and nothing behind it; `None` when it is not what the client library asks for.
+/// Reads exactly the request of a client; `None` when the bytes are not a request of the client
+/// library.
 pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_HANDSHAKE {
@@ -155,7 +157,7 @@ pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<Conn
     stream.read_exact(&mut frame[..length]).await?;
     let frame = &frame[..length];
     let asked = ConnectRequest::read(frame).ok().filter(|asked| asked.password.len() == PASSWORD_BYTES);
-    // The protocol's version is 0, and nothing stands behind the request.
+    // The protocol's version is 0, and no bytes follow the request.
     Ok(asked.filter(|_| frame.starts_with(&[0; 4]) && frame.len() <= ConnectRequest::BYTES))
 }
 

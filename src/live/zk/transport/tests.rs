@@ -41,8 +41,8 @@ struct Shown {
 
 type Next = Arc<Shown>;
 
-/// A server that answers handshakes and heartbeats correctly, and other requests with the next
-/// answer.
+/// Starts a server that answers handshakes and heartbeats correctly, and other requests with the
+/// next answer.
 async fn fake(next: Next, seed: u64) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -179,8 +179,8 @@ async fn ask_often(number: usize, times: usize) -> Counted {
     counted
 }
 
-/// Valid answers must succeed. All others must end the connection with a sentence that names the
-/// server.
+/// Asserts that valid answers succeed, and that all others end the connection with a sentence that
+/// names the server.
 async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &Result<(), Error>) {
     if said == Kind::Right {
         assert!(

@@ -174,8 +174,7 @@ fn a_refused_login_is_reported_at_any_time() {
     assert!(seen.is_ok_and(|seen| seen.login_refused));
 }
 
-/// The result of feeding some bytes in pieces: how many of them may pass, the events, and the
-/// fault.
+/// Feeds some bytes in pieces. Returns how many of them may pass, the events, and the fault.
 fn fed(bytes: &[u8], requests: &[(i32, i32)], cuts: &[usize]) -> (usize, u64, Option<ReplyFault>) {
     let (mut replies, mut outstanding) = (Replies::default(), asked(requests));
     let (mut from, mut frames, mut events) = (0, 0, 0);
