@@ -104,6 +104,7 @@ pub(super) struct RunRecord {
     pub until: Timestamp,
 }
 
+/// Writes rows of the history, each under the id that the recording gives it.
 #[derive(Clone, Debug, Default)]
 pub struct TableWriter {
     ids: RowIds,
