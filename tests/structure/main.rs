@@ -2,6 +2,7 @@
 
 mod circles;
 mod imports;
+mod keys;
 mod layers;
 mod links;
 mod methods;
@@ -28,6 +29,9 @@ static LAYERS: LazyLock<Vec<Layer>> =
 
 /// The page that has the tables of crates and modules.
 const ARCHITECTURE: &str = "assets/docs/architecture.md";
+
+/// The script of the guided tour.
+const TOUR: &str = "assets/demo.toml";
 
 fn architecture() -> String {
     fs::read_to_string(root().join(ARCHITECTURE)).expect("the page about the architecture")
@@ -176,6 +180,24 @@ fn every_file_says_what_it_is_for_and_is_short() {
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
     assert!(undescribed.is_empty(), "these files begin without a //! line:\n{}", undescribed.join("\n"));
+}
+
+/// The user may bind other keys: a sentence takes their names from `Bindings` or `FixedKey`.
+#[test]
+fn no_sentence_of_the_screen_has_the_name_of_a_key_in_it() {
+    let is_of_screen = |name: &str| name.starts_with("tui/") || name.starts_with("diagnose/");
+    let is_of_tests = |name: &str| ["/tests", "/testing"].iter().any(|part| name.contains(part));
+    let mut broken = Vec::new();
+    for (name, text) in source::files(&src()).iter().filter(|(name, _)| is_of_screen(name) && !is_of_tests(name)) {
+        let found = keys::sentences_with_keys(&syn::parse_file(text).expect("Rust"));
+        broken.extend(found.into_iter().map(|sentence| format!("{name}: {sentence:?}")));
+    }
+    let script: toml::Table = fs::read_to_string(root().join(TOUR)).expect("the tour").parse().expect("TOML");
+    let scenes = script["scene"].as_array().expect("scenes").iter();
+    let captions = scenes.flat_map(|scene| scene["step"].as_array().expect("steps")).map(|step| &step["caption"]);
+    let captions = captions.filter_map(toml::Value::as_str).filter(|caption| keys::names_a_key(caption));
+    broken.extend(captions.map(|caption| format!("{TOUR}: {caption:?}")));
+    assert!(broken.is_empty(), "write the name of the command in braces: {}", broken.join("\n"));
 }
 
 #[test]

@@ -18,5 +18,6 @@ mod script;
 pub use namespace::{Namespace, NamespaceError};
 pub use scene::{SceneCommand, SceneRunner};
 pub use script::{
-    Scene, SceneAction, SceneComparison, SceneFleet, Script, ScriptedClients, Step, TourScreen, TypedKeys,
+    PresenterInput, Scene, SceneAction, SceneComparison, SceneFleet, Script, ScriptedClients, Step, StepInput,
+    TourScreen,
 };

@@ -147,7 +147,7 @@ impl ScriptedClients {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// The caption, in ASCII.
+    /// The caption, in ASCII; the name of a command in braces stands for its key.
     pub caption: String,
     /// The screen to show.
     pub screen: TourScreen,
@@ -172,21 +172,30 @@ pub struct Step {
     /// The duration of the step when the tour plays by itself.
     #[serde(deserialize_with = "time")]
     pub lasts: Duration,
-    /// The keys that a presenter would press. The tour presses them when it plays by itself.
-    #[serde(default)]
-    pub types: Vec<TypedKeys>,
+    /// What the tour does when it plays by itself, where a presenter would.
+    #[serde(default, rename = "input")]
+    pub inputs: Vec<StepInput>,
 }
 
-/// Keys that the tour presses at one time.
+/// Something that the tour does for the presenter.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TypedKeys {
-    /// The time after the beginning of the step.
+pub struct StepInput {
+    /// How long after the step began.
     #[serde(deserialize_with = "time")]
     pub after: Duration,
-    /// The keys. `\n` is Enter. `#` is replaced by the sequence number of the first contender of
-    /// the open queue, in a prompt that asks for it.
-    pub keys: String,
+    /// What.
+    pub does: PresenterInput,
+}
+
+/// What a presenter does in the open queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PresenterInput {
+    /// Asks to delete the first contender.
+    Delete,
+    /// Types the sequence number of the first contender, which confirms it.
+    Number,
 }
 
 /// A screen to look at.
@@ -317,7 +326,7 @@ mod tests {
                     "{caption:?}"
                 );
                 assert!(step.lasts >= Duration::from_secs(2), "{caption:?}");
-                assert!(step.types.iter().all(|typed| typed.after < step.lasts), "{caption:?}");
+                assert!(step.inputs.iter().all(|input| input.after < step.lasts), "{caption:?}");
             }
         }
     }

@@ -64,6 +64,11 @@ impl Key {
         })
     }
 
+    /// The key's name in a sentence.
+    pub fn name(self) -> String {
+        self.label(true)
+    }
+
     /// How the key is called in the footer and in Help.
     pub fn label(self, ascii: bool) -> String {
         let (plain, drawn) = match self {

@@ -7,7 +7,9 @@ pub mod recording;
 pub mod servers;
 pub mod stepped;
 
-use super::app::{App, Event, Key, Settings, Update};
+use std::cell::RefCell;
+
+use super::app::{App, Bindings, Event, Key, Settings, Update};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::{AclEntry, NodeReading};
@@ -23,9 +25,27 @@ pub fn app(size: (u16, u16)) -> App {
     App::new(settings(), size, NOW)
 }
 
+thread_local! {
+    static BINDINGS: RefCell<Bindings> = RefCell::default();
+}
+
+/// Makes a console whose settings have these keys.
+pub fn bound(bindings: Bindings, make: impl FnOnce() -> App) -> App {
+    BINDINGS.set(bindings);
+    let app = make();
+    BINDINGS.take();
+    app
+}
+
 /// What the tests' console is started with.
 pub fn settings() -> Settings {
-    Settings { connect: "zk1:2181,zk2:2181/prod".to_owned(), utc: true, asks_servers: true, ..Settings::default() }
+    Settings {
+        connect: "zk1:2181,zk2:2181/prod".to_owned(),
+        utc: true,
+        asks_servers: true,
+        bindings: BINDINGS.with_borrow(Clone::clone),
+        ..Settings::default()
+    }
 }
 
 /// The path with that text.

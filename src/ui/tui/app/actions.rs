@@ -19,7 +19,7 @@ impl App {
         let leads_to_ensemble = command.changes_ensemble()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
-            return self.refuse(why.to_owned());
+            return self.refuse(self.settings.bindings.fill(why));
         }
         match command {
             Command::PlayFaster => return self.change_speed(true),
@@ -50,6 +50,8 @@ impl App {
             Command::Go(screen) => self.go(screen),
             Command::Delete => return self.ask_to_delete(),
             Command::Tag => self.tag(),
+            // Only an open plan takes its keys, and no screen has it.
+            Command::AskOwner => {}
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),

@@ -1,31 +1,32 @@
 //! Typing in the footer: the filter, commands, and what is asked for.
 
 use super::commands::named;
-use super::{App, Key, PromptPurpose, Update};
+use super::{App, Key, Prompt, PromptPurpose, Update};
+use crate::tui::keymap::FixedKey;
 
 impl App {
     pub(super) fn type_key(&mut self, key: Key) -> Update {
         let Some(mut prompt) = self.footer.prompt.take() else { return Update::default() };
-        match (key, prompt.purpose) {
-            (Key::Esc, PromptPurpose::Filter) => self.look_for(""),
+        match (FixedKey::typed(key), prompt.purpose) {
+            (Some(FixedKey::Leave), PromptPurpose::Filter) => self.look_for(""),
             // A plan takes its keys itself.
-            (Key::Esc, _) | (Key::Enter, PromptPurpose::Confirmation) => {}
-            (Key::Enter, PromptPurpose::Filter) => {
+            (Some(FixedKey::Leave), _) | (Some(FixedKey::Enter), PromptPurpose::Confirmation) => {}
+            (Some(FixedKey::Enter), PromptPurpose::Filter) => {
                 self.footer.filters.remember(prompt.text());
                 self.looked_for(prompt.text());
             }
-            (Key::Enter, PromptPurpose::Clients) => return self.start_pair(prompt.text()),
-            (Key::Enter, PromptPurpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
-            (Key::Enter, PromptPurpose::Command) => {
+            (Some(FixedKey::Enter), PromptPurpose::Clients) => return self.start_pair(prompt.text()),
+            (Some(FixedKey::Enter), PromptPurpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
+            (Some(FixedKey::Enter), PromptPurpose::Command) => {
                 self.footer.commands.remember(prompt.text().trim());
                 return self.obey(prompt.text());
             }
-            (Key::PageUp | Key::PageDown, PromptPurpose::Filter) => {
+            (Some(paging @ (FixedKey::PageUp | FixedKey::PageDown)), PromptPurpose::Filter) => {
                 self.footer.prompt = Some(prompt);
-                self.step(if key == Key::PageUp { -self.page() } else { self.page() });
+                self.step(if paging == FixedKey::PageUp { -self.page() } else { self.page() });
             }
             _ => {
-                let leaves = key == Key::Backspace && prompt.text().is_empty();
+                let leaves = FixedKey::DeleteBefore.is(key) && prompt.text().is_empty();
                 let before = prompt.text().to_owned();
                 // What follows the cursor is read from the prompt.
                 self.footer.prompt = Some(prompt.clone());
@@ -39,15 +40,17 @@ impl App {
         Update::redraw()
     }
 
-    fn edit(&self, prompt: &mut super::Prompt, key: Key) {
+    fn edit(&self, prompt: &mut Prompt, key: Key) {
         let history = self.footer.history(prompt.purpose);
-        match (key, history) {
-            (Key::Up | Key::Ctrl('p'), Some(history)) => prompt.recall(history, true),
-            (Key::Down | Key::Ctrl('n'), Some(history)) => prompt.recall(history, false),
-            (Key::Tab | Key::BackTab, Some(_)) if prompt.purpose == PromptPurpose::Command => {
-                prompt.complete(key == Key::Tab, |line| self.completions(line));
+        match (FixedKey::typed(key), history) {
+            (Some(FixedKey::Older), Some(history)) => prompt.recall(history, true),
+            (Some(FixedKey::Newer), Some(history)) => prompt.recall(history, false),
+            (Some(way @ (FixedKey::Complete | FixedKey::CompleteBack)), Some(_))
+                if prompt.purpose == PromptPurpose::Command =>
+            {
+                prompt.complete(way == FixedKey::Complete, |line| self.completions(line));
             }
-            (Key::Right | Key::End | Key::Ctrl('e' | 'f'), Some(_)) if prompt.is_at_end() => {
+            (Some(FixedKey::Right | FixedKey::End), Some(_)) if prompt.is_at_end() => {
                 if let Some(rest) = self.ghost() {
                     let line = format!("{}{rest}", prompt.text());
                     prompt.put(&line);
@@ -75,7 +78,7 @@ impl App {
                 self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
             }
             Ok(entry) => return self.run(entry.command, argument),
-            Err(error) => self.show_failure(error.to_string()),
+            Err(error) => self.show_failure(error.sentence(&self.settings.bindings)),
         }
         Update::redraw()
     }

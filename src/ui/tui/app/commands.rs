@@ -2,22 +2,11 @@
 
 use super::screens::SCREENS;
 use crate::tui::key::Key;
-use crate::tui::keymap::{Bindings, Command, CommandEntry, GROUPS, SPARE_KEY, habit};
+use crate::tui::keymap::{Bindings, Command, CommandEntry, FixedKey, commands, habit};
 use crate::tui::screen::Screen;
 
 /// Letters that may be wrong in a name that is still understood.
 const MAX_TYPOS: usize = 2;
-
-/// Every command under its heading, in the order of Help.
-pub fn command_groups() -> impl Iterator<Item = (&'static str, Vec<&'static CommandEntry>)> {
-    let screens = ("Screens", SCREENS.iter().map(|entry| &entry.go).collect());
-    [screens].into_iter().chain(GROUPS.iter().map(|group| (group.title, group.commands.iter().collect())))
-}
-
-/// Every command, in the order of the footer.
-pub fn commands() -> impl Iterator<Item = &'static CommandEntry> {
-    command_groups().flat_map(|(_, commands)| commands)
-}
 
 /// Where a key is pressed.
 #[derive(Clone, Copy, Debug)]
@@ -46,33 +35,34 @@ pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<
     let is_usual = |entry: &&CommandEntry| !entry.command.is_of_tour() && !entry.command.is_of_playing();
     let mut usual = of_key().filter(is_usual);
     let own = usual.find(|entry| screen.entry().commands.contains(&entry.command)).map(|entry| entry.command);
-    if in_tour && key == SPARE_KEY {
+    let is_spare = FixedKey::Spare.is(key);
+    if in_tour && is_spare {
         return own.filter(|own| !own.yields_to_tour()).or(Some(Command::TourNext));
     }
     let plays = commands().any(|entry| entry.command == Command::TourPlay && has_key(&entry));
-    if in_past && (plays || (key == SPARE_KEY && !reads_text)) {
+    if in_past && (plays || (is_spare && !reads_text)) {
         return Some(Command::Pause);
     }
     let pager = || commands().find(|entry| bindings.pager_keys(entry).contains(&key)).map(|entry| entry.command);
     let everywhere = || of_key().find(is_usual).map(|entry| entry.command);
     let paging = pager().filter(|_| reads_text);
-    own.or(paging).or_else(everywhere).or_else(|| pager().filter(|_| key == SPARE_KEY))
+    own.or(paging).or_else(everywhere).or_else(|| pager().filter(|_| is_spare))
 }
 
 /// Why a key does nothing, as a sentence that says what to press instead.
 pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> String {
-    if let Some(sentence) = habit(key) {
-        return sentence.to_owned();
+    if let Some(sentence) = habit(key, bindings) {
+        return sentence;
     }
     let label = key.label(ascii);
-    let elsewhere = commands().find(|entry| bindings.keys(entry).contains(&key));
+    let elsewhere = commands().find(|entry| !entry.command.is_of_plan() && bindings.keys(entry).contains(&key));
     match elsewhere.filter(|entry| place.in_tour || !entry.command.is_of_tour()) {
         Some(entry) => {
             let screens = SCREENS.iter().filter(|screen| screen.commands.contains(&entry.command));
             let titles: Vec<_> = screens.map(|screen| screen.title).collect();
             format!("{label} ({}) does nothing here; it works in {}.", entry.name, titles.join(", "))
         }
-        None => format!("{label} does nothing here; ? lists the keys."),
+        None => format!("{label} does nothing here; {} lists the keys.", bindings.name(Command::Go(Screen::Help))),
     }
 }
 
@@ -82,7 +72,8 @@ pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&
         return Ok(entry);
     }
     if let (Some(letter), None) = (name.chars().next(), name.chars().nth(1)) {
-        let of_key = || commands().filter(|entry| bindings.keys(entry).contains(&Key::Char(letter)));
+        let has_key = |entry: &&CommandEntry| bindings.keys(entry).contains(&Key::Char(letter));
+        let of_key = || commands().filter(|entry| !entry.command.is_of_plan()).filter(has_key);
         if let Some(entry) = of_key().find(|entry| screen.has(entry.command)).or_else(|| of_key().next()) {
             return Ok(entry);
         }
@@ -107,17 +98,31 @@ pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
 }
 
 /// Why a typed name is no command.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoSuchCommand {
     /// Nothing is called so.
-    #[error("There is no command `{0}`: Tab offers those that there are, and ? lists them.")]
     Unknown(String),
     /// Something is called nearly so.
-    #[error("There is no command `{0}`: `{1}` is one, and ? lists them all.")]
     Misspelt(String, &'static str),
     /// More than one name begins so.
-    #[error("`{0}` may be `{1}` or `{2}`: type one letter more.")]
     Ambiguous(String, &'static str, &'static str),
+}
+
+impl NoSuchCommand {
+    pub(super) fn sentence(&self, bindings: &Bindings) -> String {
+        let (help, complete) = (bindings.name(Command::Go(Screen::Help)), FixedKey::Complete.name());
+        match self {
+            Self::Unknown(name) => {
+                format!("There is no command `{name}`: {complete} offers those that there are, and {help} lists them.")
+            }
+            Self::Misspelt(name, meant) => {
+                format!("There is no command `{name}`: `{meant}` is one, and {help} lists them all.")
+            }
+            Self::Ambiguous(name, first, second) => {
+                format!("`{name}` may be `{first}` or `{second}`: type one letter more.")
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What the command line offers while it is typed: names of commands, and what they take.
 
-use super::commands::{commands, named};
+use super::commands::named;
 use super::list::List;
 use super::replay::START;
 use super::{App, Prompt, PromptPurpose, Rows};
-use crate::tui::keymap::{ArgumentKind, Command, CommandEntry};
+use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, commands};
 
 /// Lines that are offered at most.
 const MAX_OFFERED: usize = 50;

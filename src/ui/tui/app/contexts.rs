@@ -16,7 +16,7 @@ impl App {
             return Update::redraw();
         };
         if self.tour.is_some() {
-            return self.refuse("During the tour there is one ensemble: q ends it.".to_owned());
+            return self.refuse(self.settings.bindings.fill("During the tour there is one ensemble: {quit} ends it."));
         }
         if !self.context_names().any(|known| known == name) {
             return self.refuse(format!("There is no context `{name}`. {}", self.known_contexts()));

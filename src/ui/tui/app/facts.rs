@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::commands::commands;
 use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
 use crate::tui::keymap::{Bindings, Command};
 use crate::tui::page::{Columns, Tone, Writer};
@@ -124,8 +123,7 @@ impl App {
 
     /// The key of a command, as it is shown; empty when it has none.
     pub fn key_label(&self, command: Command) -> String {
-        let entry = commands().find(|entry| entry.command == command);
-        let key = entry.and_then(|entry| self.settings.bindings.keys(entry).first());
+        let key = self.settings.bindings.keys_of(command).first();
         key.map(|key| key.label(self.settings.ascii)).unwrap_or_default()
     }
 

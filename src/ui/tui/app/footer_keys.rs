@@ -1,8 +1,7 @@
 //! Which keys the footer names: those of this screen, as many as fit.
 
-use super::commands::commands;
 use super::{App, Pane, Replay, Screen};
-use crate::tui::keymap::{Command, CommandEntry};
+use crate::tui::keymap::{Command, CommandEntry, FixedKey, commands};
 use lockscope_model::text::width;
 
 /// Columns before the first key.
@@ -64,9 +63,9 @@ impl App {
     }
 
     fn hint(&self, entry: &CommandEntry) -> Option<Hint> {
-        // During the tour the first of these is the tour's own.
-        let taken = usize::from(self.tour().is_some() && entry.command.yields_to_tour());
-        let key = self.settings.bindings.keys(entry).get(taken)?;
+        let yields = self.tour().is_some() && entry.command.yields_to_tour();
+        let mut keys = self.settings.bindings.keys(entry).iter();
+        let key = keys.find(|key| !(yields && FixedKey::Spare.is(**key)))?;
         Some(Hint { command: entry.command, key: key.label(self.settings.ascii), word: self.word(entry) })
     }
 

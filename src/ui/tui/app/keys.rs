@@ -2,13 +2,14 @@
 
 use super::commands::{KeyPlace, command, strange};
 use super::{App, Key, Update};
+use crate::tui::keymap::{Command, FixedKey};
 
 impl App {
     pub(super) fn key(&mut self, key: Key) -> Update {
         if self.asks_to_quit() {
             return self.answer(key);
         }
-        if key == Key::Ctrl('c') {
+        if FixedKey::Interrupt.is(key) {
             return self.quit();
         }
         if self.deletions.open.is_some() {
@@ -19,15 +20,18 @@ impl App {
         }
         let place = self.key_place();
         match command(key, place, &self.settings.bindings) {
-            Some(command) => {
-                self.tour_yields();
-                self.footer.notice = None;
-                self.run(command, None)
-            }
+            Some(command) => self.carry_out(command),
             // Whoever types in a hurry into a terminal that is too small sees nothing of it anyway.
             None if self.layout().is_none() => Update::default(),
             None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
         }
+    }
+
+    /// Does what the key of a command does.
+    pub(super) fn carry_out(&mut self, command: Command) -> Update {
+        self.tour_yields();
+        self.footer.notice = None;
+        self.run(command, None)
     }
 
     /// Where a key is pressed.

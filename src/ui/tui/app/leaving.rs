@@ -1,6 +1,7 @@
 //! Leaving the console, or this ensemble for another: asked first while test clients run.
 
 use super::{App, Effect, Key, Update};
+use crate::tui::keymap::FixedKey;
 
 /// Where one goes to, out of what is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +44,17 @@ impl App {
 
     /// Takes the answer to the question.
     pub(super) fn answer(&mut self, key: Key) -> Update {
-        match (key, &self.footer.leaving) {
-            (Key::Char('y' | 'Y'), Some(Leaving::Context(name))) => {
-                let leaving = Leaving::Context(name.clone());
-                self.footer.leaving = None;
-                return self.go_away(leaving);
-            }
-            (Key::Char('y' | 'Y') | Key::Ctrl('c'), _) => return Update::effect(Effect::Quit),
-            (Key::Char('n' | 'N') | Key::Esc, _) => self.footer.leaving = None,
-            _ => {}
+        let is_yes = FixedKey::Yes.is(key);
+        if is_yes && let Some(Leaving::Context(name)) = &self.footer.leaving {
+            let leaving = Leaving::Context(name.clone());
+            self.footer.leaving = None;
+            return self.go_away(leaving);
+        }
+        if is_yes || FixedKey::Interrupt.is(key) {
+            return Update::effect(Effect::Quit);
+        }
+        if FixedKey::No.is(key) || FixedKey::Leave.is(key) {
+            self.footer.leaving = None;
         }
         Update::redraw()
     }

@@ -1,6 +1,7 @@
 //! The text pages about one lock: a contender's details, and what was found.
 
-use super::{App, Area};
+use super::{App, Area, Screen};
+use crate::tui::keymap::Command;
 use crate::tui::page::{Columns, Page, Tone, details, findings, unseen};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_model::queue::{Contender, ContenderRow, ContenderState, LockQueue};
@@ -34,7 +35,8 @@ impl App {
             number = found.len();
             if found.is_empty() {
                 let servers = self.settings.asks_servers.then(|| &**world.table().view());
-                findings::write_none(&mut page, self.shows_truth(), servers);
+                let why = self.settings.bindings.name(Command::Go(Screen::Servers));
+                findings::write_none(&mut page, self.shows_truth(), servers, &why);
             } else {
                 findings::write(&mut page, found, selected);
             }

@@ -77,7 +77,6 @@ mod tests;
 use std::path::PathBuf;
 
 pub use audit::AuditLog;
-pub use commands::{command_groups, commands};
 pub use comparison::{ComparedFleet, FleetComparison};
 pub use config_change::{ConfigChange, KnownContext};
 pub use contend::{

@@ -1,6 +1,7 @@
 //! The page of one node as it is: how it is opened and read.
 
 use super::{App, Area, Effect, NodeRead, Screen, Update};
+use crate::tui::keymap::Command;
 use crate::tui::page::Page;
 use crate::tui::page::node::{self, ReadNode};
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -59,7 +60,8 @@ impl App {
         let mut page = self.writer(node::COLUMNS, area);
         if let Some(open) = &self.navigation.node {
             let read = open.read.as_ref().map(|(at, read)| (*at, read.as_ref().map(|read| (**read).as_ref())));
-            node::write(&mut page, &ReadNode { path: open.path.as_str(), read, utc: self.settings.utc });
+            let again = &self.settings.bindings.name(Command::Go(Screen::Node));
+            node::write(&mut page, &ReadNode { path: open.path.as_str(), read, utc: self.settings.utc, again });
         }
         Page::new("Node", node::COLUMNS, page.lines())
     }

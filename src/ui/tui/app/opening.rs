@@ -1,6 +1,7 @@
 //! Opening a lock, or one of its contenders.
 
 use super::{App, Cursor, Filter, Rows, Screen, TimelineEntry};
+use crate::tui::keymap::FixedKey;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::{LockId, LockQueue};
 
@@ -45,7 +46,8 @@ impl App {
 
     pub(super) fn open_path(&mut self, path: Option<&str>) {
         let Some(text) = path else {
-            self.show_failure("Name the lock: `:lock PATH`; Tab offers those that there are.".to_owned());
+            let complete = FixedKey::Complete.name();
+            self.show_failure(format!("Name the lock: `:lock PATH`; {complete} offers those that there are."));
             return;
         };
         let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));

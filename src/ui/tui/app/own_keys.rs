@@ -1,9 +1,9 @@
 //! Keys of the user's own choice: which are taken, and why others are not.
 
-use super::commands::{commands, nearest_name};
+use super::commands::nearest_name;
 use super::screens::SCREENS;
 use crate::tui::key::Key;
-use crate::tui::keymap::{Bindings, CommandEntry};
+use crate::tui::keymap::{Bindings, CommandEntry, FixedKey, commands};
 
 /// Keys that a command is to have.
 #[derive(Clone, Debug)]
@@ -59,8 +59,18 @@ impl Bindings {
         }
     }
 
+    /// Why a command cannot answer a plan.
+    fn answers_already(&self, entry: &CommandEntry) -> Option<String> {
+        let answers = [FixedKey::Yes, FixedKey::Enter, FixedKey::Leave];
+        let taken = self.keys(entry).iter().find(|key| answers.iter().any(|answer| answer.is(**key)))?;
+        Some(format!("`{}` is another answer already, so it cannot be `{}`", taken.name(), entry.name))
+    }
+
     /// Why a command cannot have its keys.
     fn clash(&self, entry: &CommandEntry) -> Option<String> {
+        if entry.command.is_of_plan() {
+            return self.answers_already(entry);
+        }
         let own = |screen: &super::screens::ScreenEntry, of: &CommandEntry| screen.commands.contains(&of.command);
         SCREENS.iter().filter(|screen| screen.screen.has(entry.command)).find_map(|screen| {
             let mut others = commands().filter(|other| {
@@ -73,7 +83,7 @@ impl Bindings {
             let keys = self.keys(entry);
             let (other, key) =
                 others.find_map(|other| Some((other, self.keys(other).iter().find(|key| keys.contains(key))?)))?;
-            let (label, title) = (key.label(true), screen.title);
+            let (label, title) = (key.name(), screen.title);
             Some(format!("`{label}` means `{}` in {title} already, so it cannot be `{}`", other.name, entry.name))
         })
     }
@@ -85,7 +95,7 @@ fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, 
         None => format!("there is no command `{command}`; Help lists them all"),
     })?;
     let read = |name: &String| {
-        let key = Key::read(name).filter(|key| *key != Key::Ctrl('c'));
+        let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
         key.ok_or_else(|| {
             format!("`{name}` is no key to choose: a letter, ctrl-d, space, tab, f5 or page-down would be")
         })
@@ -141,6 +151,8 @@ mod tests {
             ("sort", "hyper-x", "`hyper-x` is no key"),
             ("sort", "", "is no key"),
             ("sort", "ctrl-c", "is no key to choose"),
+            ("ask-owner", "y", "`y` is another answer already"),
+            ("ask-owner", "esc", "`Esc` is another answer already"),
         ] {
             let (bindings, refused) = read(&[(command, &[key])]);
             assert_eq!(bindings, Bindings::default());

@@ -1,14 +1,15 @@
 //! The text pages that show, and where: what they say is in `page`, one file each.
 
-use super::commands::command_groups;
 use super::leaving::Leaving;
 use super::screens::Content;
 use super::tour::LEFT_ALONE;
-use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
+use super::{App, Area, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
+use crate::tui::keymap::{Command, FixedKey, command_groups};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
     help, history_entry, overlaps, servers, timeline_entry, unreadable,
 };
+use lockscope_lab::demo::Step;
 use lockscope_model::text::human::{count, plural};
 
 /// Lines of the list that stay in sight above a plan, unless the terminal is low.
@@ -113,7 +114,7 @@ impl App {
         let is_left_alone = self.tour_is_left_alone();
         let lines = |tour: &super::Tour| {
             let text = if is_left_alone { LEFT_ALONE } else { &tour.step().caption };
-            caption::lines(text, tour.trouble(), self.size.0, self.charset())
+            caption::lines(&self.settings.bindings.fill(text), tour.trouble(), self.size.0, self.charset())
         };
         self.tour().map(lines).unwrap_or_default()
     }
@@ -121,7 +122,8 @@ impl App {
     /// How many lines the bar of a recording and the tour take.
     pub(super) fn caption_height(&self) -> u16 {
         let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
-        let captions = self.tour().map(|tour| tour.scene().steps.iter().map(|step| &*step.caption));
+        let fill = |step: &Step| self.settings.bindings.fill(&step.caption);
+        let captions = self.tour().map(|tour| tour.scene().steps.iter().map(fill));
         bar + captions.map_or(0, |captions| caption::height(captions, self.size.0))
     }
 
@@ -133,7 +135,8 @@ impl App {
         };
         let clients = self.living_clients();
         let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
-        Some(format!("{} {run} and {then}? y/n", plural(clients, "test client", "test clients")))
+        let (yes, no) = (FixedKey::Yes.name(), FixedKey::No.name());
+        Some(format!("{} {run} and {then}? {yes}/{no}", plural(clients, "test client", "test clients")))
     }
 
     /// Where the pages below the list stand. One that does not show has no lines.
@@ -213,11 +216,10 @@ impl App {
 
     pub(super) fn help_page(&self, area: Area) -> Page {
         let mut page = self.writer(help::COLUMNS, area);
-        let groups = command_groups().map(|(title, commands)| {
-            let commands = commands.into_iter().map(|entry| help::CommandHelp {
-                keys: self
-                    .settings
-                    .bindings
+        let bindings = &self.settings.bindings;
+        let groups = command_groups().map(|group| {
+            let commands = group.commands.iter().map(|entry| help::CommandHelp {
+                keys: bindings
                     .keys(entry)
                     .iter()
                     .map(|key| key.label(self.settings.ascii))
@@ -227,11 +229,11 @@ impl App {
                     Some(argument) => format!(":{} {}", entry.name, argument.shown),
                     None => format!(":{}", entry.name),
                 },
-                help: entry.help,
+                help: bindings.help(entry),
             });
-            (title, commands.collect())
+            (group.title, commands.collect())
         });
-        help::write(&mut page, groups);
+        help::write(&mut page, groups, |text| bindings.fill(text));
         let mut page = Page::new("Help", help::COLUMNS, page.lines());
         page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
         page
@@ -256,7 +258,12 @@ impl App {
             finding_out: open.is_finding_out(),
             refused: open.refused(),
             changed: open.has_changed(),
-            can_turn: open.can_turn(),
+            keys: deletion::AnswerKeys {
+                yes: FixedKey::Yes.name(),
+                enter: FixedKey::Enter.name(),
+                leave: FixedKey::Leave.name(),
+                turn: open.turn_key(&self.settings.bindings).map(Key::name),
+            },
         };
         Some(deletion::page(|| self.writer(Columns::SIGNED_FACTS, area), &question))
     }
@@ -278,6 +285,7 @@ impl App {
                         foreign: !to.path.is_within(&self.own_node()),
                         default: super::DEFAULT_CLIENTS,
                     },
+                    &self.settings.bindings.name(Command::Stop),
                 ),
                 Err(reason) => contend_prompt::refused(page, &reason.to_string()),
             }),

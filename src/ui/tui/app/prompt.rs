@@ -4,6 +4,7 @@ use tui_input::{Input, InputRequest};
 
 use super::Key;
 use super::input_history::InputHistory;
+use crate::tui::keymap::FixedKey;
 
 /// The longest text that can be typed, in characters.
 const MAX_PROMPT_LENGTH: usize = 1000;
@@ -98,19 +99,19 @@ impl Prompt {
 
     /// Takes an editing key; `false` when the key edits nothing.
     pub fn edit(&mut self, key: Key) -> bool {
-        let request = match key {
-            Key::Char(letter) if self.text().chars().nth(MAX_PROMPT_LENGTH).is_none() => {
+        let request = match (FixedKey::typed(key), key) {
+            (Some(FixedKey::DeleteBefore), _) => InputRequest::DeletePrevChar,
+            (Some(FixedKey::DeleteAfter), _) => InputRequest::DeleteNextChar,
+            (Some(FixedKey::Left), _) => InputRequest::GoToPrevChar,
+            (Some(FixedKey::Right), _) => InputRequest::GoToNextChar,
+            (Some(FixedKey::Start), _) => InputRequest::GoToStart,
+            (Some(FixedKey::End), _) => InputRequest::GoToEnd,
+            (Some(FixedKey::DeleteWord), _) => InputRequest::DeletePrevWord,
+            (Some(FixedKey::DeleteToStart), _) => InputRequest::DeleteFromStart,
+            (Some(FixedKey::DeleteToEnd), _) => InputRequest::DeleteTillEnd,
+            (None, Key::Char(letter)) if self.text().chars().nth(MAX_PROMPT_LENGTH).is_none() => {
                 InputRequest::InsertChar(letter)
             }
-            Key::Backspace | Key::Ctrl('h') => InputRequest::DeletePrevChar,
-            Key::Delete => InputRequest::DeleteNextChar,
-            Key::Left | Key::Ctrl('b') => InputRequest::GoToPrevChar,
-            Key::Right | Key::Ctrl('f') => InputRequest::GoToNextChar,
-            Key::Home | Key::Ctrl('a') => InputRequest::GoToStart,
-            Key::End | Key::Ctrl('e') => InputRequest::GoToEnd,
-            Key::Ctrl('w') => InputRequest::DeletePrevWord,
-            Key::Ctrl('u') => InputRequest::DeleteFromStart,
-            Key::Ctrl('k') => InputRequest::DeleteTillEnd,
             _ => return false,
         };
         let before = self.text().to_owned();

@@ -124,7 +124,11 @@ impl App {
     /// Back from the past to what is live; of a file, to its end.
     pub(super) fn return_to_live(&mut self) -> Update {
         match self.shown.replay_mut() {
-            None => self.refuse("This is live already: [ goes to the event before, { a minute back.".to_owned()),
+            None => {
+                self.refuse(self.settings.bindings.fill(
+                    "This is live already: {previous-event} goes to the event before, {minute-back} a minute back.",
+                ))
+            }
             Some(replay) if replay.is_of_live() => {
                 self.shown = Shown::Live;
                 Update::effect(Effect::ForgetPast)

@@ -33,12 +33,12 @@ impl ScreensChosen {
     /// The screen of that name, as the command line has it, when it has a list.
     pub fn screen(name: &str) -> Option<Screen> {
         let lists = SCREENS.iter().filter(|entry| entry.screen.list().is_some());
-        lists.map(|entry| (entry.go.name, entry.screen)).find(|(known, _)| *known == name).map(|(_, screen)| screen)
+        lists.map(|entry| (entry.go().name, entry.screen)).find(|(known, _)| *known == name).map(|(_, screen)| screen)
     }
 
     /// The names of the screens that have a list.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SCREENS.iter().filter(|entry| entry.screen.list().is_some()).map(|entry| entry.go.name)
+        SCREENS.iter().filter(|entry| entry.screen.list().is_some()).map(|entry| entry.go().name)
     }
 }
 

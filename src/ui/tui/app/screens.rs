@@ -1,10 +1,9 @@
-//! The one table of screens: what each shows, which key leads to it, and which commands work on it.
+//! The one table of screens: what each shows, and which commands work on it.
 
 use super::list::List;
 use super::lists::{AuditEntries, Clients, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
 use super::{App, Area};
-use crate::tui::key::Key;
-use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, go};
+use crate::tui::keymap::{Command, CommandEntry, entry_of};
 use crate::tui::page::Page;
 use crate::tui::screen::{Pane, Screen};
 
@@ -24,8 +23,6 @@ pub struct ScreenEntry {
     pub screen: Screen,
     /// Its name, for people and for file names.
     pub title: &'static str,
-    /// Its name on the command line, its key, and its line in Help.
-    pub go: CommandEntry,
     /// Whether the line of tabs has it.
     pub has_tab: bool,
     /// Whether it shows who watches what, which the servers are asked only then.
@@ -42,7 +39,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
-        go: go(Screen::Locks, "locks", &[Key::Char('1')], "All locks").also(&["lk", "ls"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&Locks),
@@ -66,7 +62,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Queue,
         title: "Queue",
-        go: go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock").also(&["contenders"]),
         has_tab: true,
         shows_watchers: true,
         content: Content::List(&Queue),
@@ -90,7 +85,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Sessions,
         title: "Sessions",
-        go: go(Screen::Sessions, "sessions", &[Key::Char('3')], "Who holds and who waits, by session"),
         has_tab: true,
         shows_watchers: true,
         content: Content::List(&Sessions),
@@ -109,9 +103,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Session,
         title: "Session",
-        go: go(Screen::Session, "session", &[Key::Char('o')], "All about the session that owns the row")
-            .takes("[ID]", ArgumentKind::Session)
-            .hint("session"),
         has_tab: false,
         shows_watchers: true,
         content: Content::List(&SessionPlaces),
@@ -129,7 +120,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Waits,
         title: "Waits",
-        go: go(Screen::Waits, "waits", &[Key::Char('4')], "Who waits for whom, across locks").also(&["graph"]),
         has_tab: true,
         shows_watchers: true,
         content: Content::List(&Waits),
@@ -139,7 +129,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Contend,
         title: "Contend",
-        go: go(Screen::Contend, "contend", &[Key::Char('5')], "Test clients: a herd beside a chain"),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&Clients),
@@ -170,7 +159,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Timeline,
         title: "Timeline",
-        go: go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last").also(&["events"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&TimelineList),
@@ -188,7 +176,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Audit,
         title: "Audit",
-        go: go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why").also(&["log"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&AuditEntries),
@@ -198,10 +185,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Node,
         title: "Node",
-        go: go(Screen::Node, "node", &[Key::Char('d')], "The node as it is: stat, ACL, data")
-            .takes("[PATH]", ArgumentKind::Node)
-            .also(&["describe", "yaml", "stat"])
-            .hint("node"),
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::node_page),
@@ -211,7 +194,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::History,
         title: "History",
-        go: go(Screen::History, "history", &[Key::Char('i')], "What happened to the selected lock").hint("history"),
         has_tab: false,
         shows_watchers: false,
         content: Content::List(&History),
@@ -229,7 +211,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Comparison,
         title: "Comparison",
-        go: go(Screen::Comparison, "comparison", &[Key::Char('C')], "Herds and chains of growing size"),
         has_tab: false,
         shows_watchers: false,
         content: Content::Picture,
@@ -239,8 +220,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Servers,
         title: "Servers",
-        go: go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself")
-            .also(&["members"]),
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::servers_page),
@@ -250,7 +229,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Unreadable,
         title: "Unreadable",
-        go: go(Screen::Unreadable, "unreadable", &[Key::Char('u')], "Nodes that the server refuses to show"),
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::unreadable_page),
@@ -260,9 +238,6 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Help,
         title: "Help",
-        go: go(Screen::Help, "help", &[Key::Char('?'), Key::F(1), Key::Ctrl('a')], "This page")
-            .also(&["h", "man", "keys"])
-            .hint("help"),
         has_tab: true,
         shows_watchers: false,
         content: Content::Text(App::help_page),
@@ -270,6 +245,13 @@ pub static SCREENS: [ScreenEntry; 14] = [
         commands: &[Command::Filter],
     },
 ];
+
+impl ScreenEntry {
+    /// Its name on the command line, its key, and its line in Help.
+    pub fn go(&self) -> &'static CommandEntry {
+        entry_of(Command::Go(self.screen))
+    }
+}
 
 impl Screen {
     pub fn entry(self) -> &'static ScreenEntry {
@@ -293,6 +275,6 @@ impl Screen {
     /// Whether a command does something here.
     pub fn has(self, command: Command) -> bool {
         let named = |entry: &ScreenEntry| entry.commands.contains(&command);
-        named(self.entry()) || !SCREENS.iter().any(named)
+        named(self.entry()) || !(command.is_of_plan() || SCREENS.iter().any(named))
     }
 }

@@ -64,8 +64,11 @@ impl App {
     /// Goes to the next match or the one before, and around the end.
     pub(super) fn go_to_match(&mut self, step: Find) {
         if !self.is_narrowed() {
-            return self
-                .show_failure("Nothing is looked for: / takes a text, and n goes on to the next match.".to_owned());
+            return self.show_failure(
+                self.settings
+                    .bindings
+                    .fill("Nothing is looked for: {filter} takes a text, and {next-match} goes on to the next match."),
+            );
         }
         if !self.is_searched() {
             // All rows that show match.

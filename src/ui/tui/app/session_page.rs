@@ -1,6 +1,7 @@
 //! The page of one session: how it is opened, and the texts beside its list.
 
 use super::{App, Area, Cursor, Screen, TimelineEntry};
+use crate::tui::keymap::Command;
 use crate::tui::page::session::{self, SessionEvent, ShownSession};
 use crate::tui::page::{Columns, Page};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
@@ -63,6 +64,7 @@ impl App {
                     now: self.now(),
                     live: self.shows_truth(),
                     utc: self.settings.utc,
+                    servers: &self.settings.bindings.name(Command::Go(Screen::Servers)),
                 },
             );
         }

@@ -5,7 +5,7 @@ use lockscope_base::znode::Timestamp;
 
 /// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
 const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
-const NOT_IN_THE_PAST: &str = "This is the past: F goes back to what is live, where that can be done.";
+const NOT_IN_THE_PAST: &str = "This is the past: {live} goes back to what is live, where that can be done.";
 
 /// What the screen shows.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ impl Shown {
         self.replay().map_or(wall, Replay::at)
     }
 
-    /// Why the ensemble is neither changed nor asked; `None` where it may be. A screen that is paused still asks and changes.
+    /// Why the ensemble is neither changed nor asked, with names of commands in braces; `None` where it may be. A screen that is paused still asks and changes.
     pub fn refusal(&self) -> Option<&'static str> {
         self.replay().map(|replay| if replay.is_of_live() { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING })
     }

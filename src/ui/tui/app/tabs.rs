@@ -61,7 +61,7 @@ impl App {
     fn tabs_as(&self, form: Form) -> Vec<(Screen, String)> {
         let tabs = SCREENS.iter().filter(|entry| entry.has_tab && (form == Form::Full || entry.screen != Screen::Help));
         let named = tabs.map(|entry| {
-            let key = self.settings.bindings.keys(&entry.go).first().map(|key| key.label(true)).unwrap_or_default();
+            let key = self.settings.bindings.keys(entry.go()).first().map(|key| key.label(true)).unwrap_or_default();
             let is_named = self.screen() == entry.screen || form != Form::Numbers;
             (entry.screen, if is_named { format!(" {key} {} ", entry.title) } else { format!(" {key} ") })
         });

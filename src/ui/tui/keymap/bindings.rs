@@ -1,6 +1,6 @@
 //! Which keys the commands have: the usual ones, or those of the user's choice.
 
-use super::{Command, CommandEntry};
+use super::{Command, CommandEntry, entry_of};
 use crate::tui::key::Key;
 
 /// The keys of the commands that have others than the usual ones.
@@ -29,6 +29,11 @@ impl Bindings {
     /// The keys of a command; the first is the one that the footer names.
     pub fn keys<'a>(&'a self, entry: &'a CommandEntry) -> &'a [Key] {
         self.chosen(entry.command).unwrap_or(entry.keys)
+    }
+
+    /// The keys of a command; the first is the one that the footer names.
+    pub fn keys_of(&self, command: Command) -> &[Key] {
+        self.keys(entry_of(command))
     }
 
     /// Its keys where a text is read. Who chose keys for a command has no others.

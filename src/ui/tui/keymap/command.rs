@@ -39,6 +39,8 @@ pub enum Command {
     Copy,
     Export,
     Delete,
+    /// In the plan of a deletion: from deleting to asking the owner to release, and back.
+    AskOwner,
     Tag,
     Start,
     Stop,
@@ -136,6 +138,11 @@ impl Command {
                 | Self::PreviousFinding
                 | Self::GoToTime
         )
+    }
+
+    /// Whether it only answers the plan of a deletion.
+    pub fn is_of_plan(self) -> bool {
+        self == Self::AskOwner
     }
 
     /// Whether it changes the ensemble, or what test clients do.

@@ -1,34 +1,52 @@
 //! Keys of other programs that do nothing here, and what to press in their place.
 
+use super::Bindings;
 use crate::tui::key::Key;
 
 /// Keys of k9s, lazygit and less. Each sentence says what to press here; a key that does something on a screen does that there.
 const HABITS: &[(&[Key], &str)] = &[
-    (&[Key::Char('0')], "All locks show already: / filters them, and 1 to 7 are the screens."),
-    (&[Key::Char('8'), Key::Char('9')], "The screens are 1 to 7; ? lists the others."),
-    (&[Key::Char('@')], "7 shows what this console has changed, and 6 what happened."),
+    (&[Key::Char('0')], "All locks show already: {filter} filters them, and {locks} to {audit} are the screens."),
+    (&[Key::Char('8'), Key::Char('9')], "The screens are {locks} to {audit}; {help} lists the others."),
+    (&[Key::Char('@')], "{audit} shows what this console has changed, and {timeline} what happened."),
     (
         &[Key::Char('A'), Key::Char('M'), Key::Char('O'), Key::Char('T')],
-        "s sorts by the next column, :sort by a named one.",
+        "{sort} sorts by the next column, :sort by a named one.",
     ),
-    (&[Key::Char('E'), Key::Ctrl('s')], "e writes what is shown to a JSON file."),
-    (&[Key::Char('Q'), Key::Char('Z')], "q ends the program."),
-    (&[Key::Ctrl('k')], "x shows the plan to delete what is selected, and asks."),
-    (&[Key::Ctrl('r'), Key::F(5)], "Everything here is live and needs no refreshing; Ctrl-L draws the screen anew."),
+    (&[Key::Char('E'), Key::Ctrl('s')], "{export} writes what is shown to a JSON file."),
+    (&[Key::Char('Q'), Key::Char('Z')], "{quit} ends the program."),
+    (&[Key::Ctrl('k')], "{delete} shows the plan to delete what is selected, and asks."),
+    (&[Key::Ctrl('r'), Key::F(5)], "Everything here is live and needs no refreshing; {redraw} draws the screen anew."),
     (
         &[Key::Char('_'), Key::Char('+'), Key::Char('-')],
-        "The panes share the screen by themselves: Tab goes from one to the next.",
+        "The panes share the screen by themselves: {pane} goes from one to the next.",
     ),
-    (&[Key::Char('&')], "/ shows only the rows that match, n and N go through them."),
+    (&[Key::Char('&')], "{filter} shows only the rows that match, {next-match} and {previous-match} go through them."),
+    (&[Key::Char('f'), Key::Char('b')], "In a list {keys of page-down} pages down, and {keys of page-up} pages up."),
     (
-        &[Key::Char('f'), Key::Char('b')],
-        "In a list Ctrl-F and Ctrl-B page, as PgDn and PgUp do; f and b page in texts.",
+        &[Key::Char('m'), Key::Char('\'')],
+        "There are no marks here: {letter of first} and {letter of last} go to the ends, {filter} finds what you look for.",
     ),
-    (&[Key::Char('m'), Key::Char('\'')], "There are no marks here: g and G go to the ends, / finds what you look for."),
-    (&[Key::Char('K'), Key::Char('J')], "h, j, k and l move, PgUp and PgDn page, g and G go to the ends."),
+    (
+        &[Key::Char('K'), Key::Char('J')],
+        "{letter of left}, {letter of down}, {letter of up} and {letter of right} move, {page-up} and {page-down} page, \
+         {letter of first} and {letter of last} go to the ends.",
+    ),
 ];
 
 /// What to press in place of a key that does nothing here.
-pub fn habit(key: Key) -> Option<&'static str> {
-    HABITS.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, sentence)| *sentence)
+pub fn habit(key: Key, bindings: &Bindings) -> Option<String> {
+    HABITS.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, sentence)| bindings.fill(sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_braces_is_that_of_a_command() {
+        for (_, sentence) in HABITS {
+            let filled = Bindings::default().fill(sentence);
+            assert!(!filled.contains('{'), "{filled}");
+        }
+    }
 }

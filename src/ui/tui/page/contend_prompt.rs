@@ -47,8 +47,8 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
     Page::new("Two fleets side by side", Columns::SIGNS, page.lines())
 }
 
-/// Before test clients stand in a queue that is there.
-pub fn queue(mut page: Writer, clients: QueueClients<'_>) -> Page {
+/// Before test clients stand in a queue that is there. `stop` is the key that stops them.
+pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
     let QueueClients { algorithm, path, naming, reads, in_own_queue, foreign, default } = clients;
     let names = match naming {
         _ if matches!(algorithm, Algorithm::Mutex | Algorithm::MutexParent) => String::new(),
@@ -73,7 +73,7 @@ pub fn queue(mut page: Writer, clients: QueueClients<'_>) -> Page {
         page.sentence("Their names are not this library's: the console lists them as a queue beside it.", Tone::Text);
     }
     page.sentence(
-        &format!("How many ({default} unless typed), and how long each holds: 20 50ms. X stops them."),
+        &format!("How many ({default} unless typed), and how long each holds: 20 50ms. {stop} stops them."),
         Tone::Text,
     );
     if algorithm == Algorithm::Chain {

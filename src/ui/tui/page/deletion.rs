@@ -19,8 +19,18 @@ pub struct Question<'a> {
     pub refused: Option<&'a str>,
     /// Whether what is known of the nodes changed while the plan was shown.
     pub changed: bool,
-    /// Whether the owner can be asked to release instead.
-    pub can_turn: bool,
+    pub keys: AnswerKeys,
+}
+
+/// The names of the keys that answer.
+#[derive(Clone, Debug)]
+pub struct AnswerKeys {
+    pub yes: String,
+    /// Behind what is typed.
+    pub enter: String,
+    pub leave: String,
+    /// From deleting to asking the owner to release, and back; `None` when it cannot be asked.
+    pub turn: Option<String>,
 }
 
 /// The box for a plan: `new` starts its lines, and again those that always show.
@@ -113,13 +123,13 @@ fn write_several(page: &mut Writer, nodes: &[PlannedNode], action: Action) {
 }
 
 fn write_answers(page: &mut Writer, question: &Question<'_>) {
-    let plan = question.plan;
+    let (plan, AnswerKeys { yes, enter, leave, turn }) = (question.plan, &question.keys);
     if let Some(obstacle) = &question.obstacle {
         page.add(Some(Sign::Bad), None, obstacle, Tone::Bad);
         return;
     }
     if question.finding_out {
-        write_ask(page, "Finding out what may be done to make sure of it. Esc leaves.");
+        write_ask(page, &format!("Finding out what may be done to make sure of it. {leave} leaves."));
         return;
     }
     if let Some(refused) = question.refused {
@@ -128,20 +138,15 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
         page.add(Some(Sign::Warning), None, "What is known of it changed while this was open.", Tone::Careful);
     }
     let alone = plan.nodes().len() == 1;
-    let turn = if plan.production().is_some() { "Ctrl-R" } else { "r" };
+    let back = turn.as_ref().map(|turn| format!(" {turn} goes back to the deletion.")).unwrap_or_default();
     match (plan.action(), plan.confirmation()) {
         (Action::Revoke, wanted @ Confirmation::Context { .. }) => {
             let name = wanted.typed().unwrap_or_default();
-            write_ask(
-                page,
-                &format!(
-                    "PRODUCTION: type {name} and Enter to ask; nothing is deleted. {turn} goes back to the deletion."
-                ),
-            );
+            write_ask(page, &format!("PRODUCTION: type {name} and {enter} to ask; nothing is deleted.{back}"));
         }
-        (Action::Revoke, _) => write_ask(page, "y asks; nothing is deleted. r goes back to the deletion."),
+        (Action::Revoke, _) => write_ask(page, &format!("{yes} asks; nothing is deleted.{back}")),
         (Action::Delete, ref wanted) => {
-            if question.can_turn {
+            if let Some(turn) = turn {
                 write_ask(page, &format!("{turn} asks its owner to release, in Curator's way: gentler, try it first."));
             }
             let answer = match wanted {
@@ -151,19 +156,19 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
                     let owner = if may_work { "its owner may be at work, and " } else { "" };
                     let what = if alone { "that very node" } else { "them" };
                     format!(
-                        "PRODUCTION: {owner}people depend on this ensemble: type {name} and Enter to delete {what}."
+                        "PRODUCTION: {owner}people depend on this ensemble: type {name} and {enter} to delete {what}."
                     )
                 }
-                Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
-                Confirmation::Yes => "y deletes them, each if it is still that very node.".to_owned(),
+                Confirmation::Yes if alone => format!("{yes} deletes it, if it is still that very node."),
+                Confirmation::Yes => format!("{yes} deletes them, each if it is still that very node."),
                 Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {
-                    format!("Nothing can make sure of it: type {name} and Enter to delete it all the same.")
+                    format!("Nothing can make sure of it: type {name} and {enter} to delete it all the same.")
                 }
                 Confirmation::SequenceNumber(name) if alone => {
-                    format!("Its owner may be at work: type {name} and Enter to delete that very node.")
+                    format!("Its owner may be at work: type {name} and {enter} to delete that very node.")
                 }
                 Confirmation::SequenceNumber(name) => {
-                    format!("The owner of {name} may be at work: type {name} and Enter to delete them all.")
+                    format!("The owner of {name} may be at work: type {name} and {enter} to delete them all.")
                 }
             };
             write_ask(page, &answer);

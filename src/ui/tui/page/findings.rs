@@ -25,18 +25,23 @@ pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&s
 }
 
 /// Writes that nothing is wrong, and how much that is worth. `servers`: what they report; `None` when they are not asked.
-pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>) {
+/// `why` is the key of the screen that says more of them.
+pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>, why: &str) {
     if !live {
         return page.sentence("Not in step with the ensemble: nobody can say what is wrong.", Tone::Text);
     }
     page.sentence("Nothing is wrong with this lock, as far as is known.", Tone::Text);
     let unknown = match servers {
-        None => "The servers are not asked, so it is not known whether the clients are alive (v).",
+        None => format!("The servers are not asked, so it is not known whether the clients are alive ({why})."),
         Some(view) if !view.provenance().can_prove() => {
-            "The servers answer in plain text, which proves nothing beside TLS: who is dead is not known (v)."
+            format!(
+                "The servers answer in plain text, which proves nothing beside TLS: who is dead is not known ({why})."
+            )
         }
-        Some(view) if !view.every_member_answered() => "Not every server reports who is connected (v: what to change).",
+        Some(view) if !view.every_member_answered() => {
+            format!("Not every server reports who is connected ({why}: what to change).")
+        }
         Some(_) => return,
     };
-    page.sentence(unknown, Tone::Text);
+    page.sentence(&unknown, Tone::Text);
 }

@@ -17,7 +17,7 @@ pub struct CommandHelp {
     pub keys: String,
     /// Its name, with its argument: `:filter TEXT`.
     pub name: String,
-    pub help: &'static str,
+    pub help: String,
 }
 
 /// Words of the screens that need a sentence.
@@ -30,7 +30,7 @@ const WORDS: &[(&str, &str)] = &[
     ("expiring", "Its session has no connection: the node goes with it"),
     ("ghost", "Its session is gone, and its node is still there"),
     ("gone", "Released by its client, or deleted by another: ZooKeeper does not say which"),
-    ("live 2/3", "So many of the servers report all about themselves (v)"),
+    ("live 2/3", "So many of the servers report all about themselves ({servers})"),
     ("herd-style", "Watch events when every waiter watches the lock parent"),
     ("chain-style", "Watch events when each waiter watches its predecessor"),
     ("[WHO]", "A test client: its number, or holder; the selected one"),
@@ -38,17 +38,22 @@ const WORDS: &[(&str, &str)] = &[
     ("mouse", "With --mouse: press to select, press again to open"),
 ];
 
-/// Writes all of Help: commands below their headings, then words.
-pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, Vec<CommandHelp>)>) {
+/// Writes all of Help: commands below their headings, then words. `fill` puts keys in place of the
+/// names of commands in braces.
+pub fn write<'a>(
+    page: &mut Writer,
+    groups: impl IntoIterator<Item = (&'a str, Vec<CommandHelp>)>,
+    fill: impl Fn(&str) -> String,
+) {
     for (title, commands) in groups {
         page.sentence(title, Tone::Strong);
         for CommandHelp { keys, name, help } in commands {
             if page.text_columns() < MIN_WIDTH_WITH_NAMES {
-                page.fact(&format!("  {keys}"), help, Tone::Text);
+                page.fact(&format!("  {keys}"), &help, Tone::Text);
                 continue;
             }
             let name = format!("{name:<NAME_WIDTH$}");
-            let help = fit(help, page.text_columns().saturating_sub(width(&name)), Keep::Start, page.charset());
+            let help = fit(&help, page.text_columns().saturating_sub(width(&name)), Keep::Start, page.charset());
             let rest = Some((help, Tone::Text));
             page.push(Line { sign: None, label: Some(format!("  {keys}")), text: name, tone: Tone::Dim, rest });
         }
@@ -65,6 +70,6 @@ pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, V
             "at most" => at_most,
             word => word,
         };
-        page.fact(&format!("  {word}"), meaning, Tone::Text);
+        page.fact(&format!("  {word}"), &fill(meaning), Tone::Text);
     }
 }

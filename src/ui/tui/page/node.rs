@@ -30,6 +30,8 @@ pub struct ReadNode<'a> {
     /// `None` while it is being read.
     pub read: Option<(Timestamp, Result<Option<&'a NodeReading>, &'a String>)>,
     pub utc: bool,
+    /// The key that reads it again.
+    pub again: &'a str,
 }
 
 pub fn write(page: &mut Writer, of: &ReadNode<'_>) {
@@ -37,7 +39,7 @@ pub fn write(page: &mut Writer, of: &ReadNode<'_>) {
     match of.read {
         None => page.fact("", "is being read", Tone::Unsure),
         Some((at, Ok(Some(reading)))) => {
-            page.fact("read", &format!("at {}; d reads it again", exact_time(at, of.utc)), Tone::Dim);
+            page.fact("read", &format!("at {}; {} reads it again", exact_time(at, of.utc), of.again), Tone::Dim);
             page.blank();
             write_stat(page, &reading.stat, of.utc);
             page.blank();

@@ -40,6 +40,8 @@ pub struct ShownSession<'a> {
     /// Whether all this is true now.
     pub live: bool,
     pub utc: bool,
+    /// The key of the screen that says more of the servers.
+    pub servers: &'a str,
 }
 
 /// Something that happened to a session.
@@ -94,13 +96,17 @@ impl ShownSession<'_> {
     }
 
     fn unknown(&self) -> (String, Tone) {
+        let servers = self.servers;
         let text = match self.view.liveness(self.session) {
             _ if !self.asks_servers => "not known: the servers are not asked",
             Liveness::NoSession { .. } if self.holds + self.awaits == 0 => "ended: no server knows it",
             Liveness::NoSession { .. } => "not known yet: it came after the servers were asked",
-            Liveness::Exists { .. } => "it exists; not every server reports whether its client is connected (v)",
+            Liveness::Exists { .. } => {
+                let text = format!("it exists; not every server reports whether its client is connected ({servers})");
+                return (text, Tone::Unsure);
+            }
             Liveness::Unproven => "not seen; but plain text proves nothing beside TLS",
-            _ => "not known: the servers do not report it (v)",
+            _ => return (format!("not known: the servers do not report it ({servers})"), Tone::Unsure),
         };
         (text.to_owned(), Tone::Unsure)
     }

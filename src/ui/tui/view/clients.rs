@@ -8,6 +8,7 @@ use super::View;
 use super::list::{ListTitle, ListView};
 use crate::tui::app::{ClientColumn, Clients, FleetView, Phase};
 use crate::tui::columns::Placed;
+use crate::tui::keymap::Command;
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::Cell;
 use lockscope_lab::contend::{ClientState, ClientStatus, LinkState};
@@ -37,14 +38,18 @@ pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         vec![
             "No test clients run.".to_owned(),
             String::new(),
-            format!("c starts a herd and a chain side by side, below {}.", view.fit(parent.as_str(), 30, Keep::End)),
-            "c on a lock's queue sends test clients into that very queue.".to_owned(),
+            format!(
+                "{} starts a herd and a chain side by side, below {}.",
+                view.app.bindings().name(Command::Start),
+                view.fit(parent.as_str(), 30, Keep::End)
+            ),
+            view.sentence("{start} on a lock's queue sends test clients into that very queue."),
         ]
     } else {
         vec![
             "No test clients run: this console is read-only.".to_owned(),
             String::new(),
-            "Start it as `lockscope --write`, and c starts a herd beside a chain.".to_owned(),
+            view.sentence("Start it as `lockscope --write`, and {start} starts a herd beside a chain."),
             "`lockscope contend` and `lockscope compare` need no screen for it.".to_owned(),
         ]
     };
@@ -62,7 +67,7 @@ fn title(view: View<'_>) -> ListTitle {
         after_filter.push((format!("{} out of action", count(dead as u64)), theme.bad));
     }
     if app.fleets().is_pair() {
-        after_filter.push(("Tab: the other".to_owned(), theme.dim));
+        after_filter.push((view.sentence("{pane}: the other"), theme.dim));
     }
     let bottom = app.selected_client().and_then(|client| {
         let trouble = client.trouble.as_deref()?;
@@ -77,14 +82,14 @@ fn title(view: View<'_>) -> ListTitle {
 }
 
 fn why_empty(view: View<'_>, fleet: Option<&FleetView>) -> Vec<String> {
-    let again = "c starts new ones.";
+    let again = view.sentence("{start} starts new ones.");
     match fleet.map(FleetView::phase) {
         Some(Phase::Running) => match fleet.and_then(FleetView::status) {
             None => vec!["The test clients connect.".to_owned()],
-            Some(_) => vec!["There is no client: a adds one, X ends the fleet.".to_owned()],
+            Some(_) => vec![view.sentence("There is no client: {join} adds one, {stop} ends the fleet.")],
         },
         Some(Phase::Stopping) => vec!["The test clients are leaving.".to_owned()],
-        Some(Phase::Failed(_)) => vec!["There are no clients.".to_owned(), again.to_owned()],
+        Some(Phase::Failed(_)) => vec!["There are no clients.".to_owned(), again],
         Some(Phase::Ended(outcome)) => {
             let left = match outcome.left_behind {
                 Some(0) => "The test clients are gone, and their nodes with them.".to_owned(),
@@ -95,9 +100,9 @@ fn why_empty(view: View<'_>, fleet: Option<&FleetView>) -> Vec<String> {
                 None => "Whether they left nodes behind is not known.".to_owned(),
             };
             let trouble = outcome.troubles.first().map(|trouble| view.fit(trouble, 76, Keep::Start));
-            [Some(left), trouble, Some(again.to_owned())].into_iter().flatten().collect()
+            [Some(left), trouble, Some(again)].into_iter().flatten().collect()
         }
-        None => vec![again.to_owned()],
+        None => vec![again],
     }
 }
 

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::View;
 use crate::tui::app::{DEFAULT_CLIENTS, Filter, Hint, Prompt, PromptPurpose};
+use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
 use lockscope_live::admin::Action;
@@ -23,7 +24,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
         if let Some(typed) = deletion.typed() {
             return Some(draw_prompt(view, typed, area, buffer));
         }
-        let keys = deletion.keys().map(|(key, word)| (key.label(view.app.settings().ascii), word));
+        let keys = deletion.keys(view.app.bindings()).map(|(key, word)| (key.label(view.app.settings().ascii), word));
         let hints: Vec<_> = keys.flat_map(|(key, word)| hint(view.theme, key, word)).collect();
         write_line([vec![Span::raw(" ")], hints].concat(), area, buffer);
         return None;
@@ -48,19 +49,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
 }
 
 fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {
-    let (label, help) = match prompt.purpose {
-        PromptPurpose::Filter if view.app.is_searched() => (" /", "  Enter goes there, n to the next, Esc clears it"),
-        PromptPurpose::Filter => (" /", "  words, !without, /pattern/; Enter keeps it, Esc clears it"),
-        PromptPurpose::Command => (" :", "  Tab completes, Up repeats, Enter runs it, Esc leaves"),
-        PromptPurpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
-        PromptPurpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
-        PromptPurpose::Confirmation
-            if view.app.deletion().is_some_and(|open| open.plan().action() == Action::Revoke) =>
-        {
-            (" to ask its owner, type it: ", "  Enter asks, Esc leaves")
-        }
-        PromptPurpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
-    };
+    let (label, help) = (label(view, prompt.purpose), keys_of_prompt(view, prompt.purpose));
     let room = usize::from(area.width).saturating_sub(width(label) + 1);
     let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
     let (before, after) = prompt.text().split_at(split);
@@ -81,13 +70,49 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let used = used + width(&usual);
     let room = usize::from(area.width).saturating_sub(used + 1);
     spans.push(Span::styled(usual, view.theme.dim));
-    spans.extend(behind_prompt(view, prompt, help, room));
+    spans.extend(behind_prompt(view, prompt, &help, room));
     write_line(spans, area, buffer);
     Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
 }
 
+/// What stands before what is typed.
+fn label(view: View<'_>, purpose: PromptPurpose) -> &'static str {
+    match purpose {
+        PromptPurpose::Filter => " /",
+        PromptPurpose::Command => " :",
+        PromptPurpose::Clients => " clients of each, and hold: ",
+        PromptPurpose::ClientsIntoQueue => " clients, and hold: ",
+        PromptPurpose::Confirmation if is_revocation(view) => " to ask its owner, type it: ",
+        PromptPurpose::Confirmation => " to delete, type it: ",
+    }
+}
+
+/// What the keys do with what is typed.
+fn keys_of_prompt(view: View<'_>, purpose: PromptPurpose) -> String {
+    let (enter, leave) = (FixedKey::Enter.name(), FixedKey::Leave.name());
+    match purpose {
+        PromptPurpose::Filter if view.app.is_searched() => {
+            let next = view.app.bindings().name(Command::NextMatch);
+            format!("  {enter} goes there, {next} to the next, {leave} clears it")
+        }
+        PromptPurpose::Filter => format!("  words, !without, /pattern/; {enter} keeps it, {leave} clears it"),
+        PromptPurpose::Command => {
+            let (complete, older) = (FixedKey::Complete.name(), FixedKey::Older.name());
+            format!("  {complete} completes, {older} repeats, {enter} runs it, {leave} leaves")
+        }
+        PromptPurpose::Clients => format!("  {enter} starts them, {leave} leaves"),
+        PromptPurpose::ClientsIntoQueue => format!("  {enter} sends them, {leave} leaves"),
+        PromptPurpose::Confirmation if is_revocation(view) => format!("  {enter} asks, {leave} leaves"),
+        PromptPurpose::Confirmation => format!("  {enter} deletes, {leave} leaves"),
+    }
+}
+
+fn is_revocation(view: View<'_>) -> bool {
+    view.app.deletion().is_some_and(|open| open.plan().action() == Action::Revoke)
+}
+
 /// What stands behind what is typed: why it is wrong, what else it could be, what the command takes, or the keys.
-fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &'static str, room: usize) -> Option<Span<'static>> {
+fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &str, room: usize) -> Option<Span<'static>> {
     let theme = view.theme;
     let (text, style) = match prompt.purpose {
         PromptPurpose::Filter => match Filter::new(prompt.text()).wrong() {
@@ -98,7 +123,7 @@ fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &'static str, room: usiz
             (others, _) if !others.is_empty() => (format!("   {}", others.join("  ")), theme.dim),
             (_, Some(entry)) => {
                 let argument = entry.argument.map(|argument| format!("{} ", argument.shown)).unwrap_or_default();
-                (format!("   {argument}{}", entry.help), theme.dim)
+                (format!("   {argument}{}", view.app.bindings().help(entry)), theme.dim)
             }
             _ => (help.to_owned(), theme.dim),
         },

@@ -245,8 +245,8 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
         } else {
             format!("{least}{} since", count(since))
         };
-        let of = if roomy { format!("{since}; F goes back to live") } else { format!("{since}; F: live") };
-        (" REWOUND ", of)
+        let back = view.sentence(if roomy { "{live} goes back to live" } else { "{live}: live" });
+        (" REWOUND ", format!("{since}; {back}"))
     };
     let used = " lockscope  ".len() + badge.len() + width(&moment) + width(&state);
     let room = usize::from(area.width).saturating_sub(used + 2);

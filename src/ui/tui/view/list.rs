@@ -212,7 +212,7 @@ impl View<'_> {
         if text.contains(['|', '*', '^', '$', '[', '(']) && !text.contains('/') {
             lines.push("A pattern stands between slashes, as in /a|b/.".to_owned());
         }
-        lines.push("Esc clears the filter.".to_owned());
+        lines.push(self.sentence("{back} clears the filter."));
         lines
     }
 
@@ -223,6 +223,6 @@ impl View<'_> {
 
     /// Whether a list stays with its last row.
     pub fn following(self, follows: bool) -> (String, Style) {
-        (if follows { "following" } else { "G: follow" }.to_owned(), self.theme.dim)
+        (self.sentence(if follows { "following" } else { "{letter of last}: follow" }), self.theme.dim)
     }
 }

@@ -55,7 +55,7 @@ impl ListView for Locks {
         let bottom = table.unreadable().iter().next().map(|(path, why)| {
             let count = plural(table.unreadable().len(), "place", "places");
             let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
-            Bottom { end: " (u: all)", ..view.bottom(&text, theme.wait, Keep::Start) }
+            Bottom { end: view.sentence(" ({unreadable}: all)"), ..view.bottom(&text, theme.wait, Keep::Start) }
         });
         let uncounted = view.app.world().vanished().shown();
         if uncounted > 0 {

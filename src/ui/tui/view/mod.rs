@@ -39,6 +39,7 @@ use super::app::{
     App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue, Screen,
     SessionPlaces, Sessions, TimelineList, Waits,
 };
+use super::keymap::Command;
 use super::page::Columns;
 use super::theme::Theme;
 use super::widget::write::write_line;
@@ -114,14 +115,23 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
 
 fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
     let needs = format!(
-        "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
-        MIN_TERMINAL.0, MIN_TERMINAL.1, area.width, area.height
+        "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. {} quits.",
+        MIN_TERMINAL.0,
+        MIN_TERMINAL.1,
+        area.width,
+        area.height,
+        app.bindings().name(Command::Quit)
     );
     let sentence = app.quit_question().unwrap_or(needs);
     Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
 }
 
 impl View<'_> {
+    /// A sentence in which the name of a command in braces stands for its key.
+    fn sentence(self, template: &str) -> String {
+        self.app.bindings().fill(template)
+    }
+
     /// A style of the data: nothing but dim when what is shown is not true any more.
     fn data(self, style: Style) -> Style {
         if self.app.shows_truth() { style } else { self.theme.dim }

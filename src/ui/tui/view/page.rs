@@ -75,7 +75,7 @@ fn more(view: View<'_>, shown: &ShownPage) -> Option<(String, Style)> {
     let [up, down] = view.theme.signs.more;
     let marks = [(shown.top > 0, up), (shown.top < shown.end(), down)];
     let marks: String = marks.into_iter().filter_map(|(there, mark)| there.then_some(mark)).collect();
-    let keys = if shown.focus == Focus::Elsewhere { " (Tab)" } else { "" };
+    let keys = if shown.focus == Focus::Elsewhere { view.sentence(" ({pane})") } else { String::new() };
     // Nobody should answer before all of it was seen.
     let style = if shown.page.answers.is_empty() { view.theme.dim } else { view.theme.wait };
     (!marks.is_empty()).then(|| (format!("{marks} more{keys}"), style))

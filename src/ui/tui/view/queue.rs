@@ -33,7 +33,7 @@ impl ListView for Queue {
         let Some(lock) = view.app.world().open_lock() else {
             let was_open = view.app.opened().is_some();
             let what = if was_open { "This lock is gone: its parent was deleted." } else { "No lock is open." };
-            return vec![what.to_owned(), "Esc goes back to the list.".to_owned()];
+            return vec![what.to_owned(), view.sentence("{back} goes back to the list.")];
         };
         if !view.app.filter().is_empty() && !lock.is_empty() {
             return view.nothing_contains("No contender");

@@ -8,6 +8,7 @@ mod delete;
 mod findings;
 mod frames;
 mod header;
+mod keys;
 mod picture;
 mod replay;
 mod servers;
@@ -74,6 +75,7 @@ fn show_once(name: &str, scene: impl Fn((u16, u16)) -> App) {
 
 /// Compares a scene with its pictures at these sizes; it is without faults at every size.
 fn show_at(kept: &[(u16, u16)], name: &str, scene: impl Fn((u16, u16)) -> App) {
+    keys::check(name, &scene);
     for size in SIZES.into_iter().chain([LOW]) {
         let app = scene(size);
         record::take();

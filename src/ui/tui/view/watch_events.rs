@@ -38,7 +38,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     for ((label, values, style, meaning), y) in rows.into_iter().zip(inner.top()..inner.bottom()) {
         let area = Rect { y, height: 1, ..inner };
         let Some(values) = values else {
-            let why = if view.app.settings().asks_servers { "not reported (v: why)" } else { "not asked" };
+            let asks = view.app.settings().asks_servers;
+            let why = view.sentence(if asks { "not reported ({servers}: why)" } else { "not asked" });
             let line = vec![Span::styled(format!(" {label} "), theme.text), Span::styled(why, theme.dim)];
             write_line(line, area, buffer);
             continue;

@@ -22,16 +22,16 @@ pub struct Bottom {
     /// What stays of it where there is no room.
     pub keep: Keep,
     /// What stands behind it also when it is cut; it is left out as a whole.
-    pub end: &'static str,
+    pub end: String,
 }
 
 impl Bottom {
     pub fn new(text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), style, keep: Keep::Start, end: "" }
+        Self { text: text.into(), style, keep: Keep::Start, end: String::new() }
     }
 
     fn cut(&self, columns: usize, charset: Charset) -> String {
-        let end = if width(self.end) + MIN_BOTTOM <= columns { self.end } else { "" };
+        let end = if width(&self.end) + MIN_BOTTOM <= columns { &*self.end } else { "" };
         cut(&self.text, columns - width(end), self.keep, charset) + end
     }
 }

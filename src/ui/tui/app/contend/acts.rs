@@ -11,7 +11,7 @@ impl App {
     /// Does to the fleet of the chosen side what the command says.
     pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
         let selected = self.selected_client().map(|client| client.id);
-        match self.test_clients.order(command, argument, selected) {
+        match self.test_clients.order(command, argument, selected, &self.settings.bindings) {
             Ok(effect) => Update::effect(effect),
             Err(why) => self.refuse(why),
         }

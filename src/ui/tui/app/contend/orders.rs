@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Phase, TestClients};
 use crate::tui::app::event::Effect;
-use crate::tui::keymap::Command;
+use crate::tui::keymap::{Bindings, Command};
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
 
 /// The delays that `d` goes through.
@@ -42,9 +42,10 @@ impl TestClients {
         command: Command,
         argument: Option<&str>,
         selected: Option<ClientId>,
+        bindings: &Bindings,
     ) -> Result<Effect, String> {
         if !self.fleets.fleet(self.side).is_some_and(|fleet| *fleet.phase() == Phase::Running) {
-            return Err("No test clients run here: c starts some.".to_owned());
+            return Err(bindings.fill("No test clients run here: {start} starts some."));
         }
         let order = match command {
             Command::Join => self.join(argument)?,

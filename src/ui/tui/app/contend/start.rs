@@ -73,7 +73,9 @@ impl App {
             return Some(READ_ONLY.to_owned());
         }
         if self.has_fleets() {
-            return Some("Test clients run already: X on Contend stops them, a adds one.".to_owned());
+            return Some(
+                self.settings.bindings.fill("Test clients run already: {stop} on Contend stops them, {join} adds one."),
+            );
         }
         if self.navigation.screen != Screen::Queue {
             return None;

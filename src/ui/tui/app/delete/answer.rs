@@ -2,6 +2,7 @@
 
 use super::{Deletion, MIN_READING_TIME, sentence};
 use crate::tui::app::{App, Effect, Key, Prompt, PromptPurpose, Update, Working};
+use crate::tui::keymap::{Bindings, Command, FixedKey, entry_of};
 use crate::tui::page::Scroll;
 use lockscope_live::admin::{self, Confirmation};
 
@@ -19,12 +20,12 @@ enum Answer {
 }
 
 impl Deletion {
-    fn meaning(&self, key: Key) -> Option<Answer> {
-        let found = self.answers().into_iter().find(|(bound, ..)| *bound == key);
+    fn meaning(&self, key: Key, bindings: &Bindings) -> Option<Answer> {
+        let found = self.answers(bindings).into_iter().find(|(keys, ..)| keys.contains(&key));
         found.map(|(_, answer, _)| answer)
     }
 
-    fn answers(&self) -> Vec<(Key, Answer, &'static str)> {
+    fn answers(&self, bindings: &Bindings) -> Vec<(Vec<Key>, Answer, &'static str)> {
         let mut answers = Vec::new();
         let open = self.is_open();
         let (yes, turn) = if self.revokes {
@@ -34,32 +35,50 @@ impl Deletion {
         };
         if open {
             answers.push(match self.plan().confirmation() {
-                Confirmation::Yes => (Key::Char('y'), Answer::Yes, yes),
-                Confirmation::SequenceNumber(_) | Confirmation::Context { .. } => (Key::Enter, Answer::Typed, yes),
+                // A capital letter is not meant: here only the small one is.
+                Confirmation::Yes => (vec![FixedKey::Yes.key()], Answer::Yes, yes),
+                Confirmation::SequenceNumber(_) | Confirmation::Context { .. } => {
+                    (FixedKey::Enter.keys().to_vec(), Answer::Typed, yes)
+                }
             });
         }
         if open && self.can_turn() {
-            // A name that is typed may have the letter in it.
-            let key = if self.plan.production().is_some() { Key::Ctrl('r') } else { Key::Char('r') };
-            answers.push((key, Answer::Turn, turn));
+            answers.push((self.turn_keys(bindings), Answer::Turn, turn));
         }
-        answers.push((Key::Esc, Answer::Leave, "leave"));
+        answers.push((FixedKey::Leave.keys().to_vec(), Answer::Leave, "leave"));
         answers
     }
 
     /// The keys that mean something now, with what they do.
-    pub fn keys(&self) -> impl Iterator<Item = (Key, &'static str)> {
-        self.answers().into_iter().map(|(key, _, word)| (key, word))
+    pub fn keys(&self, bindings: &Bindings) -> impl Iterator<Item = (Key, &'static str)> {
+        self.answers(bindings).into_iter().filter_map(|(keys, _, word)| Some((*keys.first()?, word)))
+    }
+
+    /// The key that turns from deleting to asking the owner, or back; `None` when it cannot be asked.
+    pub fn turn_key(&self, bindings: &Bindings) -> Option<Key> {
+        self.turn_keys(bindings).into_iter().next().filter(|_| self.can_turn())
+    }
+
+    /// A key that may be part of what is typed turns nothing: where all chosen ones may, those that are usual do.
+    fn turn_keys(&self, bindings: &Bindings) -> Vec<Key> {
+        let usual = entry_of(Command::AskOwner).keys;
+        let untyped = |keys: &[Key]| keys.iter().copied().filter(|key| !self.may_be_typed(*key)).collect::<Vec<_>>();
+        let chosen = untyped(bindings.keys_of(Command::AskOwner));
+        if chosen.is_empty() { untyped(usual) } else { chosen }
+    }
+
+    /// Whether the expected answer could have the key in it.
+    fn may_be_typed(&self, key: Key) -> bool {
+        let Key::Char(letter) = key else { return false };
+        let Some(expected) = self.plan().confirmation().typed() else { return false };
+        let is_number = expected.parse::<i64>().is_ok();
+        !is_number || letter.is_ascii_digit() || letter == '-'
     }
 
     /// Takes what is typed; only what the expected answer could be made of.
     fn type_key(&mut self, key: Key) -> bool {
-        let Some(expected) = self.plan().confirmation().typed() else { return false };
-        let is_number = expected.parse::<i64>().is_ok();
-        match key {
-            Key::Char(letter) if is_number && !letter.is_ascii_digit() && letter != '-' => false,
-            key => self.is_open() && self.typed.edit(key),
-        }
+        let edits = !matches!(key, Key::Char(_)) && self.plan().confirmation() != Confirmation::Yes;
+        (edits || self.may_be_typed(key)) && self.is_open() && self.typed.edit(key)
     }
 }
 
@@ -68,7 +87,7 @@ impl App {
         // What cannot be seen cannot be confirmed.
         let seen = self.layout().is_some();
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        match deletion.meaning(key) {
+        match deletion.meaning(key, &self.settings.bindings) {
             Some(Answer::Leave) => self.deletions.open = None,
             Some(Answer::Yes) if seen => return self.confirm("y"),
             Some(Answer::Typed) if seen => {
@@ -81,17 +100,36 @@ impl App {
                 deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
             }
             _ if !seen => return Update::default(),
-            _ => match key {
-                Key::Up => self.scroll_plan(-1),
-                Key::Down => self.scroll_plan(1),
-                Key::PageUp | Key::Ctrl('b') => self.scroll_plan(-self.page()),
-                Key::PageDown | Key::Ctrl('f') => self.scroll_plan(self.page()),
-                Key::Ctrl('d') => self.scroll_plan(self.half_page()),
-                key if deletion.type_key(key) => deletion.refused = None,
-                _ => return Update::default(),
-            },
+            _ => return self.scroll_or_type(key),
         }
         Update::redraw()
+    }
+
+    fn scroll_or_type(&mut self, key: Key) -> Update {
+        if let Some(by) = self.scrolled_by(key) {
+            self.scroll_plan(by);
+            return Update::redraw();
+        }
+        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
+        if !deletion.type_key(key) {
+            return Update::default();
+        }
+        deletion.refused = None;
+        Update::redraw()
+    }
+
+    /// By how many lines a key moves in the plan; `None` when it moves nothing, or is typed.
+    fn scrolled_by(&self, key: Key) -> Option<isize> {
+        let moves = [
+            (Command::Up, -1),
+            (Command::Down, 1),
+            (Command::PageUp, -self.page()),
+            (Command::PageDown, self.page()),
+            (Command::HalfPageDown, self.half_page()),
+        ];
+        let is_typed = self.deletions.open.as_ref().is_some_and(|deletion| deletion.may_be_typed(key));
+        let found = moves.into_iter().find(|(command, _)| self.settings.bindings.keys_of(*command).contains(&key));
+        found.filter(|_| !is_typed).map(|(_, by)| by)
     }
 
     fn scroll_plan(&mut self, by: isize) {
@@ -104,7 +142,7 @@ impl App {
     fn confirm(&mut self, answer: &str) -> Update {
         let (now, table) = (self.wall, self.live.table());
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        deletion.look_again(table, self.live.diagnosis(), now);
+        deletion.look_again(table, self.live.diagnosis(), &self.settings.bindings, now);
         if !deletion.is_open() {
             return Update::redraw();
         }

@@ -13,6 +13,7 @@ pub use outcome::Working;
 pub use tags::Tags;
 
 use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
+use crate::tui::keymap::{Bindings, Command, FixedKey};
 use crate::tui::page::Scroll;
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_live::admin::{Action, Confirmation, DeletePlan, NoPlan, TargetKind};
@@ -23,7 +24,9 @@ const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
 /// What is left to do when nothing can be confirmed.
-const ESC_LEAVES: &str = "Esc leaves.";
+fn leaves() -> String {
+    format!("{} leaves.", FixedKey::Leave.name())
+}
 
 /// How long something must have been known before an answer to it counts: nobody reads faster.
 const MIN_READING_TIME: Duration = Duration::from_secs(1);
@@ -72,7 +75,8 @@ impl Deletion {
     pub fn obstacle(&self) -> Option<String> {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
             format!(
-                "{path} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}"
+                "{path} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {}",
+                leaves()
             )
         });
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
@@ -97,7 +101,7 @@ impl Deletion {
         self.refused.as_deref()
     }
 
-    /// What is being typed; `None` when a `y` is enough, or nothing can be confirmed.
+    /// What is being typed; `None` when yes is enough, or nothing can be confirmed.
     pub fn typed(&self) -> Option<&Prompt> {
         let wanted = self.is_open() && self.plan().confirmation() != Confirmation::Yes;
         wanted.then_some(&self.typed)
@@ -108,22 +112,27 @@ impl Deletion {
     }
 
     /// Makes the plan anew of what is true now.
-    fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+    fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, bindings: &Bindings, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
         match DeletePlan::of_diagnosed(&TableAt::new(table, now), diagnosis, &paths) {
             Ok(plan) => {
                 let other = other_node(&self.plan, &plan);
                 self.obstacle =
-                    other.map(|name| format!("{name} was made again: another node has that name now. {ESC_LEAVES}"));
+                    other.map(|name| format!("{name} was made again: another node has that name now. {}", leaves()));
                 if self.obstacle.is_none() {
                     self.take(plan, now);
                 }
             }
             Err(NoPlan::NotFound(path)) => {
-                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { ESC_LEAVES };
+                let leave = if paths.len() > 1 {
+                    let (leave, delete) = (FixedKey::Leave.name(), bindings.name(Command::Delete));
+                    format!("{leave}, then {delete} makes a plan without it.")
+                } else {
+                    leaves()
+                };
                 self.obstacle = Some(format!("{path} is gone meanwhile: nothing can be confirmed. {leave}"));
             }
-            Err(why) => self.obstacle = Some(format!("{} {ESC_LEAVES}", sentence(&why.to_string()))),
+            Err(why) => self.obstacle = Some(format!("{} {}", sentence(&why.to_string()), leaves())),
         }
     }
 
@@ -211,7 +220,7 @@ impl App {
         match found {
             Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
             Err(_) if deletion.plan.is_guarded() => {}
-            Err(why) => deletion.not_found_out = Some(format!("{why} {ESC_LEAVES}")),
+            Err(why) => deletion.not_found_out = Some(format!("{why} {}", leaves())),
         }
         Update::redraw()
     }
@@ -225,7 +234,11 @@ impl App {
             return Some(NO_LOG.to_owned());
         }
         if self.shown.is_paused() {
-            return Some("What stands still may be old: p lets the screen go on, then x.".to_owned());
+            return Some(
+                self.settings
+                    .bindings
+                    .fill("What stands still may be old: {pause} lets the screen go on, then {delete}."),
+            );
         }
         self.deletions.working.as_ref().map(|working| match working.action() {
             Action::Delete => "A deletion is under way: wait for what comes of it.".to_owned(),
@@ -247,13 +260,13 @@ impl App {
             && deletion.obstacle.is_none()
             && !(table.is_live() && deletion.is_still_there(table))
         {
-            deletion.look_again(table, self.live.diagnosis(), self.wall);
+            deletion.look_again(table, self.live.diagnosis(), &self.settings.bindings, self.wall);
         }
     }
 
     pub(super) fn tick_deletion(&mut self) {
         if let Some(deletion) = &mut self.deletions.open {
-            deletion.look_again(self.live.table(), self.live.diagnosis(), self.wall);
+            deletion.look_again(self.live.table(), self.live.diagnosis(), &self.settings.bindings, self.wall);
         }
     }
 }

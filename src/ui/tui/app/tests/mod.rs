@@ -4,6 +4,7 @@ mod audit;
 mod contend;
 mod contexts;
 mod delete;
+mod delete_keys;
 mod delete_orphan;
 mod history;
 mod live;
@@ -21,12 +22,19 @@ mod typing;
 
 use std::time::Duration;
 
-use super::{App, Rows};
+use super::{App, Bindings, Rows};
 use crate::tui::testing::NOW;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState};
 
 const SIZE: (u16, u16) = (80, 24);
+
+impl App {
+    /// From now on the commands have these keys.
+    pub(in crate::tui) fn rebind(&mut self, bindings: Bindings) {
+        self.settings.bindings = bindings;
+    }
+}
 
 fn later(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Key, Screen, TimelineEntry, Travel, Update};
+use crate::tui::keymap::{Command, FixedKey};
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand};
-use lockscope_lab::demo::{SceneAction, TourScreen};
+use lockscope_lab::demo::{PresenterInput, SceneAction, TourScreen};
 
 /// How long a step waits until what it does can be done.
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
@@ -116,26 +117,33 @@ impl App {
         if passed >= tour.step().lasts {
             return self.tour_next();
         }
-        let due = tour.step().types.get(tour.typed).filter(|typed| passed >= typed.after);
-        let Some(keys) = due.map(|typed| typed.keys.clone()) else { return Update::redraw() };
+        let due = tour.step().inputs.get(tour.typed).filter(|input| passed >= input.after);
+        let Some(input) = due.map(|input| input.does) else { return Update::redraw() };
         tour.typed += 1;
-        self.type_for_presenter(&keys)
+        self.do_for_presenter(input)
     }
 
-    /// Types as a presenter would, who would not type into something else: only on the queue of the step, and a number only
+    /// Does as a presenter would, who would not type into something else: only on the queue of the step, and a number only
     /// where one is asked for.
-    fn type_for_presenter(&mut self, keys: &str) -> Update {
+    fn do_for_presenter(&mut self, input: PresenterInput) -> Update {
         let queue = self.tour.as_ref().and_then(|tour| Some(tour.path(tour.step().lock.as_ref()?)));
         let is_there = self.navigation.screen == Screen::Queue
             && self.navigation.open.as_ref().map(|open| &open.path) == queue.as_ref();
-        if !is_there || keys.contains('#') != self.deletions.open.is_some() {
-            return Update::redraw();
+        let is_asked = self.deletions.open.is_some();
+        let is_free = !self.asks_to_quit() && self.footer.prompt.is_none();
+        match input {
+            PresenterInput::Delete if is_there && is_free && !is_asked => self.carry_out(Command::Delete),
+            PresenterInput::Number if is_there && is_asked => self.type_first_number(),
+            PresenterInput::Delete | PresenterInput::Number => Update::redraw(),
         }
+    }
+
+    /// Types the number of the first contender of the open queue, and Enter.
+    fn type_first_number(&mut self) -> Update {
         let first = self.world().queue_rows().row(0).and_then(|row| row.contender.sequence);
         let number = first.map(|number| number.0.to_string()).unwrap_or_default();
         let mut update = Update::redraw();
-        for letter in keys.replace('#', &number).chars() {
-            let key = if letter == '\n' { Key::Enter } else { Key::Char(letter) };
+        for key in number.chars().map(Key::Char).chain([FixedKey::Enter.key()]) {
             update.effects.extend(self.key(key).effects);
         }
         update

@@ -34,8 +34,12 @@ impl App {
             return self.set_scene(next);
         }
         tour.playing = false;
-        let what = if tour.is_at_end() { "step: b goes back" } else { "scene: n goes on, B goes back" };
-        self.show_notice(format!("This is the last {what}, q quits."));
+        let last = if tour.is_at_end() {
+            "This is the last step: {previous} goes back, {quit} quits."
+        } else {
+            "This is the last scene: {next} goes on, {previous-scene} goes back, {quit} quits."
+        };
+        self.show_notice(self.settings.bindings.fill(last));
         Update::redraw()
     }
 

@@ -1,0 +1,50 @@
+//! The keys of a plan, where the user has chosen others.
+
+use super::SIZE;
+use crate::tui::app::{App, Bindings, Event, Key, Settings};
+use crate::tui::keymap::Command;
+use crate::tui::testing::deletions::{may_delete, with};
+use crate::tui::testing::press;
+use lockscope_live::admin::Action;
+
+/// The plan for the holder of `/locks/billing`, where `ask-owner` has that key.
+fn plan(key: Key, production: Option<&str>) -> App {
+    let mut bindings = Bindings::default();
+    bindings.bind(Command::AskOwner, vec![key]);
+    let production = production.map(str::to_owned);
+    let mut app = with(Settings { production, bindings, ..may_delete() }, SIZE);
+    press(&mut app, ":lock /locks/billing\nx");
+    app
+}
+
+fn action(app: &App) -> Action {
+    app.deletion().expect("a plan").plan().action()
+}
+
+#[test]
+fn the_key_of_the_users_choice_turns_the_plan_and_the_usual_one_does_not() {
+    let mut app = plan(Key::Char('o'), None);
+    press(&mut app, "r");
+    assert_eq!(action(&app), Action::Delete);
+    press(&mut app, "o");
+    assert_eq!(action(&app), Action::Revoke);
+}
+
+#[test]
+fn where_a_name_is_typed_a_letter_is_part_of_it_and_the_usual_key_turns_the_plan() {
+    let mut app = plan(Key::Char('o'), Some("prod"));
+    press(&mut app, "o");
+    assert_eq!((action(&app), app.deletion().unwrap().typed().unwrap().text()), (Action::Delete, "o"));
+    app.update(Event::Key(Key::Ctrl('r')), app.clock());
+    assert_eq!(action(&app), Action::Revoke);
+}
+
+#[test]
+fn a_plan_scrolls_by_the_keys_that_move_elsewhere() {
+    let mut app = plan(Key::F(9), None);
+    app.update(Event::Key(Key::F(9)), app.clock());
+    assert_eq!(action(&app), Action::Revoke);
+    for key in ["j", "k"] {
+        assert!(press(&mut app, key).redraw && app.deletion().is_some(), "{key}");
+    }
+}
