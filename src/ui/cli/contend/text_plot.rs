@@ -66,7 +66,7 @@ pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
     for (curve, glyph) in [(curve(|point| point.herd), glyphs.herd), (curve(|point| point.chain), glyphs.chain)] {
         canvas.draw(&curve, glyph);
     }
-    canvas.text(title, (low, high), &points, &x_axis)
+    canvas.text(title, [low, high], &points, &x_axis)
 }
 
 /// A logarithmic axis between two values, in cells.
@@ -129,7 +129,7 @@ impl Canvas {
         }
     }
 
-    fn text(&self, title: &str, (low, high): (f64, f64), points: &[Point], x_axis: &LogAxis) -> String {
+    fn text(&self, title: &str, [low, high]: [f64; 2], points: &[Point], x_axis: &LogAxis) -> String {
         let Glyphs { axis, corner, base, .. } = self.glyphs;
         let labels = [ratio(high), ratio(low)];
         let width = labels.iter().map(String::len).max().unwrap_or_default();

@@ -28,25 +28,37 @@ pub struct Span {
     pub client: ClientIdentity,
     /// Its node in the lock.
     node: Option<Arc<str>>,
-    /// When it began at the earliest, and at the latest.
-    since: (Timestamp, Timestamp),
+    since: Beginning,
     /// When it ended, by this machine's clock; `None` while it lasts.
     pub ended: Option<Timestamp>,
+}
+
+/// When something began: not before the one time, and not after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Beginning {
+    earliest: Timestamp,
+    latest: Timestamp,
+}
+
+impl Beginning {
+    fn of(at: Timestamp, lasted: HoldBounds) -> Self {
+        Self { earliest: before(at, lasted.at_most), latest: before(at, lasted.at_least) }
+    }
 }
 
 impl Span {
     /// How long it lasted, or has lasted up to now, at the most.
     pub fn at_most(&self, now: Timestamp) -> Duration {
-        self.ended.unwrap_or(now).since(self.since.0)
+        self.ended.unwrap_or(now).since(self.since.earliest)
     }
 
     /// The same at the least.
     pub fn at_least(&self, now: Timestamp) -> Duration {
-        self.ended.unwrap_or(now).since(self.since.1)
+        self.ended.unwrap_or(now).since(self.since.latest)
     }
 
     fn ended(happening: &Happening, lock: &LockName, lasted: HoldBounds) -> Self {
-        let since = (before(happening.at, lasted.at_most), before(happening.at, lasted.at_least));
+        let since = Beginning::of(happening.at, lasted);
         Self {
             lock: lock.clone(),
             client: happening.client.clone(),
@@ -56,7 +68,7 @@ impl Span {
         }
     }
 
-    fn standing(lock: &LockQueue, contender: &Contender, table: &LockTable, since: (Timestamp, Timestamp)) -> Self {
+    fn standing(lock: &LockQueue, contender: &Contender, table: &LockTable, since: Beginning) -> Self {
         let (client, node) = (table.identity_of(contender), Some(Arc::clone(&contender.node)));
         Self { lock: lock.lock_name(), client, node, since, ended: None }
     }
@@ -205,10 +217,12 @@ impl Lately {
             let name = lock.lock_name();
             if let Some(waiter) = lock.first_waiter() {
                 let since = waiter.contends_since(table.clock_ahead_ms());
-                self.waiting.add(now.since(since), &name, || Span::standing(lock, waiter, table, (since, since)));
+                self.waiting.add(now.since(since), &name, || {
+                    Span::standing(lock, waiter, table, Beginning { earliest: since, latest: since })
+                });
             }
             if let Some((holder, bounds)) = lock.first_holder().and_then(|it| Some((it, table.hold_bounds(it, now)?))) {
-                let since = (before(now, bounds.at_most), before(now, bounds.at_least));
+                let since = Beginning::of(now, bounds);
                 self.holding.add(bounds.at_most, &name, || Span::standing(lock, holder, table, since));
             }
         }

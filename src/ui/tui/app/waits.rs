@@ -244,13 +244,13 @@ impl<'a> WaitRowsBuilder<'a> {
         for (at, lock) in fresh.iter().enumerate() {
             if let Some(queue) = self.table_at.table().lock(*lock) {
                 follows.push(at + 1 < fresh.len());
-                self.waiters((session, named), queue, follows);
+                self.waiters(session, named, queue, follows);
                 follows.pop();
             }
         }
     }
 
-    fn waiters(&mut self, (holder, named): (SessionId, Option<&Arc<str>>), lock: &LockQueue, follows: &mut Vec<bool>) {
+    fn waiters(&mut self, holder: SessionId, named: Option<&Arc<str>>, lock: &LockQueue, follows: &mut Vec<bool>) {
         let waiting: Vec<Waiter> = if lock.kind() == LockKind::SingleNode {
             let watchers = self.table_at.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default();
             watchers.into_iter().map(|session| (session, None)).collect()

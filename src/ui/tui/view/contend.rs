@@ -32,7 +32,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let highest = fleets.each().map(|(_, fleet)| fleet.rates().highest()).max().unwrap_or(0);
     let places = places(fleets, area);
     for (side, fleet) in fleets.each() {
-        draw_fleet(view, (side, fleet), highest, places[side as usize], buffer);
+        draw_fleet(view, side, fleet, highest, places[side as usize], buffer);
     }
 }
 
@@ -41,7 +41,7 @@ pub fn places(fleets: &Fleets, area: Rect) -> [Rect; 2] {
     if fleets.is_pair() { halves(area) } else { [area, area] }
 }
 
-fn draw_fleet(view: View<'_>, (side, fleet): (FleetSide, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
+fn draw_fleet(view: View<'_>, side: FleetSide, fleet: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let inner = panel(view, side, fleet, area.width).draw(area, buffer, theme);
     let room = usize::from(inner.width).saturating_sub(2);

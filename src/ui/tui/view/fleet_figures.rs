@@ -103,7 +103,7 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
         _ => " each",
     };
     let room = if columns <= NARROW { NARROW_VALUE } else { VALUE };
-    let figure = |label, value, note, style| figure(label, (value, room), note, style);
+    let figure = |label, value, note, style| figure(label, value, room, note, style);
     let per = |of: u64| format!("  {}{each}", share(of, figures.acquisitions));
     let per_second = figures.per_second.map_or_else(String::new, |now| format!("  {}/s", rate(now)));
     let mut lines = vec![
@@ -134,7 +134,7 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
     lines
 }
 
-fn figure(label: &'static str, (value, room): (u64, usize), note: String, style: Style) -> FigureLine {
+fn figure(label: &'static str, value: u64, room: usize, note: String, style: Style) -> FigureLine {
     FigureLine::Figure { label, value: format!("{:>1$}", count(value), LABEL + room - label.len()), note, style }
 }
 
@@ -157,14 +157,14 @@ fn server(view: View<'_>, fleet: &FleetView, figures: &Figures, room: usize) -> 
     };
     match fleet.scenario().algorithm {
         Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent => {
-            figure(label, (events.children, room), "  child-watch".to_owned(), theme.text)
+            figure(label, events.children, room, "  child-watch".to_owned(), theme.text)
         }
         Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) | Algorithm::Mutex => {
-            figure(label, (events.deleted, room), "  delete-watch".to_owned(), theme.text)
+            figure(label, events.deleted, room, "  delete-watch".to_owned(), theme.text)
         }
         Algorithm::Semaphore(_) => {
             let note = format!("  delete-watch, {} child-watch", count(events.children));
-            figure(label, (events.deleted, room), note, theme.text)
+            figure(label, events.deleted, room, note, theme.text)
         }
     }
 }

@@ -52,13 +52,13 @@ impl ListView for Queue {
 
     fn draw_below(&self, view: View<'_>, area: Rect, placed: &[Placed<QueueColumn>], buffer: &mut Buffer) {
         if let Some(lock) = view.app.world().open_lock().filter(|_| view.app.filter().is_empty()) {
-            watchers(view, lock, (area, placed), buffer);
+            watchers(view, lock, placed, area, buffer);
         }
     }
 }
 
 /// Below a single node's holder: who watches the node. They are not in the tree, so they cannot be selected.
-fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<QueueColumn>]), buffer: &mut Buffer) {
+fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let table_at = app.world().table_at(app.now());
     let Some(watchers) = table_at.waiters(lock).filter(|_| app.shows_truth()) else { return };
@@ -76,7 +76,8 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
                 QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
                 // Nobody knows since when it waits.
                 QueueColumn::Liveness => {
-                    let (text, style) = life(view, table_at.owner_state(*id, app.now()));
+                    let (owner, expires_in) = table_at.owner_state(*id, app.now());
+                    let (text, style) = life(view, owner, expires_in);
                     Cell::new(view.fit(&text, width, Keep::Start), style)
                 }
                 QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
@@ -149,7 +150,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         },
         QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
         QueueColumn::Liveness => {
-            let (text, style) = life(view, (facts.owner, facts.expires_in));
+            let (text, style) = life(view, facts.owner, facts.expires_in);
             let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }

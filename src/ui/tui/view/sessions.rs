@@ -56,7 +56,8 @@ fn cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Ce
             Cell::new(who(view, &known, columns), client_style(view, &known))
         }
         SessionColumn::Liveness => {
-            let (text, style) = life(view, table_at.owner_state(row.session, row.since));
+            let (owner, expires_in) = table_at.owner_state(row.session, row.since);
+            let (text, style) = life(view, owner, expires_in);
             Cell::new(view.fit(&text, columns, Keep::Start), style)
         }
         SessionColumn::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {

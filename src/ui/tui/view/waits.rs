@@ -200,8 +200,8 @@ fn parts_width(parts: &[(String, Style)]) -> usize {
 fn alive(view: View<'_>, session: SessionId) -> Option<(String, Style)> {
     let now = view.app.now();
     // It holds a lock, so it was there at some time; when, does not matter for who is about to end.
-    let known = view.app.world().table_at(now).owner_state(session, Timestamp(0));
-    lifetime(known).map(|text| (text, life(view, known).1))
+    let (owner, expires_in) = view.app.world().table_at(now).owner_state(session, Timestamp(0));
+    lifetime(owner, expires_in).map(|text| (text, life(view, owner, expires_in).1))
 }
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {

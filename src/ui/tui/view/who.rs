@@ -42,7 +42,7 @@ pub fn client_style(view: View<'_>, client: &ClientIdentity) -> Style {
 }
 
 /// That somebody does not live, or how long it will; `None` for who lives, and where that is not known.
-pub fn lifetime((life, expires_in): (OwnerState, Option<Duration>)) -> Option<String> {
+pub fn lifetime(life: OwnerState, expires_in: Option<Duration>) -> Option<String> {
     match (life, expires_in) {
         (OwnerState::Live | OwnerState::Unknown, _) => None,
         (OwnerState::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
@@ -58,7 +58,7 @@ pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_
             let whole = silent(silence.lasted(view.app.now()), silence.timeout);
             if width(&whole) <= columns { whole } else { whole.split(" of ").next().unwrap_or_default().to_owned() }
         }
-        (OwnerState::Silent | OwnerState::Expiring, _) => lifetime((facts.owner, facts.expires_in))?,
+        (OwnerState::Silent | OwnerState::Expiring, _) => lifetime(facts.owner, facts.expires_in)?,
         _ => return None,
     };
     let last = || session.and_then(|session| view.app.world().table().last_connection(session)?.connection.timeout());
@@ -78,14 +78,14 @@ fn drained(view: View<'_>, left: Duration, timeout: Duration, columns: usize) ->
 }
 
 /// How somebody's life looks: with a sign where it is in danger.
-pub fn life(view: View<'_>, known: (OwnerState, Option<Duration>)) -> (String, Style) {
+pub fn life(view: View<'_>, owner: OwnerState, expires_in: Option<Duration>) -> (String, Style) {
     let theme = view.theme;
-    match known.0 {
+    match owner {
         OwnerState::Live => ("live".to_owned(), view.data(theme.good)),
         OwnerState::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
         OwnerState::Silent | OwnerState::Expiring | OwnerState::Ownerless => {
-            (lifetime(known).unwrap_or_default(), view.data(theme.wait))
+            (lifetime(owner, expires_in).unwrap_or_default(), view.data(theme.wait))
         }
-        OwnerState::Ghost => (lifetime(known).unwrap_or_default(), view.data(theme.bad)),
+        OwnerState::Ghost => (lifetime(owner, expires_in).unwrap_or_default(), view.data(theme.bad)),
     }
 }

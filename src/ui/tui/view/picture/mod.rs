@@ -48,11 +48,11 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let area = Rect { y: area.y + strip.min(area.height), height: area.height.saturating_sub(strip), ..area };
     let places = contend::places(fleets, area);
     for (side, fleet) in fleets.each() {
-        draw_side(view, (side, fleet), places[side as usize], buffer);
+        draw_side(view, side, fleet, places[side as usize], buffer);
     }
 }
 
-fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect, buffer: &mut Buffer) {
+fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let panel = contend::panel(view, side, fleet, area.width);
     let bottom = bottom(view, fleet, area.width);

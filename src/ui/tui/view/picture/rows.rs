@@ -45,14 +45,14 @@ pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buf
     }
     let charset = view.theme.signs.charset;
     for place in grid.request_places(shown.picture, shown.requests, shown.now) {
-        draw_flight(&place, (request_arrow(place.direction, charset), view.theme.accent), inner, buffer);
+        draw_flight(&place, request_arrow(place.direction, charset), view.theme.accent, inner, buffer);
     }
     for place in grid.flight_places(shown.picture, shown.flying, shown.now) {
-        draw_flight(&place, (arrow(place.direction, charset), view.theme.mark), inner, buffer);
+        draw_flight(&place, arrow(place.direction, charset), view.theme.mark, inner, buffer);
     }
 }
 
-fn draw_flight(place: &FlightPlace, (symbol, style): (&str, Style), area: Rect, buffer: &mut Buffer) {
+fn draw_flight(place: &FlightPlace, symbol: &str, style: Style, area: Rect, buffer: &mut Buffer) {
     let cell = (area.x + place.x, area.y + place.y);
     if area.contains(cell.into()) {
         buffer[cell].set_symbol(symbol).set_style(style);

@@ -79,7 +79,7 @@ fn say_trouble(view: View<'_>, trouble: RowTrouble) -> (String, Style) {
         RowTrouble::NodeGone => "node gone".to_owned(),
         RowTrouble::WriteRefused => "write refused".to_owned(),
         RowTrouble::WatchesNothing => "watches nothing".to_owned(),
-        RowTrouble::Owner { state, expires_in } => lifetime((state, expires_in)).unwrap_or_default(),
+        RowTrouble::Owner { state, expires_in } => lifetime(state, expires_in).unwrap_or_default(),
     };
     (text, view.theme.bad)
 }
