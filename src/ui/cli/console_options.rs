@@ -76,7 +76,8 @@ impl OptionsSource for ConsoleOptions {
             Err(error) => return Err(sentence(&error.to_string())),
         };
         let contexts = known_contexts(&config);
-        let options = TuiOptions { contexts, ..settings.tui_options(observe, survey) };
+        let mut options = settings.tui_options(observe, survey);
+        options.settings.contexts = contexts;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Known { state, config, settings };
         Ok(options)
@@ -248,8 +249,9 @@ mod tests {
         let (_, options) = options(folder.path(), given);
         let there = options.in_context("b").unwrap();
         assert_eq!(there.observe.connection.connect, "zk2/b");
-        assert_eq!((there.context.as_deref(), there.production.as_deref(), there.utc), (Some("b"), Some("b"), true));
-        assert_eq!(there.contexts.len(), 3);
+        let set = &there.settings;
+        assert_eq!((set.context.as_deref(), set.production.as_deref(), set.utc), (Some("b"), Some("b"), true));
+        assert_eq!(set.contexts.len(), 3);
         let wrong = options.in_context("c").unwrap_err();
         assert!(wrong.contains("line 8") && wrong.ends_with('.'), "{wrong}");
         assert!(options.in_context("d").unwrap_err().contains("no context \"d\""));

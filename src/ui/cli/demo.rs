@@ -14,7 +14,7 @@ use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptio
 use super::past_options::PastOptions;
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use super::verdict::Verdict;
-use crate::tui::app::Tour;
+use crate::tui::app::{Settings, Tour};
 use crate::tui::{self, TuiError, TuiOptions};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::demo::{Namespace, Script};
@@ -74,10 +74,8 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
     let survey = SurveyOptions { by: ViewBy::FourLetter, ..SurveyOptions::new(connection.clone()) };
     // Deletions in the sandbox must not appear in the user's audit log.
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
-    let options = TuiOptions {
-        audit_log: Some(audit_log.clone()),
-        ..tui_options(settings, connection, survey, ZnodePath::root(), tour)
-    };
+    let mut options = tui_options(settings, connection, survey, ZnodePath::root(), tour);
+    options.settings.audit_log = Some(audit_log.clone());
     let shown = Box::pin(tui::run(options, None)).await;
     sandbox.stop().await;
     // The file is missing when nothing was deleted.
@@ -119,5 +117,6 @@ fn tui_options(
     };
     // The tour must not appear in the user's recording.
     let past = PastOptions::default().place();
-    TuiOptions { write: true, tour: Some(tour), past, ..settings.tui_options(observe, survey) }
+    let options = settings.tui_options(observe, survey);
+    TuiOptions { settings: Settings { write: true, ..options.settings }, tour: Some(tour), past, ..options }
 }

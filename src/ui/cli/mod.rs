@@ -73,7 +73,7 @@ use resolved::{Environment, OptionsError, ResolvedOptions};
 pub use verdict::Verdict;
 use watch::WatchOptions;
 
-use crate::tui::{self, TuiOptions};
+use crate::tui;
 use lockscope_files::exposed_folder;
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
@@ -174,9 +174,9 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
     let path = given.ensemble.config.clone().or_else(usual_config);
     let (config, settings) = settle_over(given.clone(), &Config::default())?;
-    let options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
-    let mistake = config.mistakes.first().map(|mistake| format!("{mistake}."));
-    let options = TuiOptions { contexts: known_contexts(&config), notice: mistake, ..options };
+    let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
+    options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
+    options.settings.contexts = known_contexts(&config);
     let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
     // Boxed, because the screen's state is large and the headless commands share this future.
     Box::pin(tui::run(options, Some(source))).await?;

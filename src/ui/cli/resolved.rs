@@ -11,6 +11,7 @@ use super::auth::{AuthError, AuthSource};
 use super::config::Config;
 use super::merge::Merge;
 use super::options::{EnsembleOptions, Format, SharedOptions};
+use crate::tui::app::Settings;
 use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
@@ -258,26 +259,26 @@ impl ResolvedOptions {
 
     /// Returns the screen's options.
     pub(super) fn tui_options(&self, observe: ObserveOptions, survey: SurveyOptions) -> TuiOptions {
-        TuiOptions {
-            observe,
-            survey,
-            thresholds: self.thresholds,
-            ascii: self.ascii,
-            theme: self.palette,
-            mouse: self.mouse,
-            utc: self.utc,
-            write: self.write,
-            audit_log: self.audit_log.clone(),
-            connect_is_given: self.connect_is_given,
+        let settings = Settings {
+            connect: observe.connection.connect.clone(),
+            connect_is_default: !self.connect_is_given,
             context: self.context.clone(),
             production: self.production.clone(),
             contexts: Vec::new(),
-            notice: None,
-            past: self.past.clone(),
-            tour: None,
+            roots: observe.roots.clone(),
+            named: observe.named.clone(),
+            recipes: observe.recipes.clone(),
+            write: self.write,
+            audit_log: self.audit_log.clone(),
+            utc: self.utc,
+            ascii: self.ascii,
+            asks_servers: survey.by != ViewBy::Off,
+            thresholds: self.thresholds,
             bindings: self.bindings.clone(),
             screens: self.screens.clone(),
-        }
+        };
+        let (theme, past) = (self.palette, self.past.clone());
+        TuiOptions { settings, observe, survey, theme, mouse: self.mouse, notice: None, past, tour: None }
     }
 }
 

@@ -61,7 +61,6 @@ mod testing;
 
 use std::error::Error;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,7 +69,7 @@ use ratatui::backend::CrosstermBackend;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use self::app::{App, Event, KnownContext, Settings, Tour};
+use self::app::{App, Event, Settings, Tour};
 pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
@@ -88,8 +87,7 @@ pub use self::theme::{BadTheme, Palette, ThemeName};
 use lockscope_base::time::now;
 use lockscope_live::observe::{ObserveOptions, Observer};
 use lockscope_live::zk::BadConnectString;
-use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope_model::diagnose::Thresholds;
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
 use lockscope_model::report::Ensemble;
 use lockscope_past::record::{Batch, StoreError};
 
@@ -100,48 +98,24 @@ const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
 const PAST_IN_MEMORY: u64 = 64 << 20;
 
 /// How the screen is started.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line, and any mixture of them is good"
-)]
 #[derive(Clone, Debug)]
 pub struct TuiOptions {
+    /// What the state of the screen starts with.
+    pub settings: Settings,
     /// What to observe.
     pub observe: ObserveOptions,
     /// How to ask the servers about themselves.
     pub survey: SurveyOptions,
-    /// From when on something is called a finding.
-    pub thresholds: Thresholds,
-    /// Draw with ASCII only: for terminals without UTF-8.
-    pub ascii: bool,
     /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`].
     pub theme: Palette,
     /// Take the mouse; it can no longer select text then.
     pub mouse: bool,
-    /// Show times in UTC at first.
-    pub utc: bool,
-    /// Whether the console may change the ensemble.
-    pub write: bool,
-    /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
-    pub audit_log: Option<PathBuf>,
-    /// The context of the config file that is in force.
-    pub context: Option<String>,
-    /// The context that marks the ensemble as one that people depend on: deletions ask for its name.
-    pub production: Option<String>,
-    /// The ensembles that the config file knows by a name.
-    pub contexts: Vec<KnownContext>,
     /// What the user should know at the start; a sentence.
     pub notice: Option<String>,
-    /// Whether somebody named the servers; else those of the connect string are a default.
-    pub connect_is_given: bool,
     /// Where it keeps the past of what it shows.
     pub past: PastPlace,
     /// A guided tour.
     pub tour: Option<Tour>,
-    /// Keys that are others than the usual ones.
-    pub bindings: Bindings,
-    /// How the lists look at first.
-    pub screens: ScreensChosen,
 }
 
 /// Why there is no screen.
@@ -211,28 +185,7 @@ pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiE
 
 fn start_past(options: &TuiOptions) -> Result<Option<LivePast>, PastError> {
     let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
-    LivePast::start(&options.past, &connect, options.utc)
-}
-
-fn settings(options: &TuiOptions) -> Settings {
-    Settings {
-        connect: options.observe.connection.connect.clone(),
-        connect_is_default: !options.connect_is_given,
-        context: options.context.clone(),
-        production: options.production.clone(),
-        contexts: options.contexts.clone(),
-        roots: options.observe.roots.clone(),
-        named: options.observe.named.clone(),
-        recipes: options.observe.recipes.clone(),
-        write: options.write,
-        audit_log: options.audit_log.clone(),
-        utc: options.utc,
-        ascii: options.ascii,
-        asks_servers: options.survey.by != ViewBy::Off,
-        thresholds: options.thresholds,
-        bindings: options.bindings.clone(),
-        screens: options.screens.clone(),
-    }
+    LivePast::start(&options.past, &connect, options.settings.utc)
 }
 
 /// Shows one ensemble. Gives the options of the next one, and the terminal, where the user goes on to another.
@@ -245,21 +198,26 @@ async fn show(
 ) -> Result<Option<(TuiOptions, TerminalGuard)>, TuiError> {
     let surface: Surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
-    let app = App::new(settings(&options), (size.width, size.height), now());
+    let app = App::new(options.settings.clone(), (size.width, size.height), now());
     let (past, recording) = match past {
         Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
         None => (None, None),
     };
     let app = recording.into_iter().fold(app, App::with_recording);
     let connection = &options.observe.connection;
-    let asks_servers = options.survey.by != ViewBy::Off;
+    let asks_servers = options.settings.asks_servers;
     let fleets = FleetTasks::new(connection.clone(), options.observe.roots.clone(), asks_servers);
     let nodes = NodeReader::new(connection.clone());
-    let deletions =
-        DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
+    let deletions = DeletionRunner::new(
+        options.observe.clone(),
+        options.survey.clone(),
+        options.settings.audit_log,
+        options.settings.write,
+    );
     let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
     let mut sources = Sources::new(Observer::start(options.observe), surveyor);
-    let console = Console::new(app, Theme::of(terminal::colours(options.theme), options.ascii), surface, taken);
+    let console =
+        Console::new(app, Theme::of(terminal::colours(options.theme), options.settings.ascii), surface, taken);
     let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
     let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
     let console = match past {
