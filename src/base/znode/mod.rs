@@ -17,4 +17,4 @@ pub use path::{BadPath, ZnodePath};
 pub use sequence::Sequence;
 pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes, must_be_escaped};
-pub use time::Timestamp;
+pub use time::{TimeRange, Timestamp};

@@ -31,9 +31,46 @@ impl Timestamp {
     }
 }
 
+/// The time from one moment to another, both of which belong to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TimeRange {
+    /// Its first moment.
+    pub from: Timestamp,
+    /// Its last moment.
+    pub to: Timestamp,
+}
+
+impl TimeRange {
+    /// Whether a moment belongs to it.
+    pub fn contains(self, at: Timestamp) -> bool {
+        self.from <= at && at <= self.to
+    }
+
+    /// Its part within another one; `None` where that is no longer than a moment.
+    #[must_use]
+    pub fn within(self, other: TimeRange) -> Option<TimeRange> {
+        let part = TimeRange { from: self.from.max(other.from), to: self.to.min(other.to) };
+        (part.from < part.to).then_some(part)
+    }
+
+    /// How long it lasts.
+    pub fn length(self) -> Duration {
+        self.to.since(self.from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_part_of_a_time_within_another_is_longer_than_a_moment() {
+        let range = |from, to| TimeRange { from: Timestamp(from), to: Timestamp(to) };
+        assert_eq!(range(1, 9).within(range(4, 20)), Some(range(4, 9)));
+        assert_eq!(range(1, 4).within(range(4, 20)), None);
+        assert!(range(1, 4).contains(Timestamp(4)) && !range(1, 4).contains(Timestamp(5)));
+        assert_eq!(range(4, 1).length(), Duration::ZERO);
+    }
 
     #[test]
     fn a_clock_that_went_back_gives_no_negative_age() {

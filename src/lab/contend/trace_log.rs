@@ -68,8 +68,10 @@ impl TraceLog {
 /// Joins two traces, the earlier first. Returns the entries and the number of missing ones before
 /// them.
 pub(super) fn joined(
-    (earlier, missed): (&[TraceEntry], u64),
-    (later, missed_between): (&[TraceEntry], u64),
+    earlier: &[TraceEntry],
+    missed: u64,
+    later: &[TraceEntry],
+    missed_between: u64,
 ) -> (Arc<[TraceEntry]>, u64) {
     // Entries between the two can only be missing if the later trace is full, and then no entry of
     // the earlier one is kept.
@@ -131,11 +133,11 @@ mod tests {
         let (first, _) = log.take();
         pushed(&mut log, 10..15);
         let (second, _) = log.take();
-        let (trace, missed) = joined((&first, 2), (&second, 0));
+        let (trace, missed) = joined(&first, 2, &second, 0);
         assert_eq!((ends(&trace), trace.len(), missed), (Some((0, 14)), 15, 2));
         pushed(&mut log, 15..MAX_TRACE + 20);
         let (third, third_missed) = log.take();
-        let (trace, missed) = joined((&trace, missed), (&third, third_missed));
+        let (trace, missed) = joined(&trace, missed, &third, third_missed);
         assert_eq!((trace.len(), missed), (MAX_TRACE, 2 + 20), "each entry is either there or counted");
     }
 }

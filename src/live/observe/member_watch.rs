@@ -34,7 +34,9 @@ impl<'a> MemberWatch<'a> {
     pub(super) fn begin(
         client: &Client,
         servers: &'a TransportStatus,
-        (views, lag, left): (&'a mut watch::Receiver<Arc<ServerView>>, &'a mut LagWatch, &'a mut Option<String>),
+        views: &'a mut watch::Receiver<Arc<ServerView>>,
+        lag: &'a mut LagWatch,
+        left: &'a mut Option<String>,
     ) -> Self {
         Self { servers, views, lag, left, session: SessionId(client.session_id().0), since: now() }
     }

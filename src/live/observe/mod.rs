@@ -158,7 +158,7 @@ impl Observer {
         let cancel = CancellationToken::new();
         let (stopped, counted) = (cancel.clone(), untaken.clone());
         let task = tokio::spawn(async move {
-            let mut runner = ObserverTask::new(options, waits, (sender, counted), (opened, viewed));
+            let mut runner = ObserverTask::new(options, waits, sender, counted, opened, viewed);
             // The runner holds the session, whether it was cancelled or ended by itself.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;

@@ -68,8 +68,10 @@ impl ObserverTask {
     pub(super) fn new(
         options: ObserveOptions,
         retry: RetryPolicy,
-        (sender, untaken): (mpsc::Sender<Vec<Observed>>, UntakenChanges),
-        (open_queue, views): (watch::Receiver<Option<ZnodePath>>, watch::Receiver<Arc<ServerView>>),
+        sender: mpsc::Sender<Vec<Observed>>,
+        untaken: UntakenChanges,
+        open_queue: watch::Receiver<Option<ZnodePath>>,
+        views: watch::Receiver<Arc<ServerView>>,
     ) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
@@ -236,7 +238,7 @@ impl ObserverTask {
         session: &mut SessionRun,
     ) -> Result<ConnectionEnd, Error> {
         let parts = ConnectionParts {
-            member: MemberWatch::begin(client, servers, (&mut self.views, &mut session.lag, &mut session.left)),
+            member: MemberWatch::begin(client, servers, &mut self.views, &mut session.lag, &mut session.left),
             follower: &mut self.follower,
             scheduler: &mut session.scheduler,
             outbox: &mut self.outbox,

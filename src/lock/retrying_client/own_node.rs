@@ -100,7 +100,9 @@ impl RetryingClient {
         &self,
         own: &OwnNode,
         version: Option<i32>,
-        (new, data, options): (&ZnodePath, &[u8], &CreateOptions<'_>),
+        new: &ZnodePath,
+        data: &[u8],
+        options: &CreateOptions<'_>,
     ) -> Result<(), Error> {
         let mut writes = self.raw.new_multi_writer();
         writes.add_create(new.as_str(), data, options)?;

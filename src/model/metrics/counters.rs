@@ -86,7 +86,8 @@ impl EventCounters {
     pub fn scrape(
         &mut self,
         ensemble: &str,
-        (table, diagnosis): (&LockTable, &Diagnosis),
+        table: &LockTable,
+        diagnosis: &Diagnosis,
         process: ProcessFigures,
         now: Timestamp,
     ) -> Scrape {

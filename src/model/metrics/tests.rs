@@ -63,7 +63,7 @@ impl MetricsFixture {
 
     fn scrape(&mut self) -> Scrape {
         let process = ProcessFigures::default();
-        self.counters.scrape("zk1:2181", (&self.table, &self.diagnosis), process, self.now)
+        self.counters.scrape("zk1:2181", &self.table, &self.diagnosis, process, self.now)
     }
 
     fn named(&mut self) -> Vec<String> {

@@ -138,7 +138,7 @@ impl LockTable {
             return;
         };
         let known = self.node(path);
-        if known.is_some_and(|at| self.is_unread(at)) {
+        if known.is_some_and(|(id, slot)| self.is_unread(id, slot)) {
             return self.unread_is_read(path, &place, node, now, out);
         }
         if let Some((id, slot)) = known {

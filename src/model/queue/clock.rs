@@ -58,7 +58,7 @@ impl Clock {
     ///
     /// Bounds that contradict the earlier ones replace them: a clock was set, or another server
     /// answered.
-    pub fn measured(&mut self, (least, most): (i64, i64)) {
+    pub fn measured(&mut self, least: i64, most: i64) {
         let before = self.measured.filter(|before| before.0 <= most && least <= before.1);
         self.measured = Some(before.map_or((least, most), |before| (before.0.max(least), before.1.min(most))));
         self.guess();
@@ -157,9 +157,9 @@ mod tests {
     fn our_own_connection_bounds_the_difference_before_any_node_is_created() {
         for ahead in [-300_000_i64, -400, 0, 400, 300_000] {
             let mut clock = Clock::default();
-            clock.measured((ahead - 120, ahead + 180));
+            clock.measured(ahead - 120, ahead + 180);
             // A less exact later answer changes nothing.
-            clock.measured((ahead - 120, ahead + 9_000));
+            clock.measured(ahead - 120, ahead + 9_000);
             assert_eq!((clock.ahead_at_least(), clock.ahead_at_most()), (ahead - 120, ahead + 180));
             assert!((clock.ahead_ms() - ahead).abs() < TOLERANCE_MS, "{ahead} {}", clock.ahead_ms());
             clock.created(Timestamp(1_000), Timestamp(1_000 + ahead + 5_000));
@@ -167,8 +167,8 @@ mod tests {
             assert!(bounds.contains(&ahead) && (clock.ahead_ms() - ahead).abs() < TOLERANCE_MS, "a late message");
         }
         let mut set = Clock::default();
-        set.measured((-100, 100));
-        set.measured((59_900, 60_200));
+        set.measured(-100, 100);
+        set.measured(59_900, 60_200);
         assert_eq!(set.ahead_ms(), 59_900);
     }
 

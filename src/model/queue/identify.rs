@@ -89,8 +89,8 @@ impl LockTable {
         self.sessions.surveyed(&self.view, &view);
         let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
         let (before, now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
-        if let Some(measured) = view.clock_ahead() {
-            self.clock.measured(measured);
+        if let Some((least, most)) = view.clock_ahead() {
+            self.clock.measured(least, most);
         }
         self.view = view;
         if before != now {

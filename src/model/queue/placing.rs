@@ -157,7 +157,7 @@ impl LockTable {
             let node = Arc::clone(&contender.node);
             lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
-        self.node_gone(id, (slot, stood), Gone { contender, event, at_end, cost }, now, out);
+        self.node_gone(id, slot, stood, Gone { contender, event, at_end, cost }, now, out);
         if live {
             self.settle(id, None, now, out);
         }

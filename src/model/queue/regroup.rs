@@ -53,7 +53,7 @@ impl LockTable {
                     continue;
                 }
                 left.insert(from);
-                if let Some((to, slot)) = self.move_contender(&path, (from, slot), place.as_ref(), now, out) {
+                if let Some((to, slot)) = self.move_contender(&path, from, slot, place.as_ref(), now, out) {
                     moved.entry(to).or_default().push(slot);
                 }
             }
@@ -73,7 +73,8 @@ impl LockTable {
     fn move_contender(
         &mut self,
         path: &ZnodePath,
-        (from, slot): (LockId, u32),
+        from: LockId,
+        slot: u32,
         place: Option<&Classification>,
         now: Timestamp,
         out: &mut Vec<Happening>,

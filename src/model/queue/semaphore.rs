@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::handover::{Gone, Handover, Input, NodeGone, Output, Stood};
+use super::handover::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
 use super::hold::Hold;
 use super::lock_name::{LockKey, key_of};
 use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
@@ -61,7 +61,7 @@ impl LockQueue {
         }
         let at = |position: Option<usize>| {
             let key = self.order.get(position?)?;
-            Some((key, &self.contenders[key.slot as usize]))
+            Some(InOrder { key, contender: &self.contenders[key.slot as usize] })
         };
         let leases = self.leases();
         let before_last = at(leases.checked_sub(2));
@@ -172,7 +172,8 @@ impl LockTable {
     pub(super) fn node_gone(
         &mut self,
         id: LockId,
-        (slot, stood): (usize, Stood),
+        slot: usize,
+        stood: Stood,
         gone: Gone,
         now: Timestamp,
         out: &mut Vec<Happening>,

@@ -62,7 +62,7 @@ impl LockTable {
     }
 
     /// Returns whether a node belongs to a contender that is not read yet.
-    pub(super) fn is_unread(&self, (id, slot): (LockId, u32)) -> bool {
+    pub(super) fn is_unread(&self, id: LockId, slot: u32) -> bool {
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
         contender.is_some_and(|contender| !contender.is_read())
     }
@@ -109,7 +109,7 @@ impl LockTable {
     /// Removes a node that was taken for a contender but is none, or cannot be read. Nothing is
     /// reported about it.
     pub(super) fn drop_unread(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some((id, slot)) = self.node(path).filter(|at| self.is_unread(*at)) else { return };
+        let Some((id, slot)) = self.node(path).filter(|(id, slot)| self.is_unread(*id, *slot)) else { return };
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize)).map(Contender::id);
         let mut happenings = Vec::new();
         self.remove(path, id, slot, now, &mut happenings);

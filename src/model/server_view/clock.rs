@@ -115,7 +115,8 @@ impl ServerClock {
     /// Call this after [`learn`](Self::learn), with the same connections and the same time.
     pub fn of_expiries(
         &mut self,
-        (connections, sessions): (&[Connection], &[ListedSession]),
+        connections: &[Connection],
+        sessions: &[ListedSession],
         settings: Option<ServerSettings>,
         anchor: Option<Anchor>,
         at: Timestamp,
@@ -287,7 +288,7 @@ mod tests {
             let at = Timestamp(asked + 20);
             clock.learn(&connections, at);
             let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
-            let ours = clock.of_expiries((&connections, &sessions), settings, Some(anchor), at);
+            let ours = clock.of_expiries(&connections, &sessions, settings, Some(anchor), at);
             found = ours.and_then(|ours| ours.bounds(sessions[1].expiry));
         }
         found
@@ -319,7 +320,7 @@ mod tests {
         let anchor = Anchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
         clock.date(&mut sessions, Some(anchor), Timestamp(asked + 20));
         let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
-        let ours = clock.of_expiries((&[], &sessions), settings, Some(anchor), Timestamp(asked + 20));
+        let ours = clock.of_expiries(&[], &sessions, settings, Some(anchor), Timestamp(asked + 20));
         let bounds = ours.and_then(|ours| ours.bounds(sessions[1].expiry)).expect("the bounds are known");
         (sessions[1].expires_at.expect("the expiry is known").0, bounds)
     }

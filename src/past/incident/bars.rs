@@ -13,7 +13,7 @@ use super::standstill::{certain_hold, certain_wait};
 use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::TimeRange;
 use lockscope_model::text::human::{count, exact_time, latency};
 
 /// The heights of a bar's row, of the queue length, and of the head, in pixels.
@@ -45,14 +45,14 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
                 line class="grid" x1=(scale.x(*at)) x2=(scale.x(*at)) y1=(HEAD - 6.0) y2=(tenth(height - 18.0)) {}
             }
             @for gap in &incident.window.gaps {
-                @let (x, width) = scale.span(gap.from.0, gap.to.map_or(scale.to, |to| to.0));
+                @let (x, width) = scale.span(TimeRange { from: gap.from, to: gap.to.unwrap_or(incident.window.to) });
                 rect class="gap" x=(x) y=(HEAD) width=(width) height=(tenth(height - HEAD - 20.0)) {
                     title { "Nothing was seen: " (words::sentence(&gap.reason)) }
                 }
             }
             (all_holds(incident, lock, scale))
             @for finding in &lock.findings {
-                @let (x, width) = scale.span(finding.raised_at.0, finding.cleared_at.unwrap_or(incident.window.known_until).0);
+                @let (x, width) = scale.span(TimeRange { from: finding.raised_at, to: finding.cleared_at.unwrap_or(incident.window.known_until) });
                 rect class={ "finding " (severity(&finding.severity)) } x=(x) y="2" width=(width) height="6" {
                     title { (words::name(&finding.code)) ": " (words::sentence(&finding.summary)) }
                 }
@@ -84,7 +84,7 @@ fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
         let window = incident.times();
         let weight = |at: &usize| {
             let past = incident.contender(*at)?;
-            let length = |span: Option<(i64, i64)>| span.map_or(0, |(from, to)| to - from);
+            let length = |time: Option<TimeRange>| time.map_or(Duration::ZERO, TimeRange::length);
             Some(length(certain_hold(past, window)).max(length(certain_wait(past, window))))
         };
         by_weight.sort_by_cached_key(|at| Reverse(weight(at)));
@@ -101,7 +101,7 @@ fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
 /// time the lock was held.
 fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Markup {
     let window = incident.times();
-    let holds: Vec<(i64, i64)> =
+    let holds: Vec<TimeRange> =
         lock.contenders.iter().filter_map(|at| certain_hold(incident.contender(*at)?, window)).collect();
     let is_dense = holds.len() > PARTS;
     let path = if is_dense { dense(&holds, scale) } else { separate(&holds, scale) };
@@ -113,22 +113,22 @@ fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Mark
     }
 }
 
-fn separate(holds: &[(i64, i64)], scale: Scale) -> String {
+fn separate(holds: &[TimeRange], scale: Scale) -> String {
     let mut path = String::new();
-    for (from, to) in holds {
-        let (x, width) = scale.span(*from, *to);
+    for hold in holds {
+        let (x, width) = scale.span(*hold);
         // Writing to a String cannot fail.
         let _ = write!(path, "M{x} {HEAD}h{width}v{}h-{width}z", ROW - 4.0);
     }
     path
 }
 
-fn dense(holds: &[(i64, i64)], scale: Scale) -> String {
-    let mut spans: Vec<(i64, i64)> = holds.to_vec();
+fn dense(holds: &[TimeRange], scale: Scale) -> String {
+    let mut spans = holds.to_vec();
     spans.sort_unstable();
     let mut merged: Vec<(f64, f64)> = Vec::new();
-    for (from, to) in spans {
-        let (x, width) = scale.span(from, to);
+    for span in spans {
+        let (x, width) = scale.span(span);
         match merged.last_mut() {
             // Holds closer than a quarter of a part are merged: the gap would be invisible.
             Some(last) if x <= last.1 + (WIDTH - LEFT) / whole(PARTS) / 4.0 => last.1 = last.1.max(x + width),
@@ -153,27 +153,27 @@ fn contender(
     let window = incident.times();
     let (wait, hold) = (certain_wait(past, window), certain_hold(past, window));
     let middle = tenth(y + ROW / 2.0 + 4.0);
-    let end = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1);
+    let end = past.ended.filter(|ended| window.contains(ended.before));
     let who = words::client(past);
     let unsure = past.ended.filter(|ended| ended.exactly().is_none() && past.acquired.is_some());
     html! {
         g class="contender" data-node=(words::name(&past.node)) data-end=(past.end.id()) data-held-at-least-ms=[past.held_at_least_ms()]
             data-held-at-most-ms=[past.held_at_most_ms()] data-waited-ms=[past.waited_ms()] {
             text class="label" x="4" y=(middle) { (short(&who)) title { (who) ", " (words::name(&past.node)) } }
-            @if let Some((from, to)) = wait {
-                @let (x, width) = scale.span(from, to);
+            @if let Some(wait) = wait {
+                @let (x, width) = scale.span(wait);
                 rect class="wait" x=(x) y=(tenth(y + 5.0)) width=(width) height="6" {
-                    title { (who) " waited " (length(to - from)) (behind(incident, lock, past)) }
+                    title { (who) " waited " (latency(wait.length())) (behind(incident, lock, past)) }
                 }
             }
-            @if let Some((from, to)) = hold {
-                @let (x, width) = scale.span(from, to);
+            @if let Some(hold) = hold {
+                @let (x, width) = scale.span(hold);
                 rect class="hold" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" {
-                    title { (who) " held it " (length(to - from)) ", from " (exact_time(Timestamp(from), utc)) " to " (exact_time(Timestamp(to), utc)) }
+                    title { (who) " held it " (latency(hold.length())) ", from " (exact_time(hold.from, utc)) " to " (exact_time(hold.to, utc)) }
                 }
             }
             @if let Some(unsure) = unsure {
-                @let (x, width) = scale.span(unsure.after.0, unsure.before.0);
+                @let (x, width) = scale.span(TimeRange { from: unsure.after, to: unsure.before });
                 rect class="unsure" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" { title { "It ended within this time, unseen" } }
             }
             @if let (Some(ended), Some(sign)) = (end, sign(past.end, past.acquired.is_some())) {
@@ -237,8 +237,4 @@ fn severity(text: &str) -> &'static str {
 
 fn short(who: &str) -> String {
     lockscope_model::text::cut(who, 34, lockscope_model::text::Keep::Ends, lockscope_model::text::Charset::Unicode)
-}
-
-fn length(ms: i64) -> String {
-    latency(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
 }

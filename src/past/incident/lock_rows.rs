@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::standstill::{Standstill, standstills};
 use crate::record::history::{PastContender, PastFinding, PastWindow};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::TimeRange;
 
 /// The events of a time range, ordered by importance.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<'a> Incident<'a> {
         for finding in &window.findings {
             by_lock.entry((&finding.lock, finding.name.as_deref())).or_default();
         }
-        let times = (window.from, window.to);
+        let times = TimeRange { from: window.from, to: window.to };
         let rows = |((path, name), contenders): ((&'a str, Option<&'a str>), Vec<usize>)| LockRows {
             standstills: standstills(&window.contenders, &contenders, times),
             findings: window
@@ -69,8 +69,8 @@ impl<'a> Incident<'a> {
         self.window.contenders.get(at)
     }
 
-    pub(super) fn times(&self) -> (Timestamp, Timestamp) {
-        (self.window.from, self.window.to)
+    pub(super) fn times(&self) -> TimeRange {
+        TimeRange { from: self.window.from, to: self.window.to }
     }
 
     /// Returns the finding that best explains a hold: findings about its node first, then the most

@@ -1,6 +1,6 @@
 //! The time scale of a picture, and the times written below it.
 
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::text::human::{date_and_time, exact_time, time_of_day};
 
 /// The width of a picture, and the offset of its time axis, in pixels.
@@ -79,9 +79,9 @@ impl Scale {
     }
 
     /// Returns the position and width of a span; the width is at least visible.
-    pub fn span(self, from: i64, to: i64) -> (f64, f64) {
-        let x = self.x(from);
-        (x, tenth((self.x(to) - x).max(1.0)))
+    pub fn span(self, time: TimeRange) -> (f64, f64) {
+        let x = self.x(time.from.0);
+        (x, tenth((self.x(time.to.0) - x).max(1.0)))
     }
 }
 

@@ -47,7 +47,7 @@ fn standstill(incident: &Incident<'_>, found: &Standstill, utc: bool) -> Option<
     let length = duration(Duration::from_millis(found.ms));
     let since = exact_time(found.from, utc);
     let waited = plural(found.waiters, "other waited", "others waited");
-    let held = held(past, incident.times().0, utc);
+    let held = held(past, incident.times().from, utc);
     let why = incident.cause(past, found).map_or_else(
         || why_by_end(past).to_owned(),
         |finding| {

@@ -1,9 +1,10 @@
 //! Standstills: holds during which others waited.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::record::history::PastContender;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 
 /// A hold during which others waited for the same lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,68 +22,74 @@ pub struct Standstill {
 }
 
 /// Returns the time in which a contender is known to have held, within the window.
-pub(super) fn certain_hold(past: &PastContender, window: (Timestamp, Timestamp)) -> Option<(i64, i64)> {
+pub(super) fn certain_hold(past: &PastContender, window: TimeRange) -> Option<TimeRange> {
     let ended = past.ended.map_or(past.known_until, |ended| ended.after);
-    clip(past.acquired?.before, ended, window)
+    TimeRange { from: past.acquired?.before, to: ended }.within(window)
 }
 
 /// Returns the time in which a contender is known to have waited, within the window.
-pub(super) fn certain_wait(past: &PastContender, window: (Timestamp, Timestamp)) -> Option<(i64, i64)> {
+pub(super) fn certain_wait(past: &PastContender, window: TimeRange) -> Option<TimeRange> {
     let ended = past.ended.map_or(past.known_until, |ended| ended.after);
-    clip(past.enqueued_at?, past.acquired.map_or(ended, |acquired| acquired.after), window)
-}
-
-fn clip(from: Timestamp, to: Timestamp, (first, last): (Timestamp, Timestamp)) -> Option<(i64, i64)> {
-    let (from, to) = (from.0.max(first.0), to.0.min(last.0));
-    (from < to).then_some((from, to))
+    let to = past.acquired.map_or(ended, |acquired| acquired.after);
+    TimeRange { from: past.enqueued_at?, to }.within(window)
 }
 
 /// The times in which contenders waited for a lock, and their number.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The merged times in order, each with the total length of those before.
-    merged: Vec<(i64, i64, i64)>,
-    starts: Vec<i64>,
-    ends: Vec<i64>,
+    /// The merged times in order.
+    merged: Vec<Waited>,
+    starts: Vec<Timestamp>,
+    ends: Vec<Timestamp>,
+}
+
+/// A time in which at least one contender waited at every moment.
+#[derive(Clone, Copy, Debug)]
+struct Waited {
+    time: TimeRange,
+    /// The total length of the times before it.
+    before: Duration,
 }
 
 impl Waits {
-    fn of(mut waits: Vec<(i64, i64)>) -> Self {
+    fn of(mut waits: Vec<TimeRange>) -> Self {
         waits.sort_unstable();
-        let (mut merged, mut before): (Vec<(i64, i64, i64)>, i64) = (Vec::new(), 0);
-        for (from, to) in &waits {
+        let mut merged: Vec<Waited> = Vec::new();
+        for wait in &waits {
             match merged.last_mut() {
-                Some(last) if *from <= last.1 => last.1 = last.1.max(*to),
+                Some(last) if wait.from <= last.time.to => last.time.to = last.time.to.max(wait.to),
                 last => {
-                    before += last.map_or(0, |last| last.1 - last.0);
-                    merged.push((*from, *to, before));
+                    let before = last.map_or(Duration::ZERO, |last| last.before + last.time.length());
+                    merged.push(Waited { time: *wait, before });
                 }
             }
         }
-        let starts = waits.iter().map(|(from, _)| *from).collect();
-        let mut ends: Vec<i64> = waits.iter().map(|(_, to)| *to).collect();
+        let starts = waits.iter().map(|wait| wait.from).collect();
+        let mut ends: Vec<Timestamp> = waits.iter().map(|wait| wait.to).collect();
         ends.sort_unstable();
         Self { merged, starts, ends }
     }
 
     /// Returns how long at least one contender waited before `time`.
-    fn until(&self, time: i64) -> i64 {
-        let at = self.merged.partition_point(|(from, ..)| *from < time);
-        let Some((from, to, before)) = at.checked_sub(1).and_then(|at| self.merged.get(at)) else { return 0 };
-        before + time.min(*to) - from
+    fn until(&self, time: Timestamp) -> Duration {
+        let at = self.merged.partition_point(|waited| waited.time.from < time);
+        let Some(last) = at.checked_sub(1).and_then(|at| self.merged.get(at)) else { return Duration::ZERO };
+        last.before + time.min(last.time.to).since(last.time.from)
     }
 
     /// Returns the standstill caused by a hold, if others waited during it.
-    fn during(&self, holder: usize, (from, to): (i64, i64)) -> Option<Standstill> {
-        let ms = u64::try_from(self.until(to) - self.until(from)).ok().filter(|ms| *ms > 0)?;
-        let first = self.merged.get(self.merged.partition_point(|(_, end, _)| *end <= from))?;
-        let last = self.merged.get(self.merged.partition_point(|(start, ..)| *start < to).checked_sub(1)?)?;
-        let came = self.starts.partition_point(|start| *start < to);
-        let gone = self.ends.partition_point(|end| *end <= from);
+    fn during(&self, holder: usize, hold: TimeRange) -> Option<Standstill> {
+        let waited = self.until(hold.to).saturating_sub(self.until(hold.from));
+        let ms = u64::try_from(waited.as_millis()).ok().filter(|ms| *ms > 0)?;
+        let first = self.merged.get(self.merged.partition_point(|waited| waited.time.to <= hold.from))?;
+        let last = self.merged.partition_point(|waited| waited.time.from < hold.to).checked_sub(1)?;
+        let last = self.merged.get(last)?;
+        let came = self.starts.partition_point(|start| *start < hold.to);
+        let gone = self.ends.partition_point(|end| *end <= hold.from);
         Some(Standstill {
             holder,
-            from: Timestamp(first.0.max(from)),
-            to: Timestamp(last.1.min(to)),
+            from: first.time.from.max(hold.from),
+            to: last.time.to.min(hold.to),
             ms,
             waiters: came.saturating_sub(gone),
         })
@@ -91,11 +98,7 @@ impl Waits {
 
 /// Returns the standstills of one lock, the longest first. `of` holds the indexes of its
 /// contenders.
-pub(super) fn standstills(
-    contenders: &[PastContender],
-    of: &[usize],
-    window: (Timestamp, Timestamp),
-) -> Vec<Standstill> {
+pub(super) fn standstills(contenders: &[PastContender], of: &[usize], window: TimeRange) -> Vec<Standstill> {
     let waits = Waits::of(of.iter().filter_map(|at| certain_wait(contenders.get(*at)?, window)).collect());
     let holds = of.iter().filter_map(|at| Some((*at, certain_hold(contenders.get(*at)?, window)?)));
     let mut found: Vec<Standstill> = holds.filter_map(|(at, hold)| waits.during(at, hold)).collect();
@@ -108,15 +111,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_time_with_a_waiter_counts() {
-        let waits = Waits::of(vec![(10, 20), (15, 30), (50, 60), (70, 71)]);
-        assert_eq!([0, 10, 15, 30, 40, 55, 60, 100].map(|time| waits.until(time)), [0, 0, 5, 20, 20, 25, 30, 31]);
-        let found =
-            |from, to| waits.during(7, (from, to)).map(|found| (found.from.0, found.to.0, found.ms, found.waiters));
+    fn only_the_time_in_which_somebody_waited_counts() {
+        let range = |(from, to)| TimeRange { from: Timestamp(from), to: Timestamp(to) };
+        let waits = Waits::of([(10, 20), (15, 30), (50, 60), (70, 71)].map(range).to_vec());
+        let until = [0, 10, 15, 30, 40, 55, 60, 100].map(|time| waits.until(Timestamp(time)).as_millis());
+        assert_eq!(until, [0, 0, 5, 20, 20, 25, 30, 31]);
+        let found = |from, to| {
+            let found = waits.during(7, range((from, to)))?;
+            Some((found.from.0, found.to.0, found.ms, found.waiters))
+        };
         assert_eq!(found(0, 12), Some((10, 12, 2, 1)));
         assert_eq!(found(12, 55), Some((12, 55, 23, 3)));
         assert_eq!(found(20, 25), Some((20, 25, 5, 1)), "one had gone");
         assert_eq!(found(30, 50), None);
-        assert_eq!(Waits::of(Vec::new()).during(0, (0, 100)), None);
+        assert_eq!(Waits::of(Vec::new()).during(0, range((0, 100))), None);
     }
 }

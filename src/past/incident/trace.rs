@@ -14,6 +14,7 @@
 //! - Texts have no `\u` escapes and no control characters, and no value of an event is an array.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -23,8 +24,9 @@ use super::lock_rows::{Incident, LockRows};
 use super::queue_lengths::queue_lengths;
 use super::standstill::{certain_hold, certain_wait};
 use super::words;
-use crate::record::history::PastContender;
+use crate::record::history::{PastContender, PastGap};
 use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::rfc3339;
 
 /// The most contenders in a trace; of more, those that held or waited longest. Such a file has less
@@ -81,21 +83,35 @@ struct TraceEvent {
     args: Map<String, Value>,
 }
 
+/// A thread of a process.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    pid: usize,
+    tid: usize,
+}
+
+/// A hold or a wait.
+#[derive(Clone, Copy, Debug)]
+struct Slice<'a> {
+    past: &'a PastContender,
+    time: TimeRange,
+}
+
 /// Returns the trace as the text of a JSON file.
 pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
     let shown = longest(incident);
     let mut trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
     trace.process(RECORDING, "recording");
-    let span = |from: i64, to: Option<i64>| {
-        let from = from.max(incident.window.from.0);
-        (from, to.unwrap_or(incident.window.to.0).max(from))
+    let span = |gap: &PastGap| {
+        let from = gap.from.max(incident.window.from);
+        TimeRange { from, to: gap.to.unwrap_or(incident.window.to).max(from) }
     };
     let gaps = &incident.window.gaps;
-    let spans: Vec<_> = gaps.iter().map(|gap| span(gap.from.0, gap.to.map(|to| to.0))).collect();
+    let spans: Vec<_> = gaps.iter().map(span).collect();
     let threads = trace.threads(RECORDING, "gaps", &spans);
     for ((gap, span), tid) in gaps.iter().zip(&spans).zip(threads) {
         let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
-        trace.events.push(slice(name, "gap", (RECORDING, tid), *span, Map::new()));
+        trace.events.push(slice(name, "gap", Thread { pid: RECORDING, tid }, *span, Map::new()));
     }
     for (at, lock) in incident.locks.iter().enumerate() {
         trace.lock(incident, lock, at, &shown);
@@ -114,7 +130,7 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     if order.len() > MAX_CONTENDERS {
         let window = incident.times();
-        let length = |span: Option<(i64, i64)>| span.map_or(0, |(from, to)| to - from);
+        let length = |time: Option<TimeRange>| time.map_or(Duration::ZERO, TimeRange::length);
         let weight = |past: &PastContender| length(certain_hold(past, window)).max(length(certain_wait(past, window)));
         order.sort_by_cached_key(|at| Reverse(contenders.get(*at).map(weight)));
         order.truncate(MAX_CONTENDERS);
@@ -129,19 +145,20 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
 impl TraceEvents {
     /// Names a process. Processes are listed in the order of their ids.
     fn process(&mut self, pid: usize, name: &str) {
-        self.events.push(metadata("process_name", (pid, pid), ("name", name.into())));
-        self.events.push(metadata("process_sort_index", (pid, pid), ("sort_index", pid.into())));
+        let main = Thread { pid, tid: pid };
+        self.events.push(metadata("process_name", main, "name", name.into()));
+        self.events.push(metadata("process_sort_index", main, "sort_index", pid.into()));
     }
 
     /// Names as many threads as slices with these times need, and returns the thread of each slice.
     /// Threads are listed in the order of their ids.
-    fn threads(&mut self, pid: usize, name: &str, spans: &[(i64, i64)]) -> Vec<usize> {
+    fn threads(&mut self, pid: usize, name: &str, spans: &[TimeRange]) -> Vec<usize> {
         let (lanes, count) = lanes(spans);
         let first = self.next_thread;
         self.next_thread += count;
         for tid in first..self.next_thread {
-            self.events.push(metadata("thread_name", (pid, tid), ("name", name.into())));
-            self.events.push(metadata("thread_sort_index", (pid, tid), ("sort_index", tid.into())));
+            self.events.push(metadata("thread_name", Thread { pid, tid }, "name", name.into()));
+            self.events.push(metadata("thread_sort_index", Thread { pid, tid }, "sort_index", tid.into()));
         }
         lanes.into_iter().map(|lane| first + lane).collect()
     }
@@ -154,10 +171,12 @@ impl TraceEvents {
             return;
         }
         self.process(pid, &words::lock(lock.path, lock.name));
-        let holds: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_hold(past, window)?))).collect();
-        let waits: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_wait(past, window)?))).collect();
-        let hold_threads = self.slices(pid, ("hold", "holds"), &holds);
-        self.slices(pid, ("wait", "waits"), &waits);
+        let holds: Vec<_> =
+            here.iter().filter_map(|past| Some(Slice { past, time: certain_hold(past, window)? })).collect();
+        let waits: Vec<_> =
+            here.iter().filter_map(|past| Some(Slice { past, time: certain_wait(past, window)? })).collect();
+        let hold_threads = self.slices(pid, "hold", "holds", &holds);
+        self.slices(pid, "wait", "waits", &waits);
         self.handovers(&holds, &hold_threads, pid);
         for past in &here {
             let sign = match past.end {
@@ -165,12 +184,12 @@ impl TraceEvents {
                 ContenderEnd::Deleted => "deleted by hand",
                 _ => continue,
             };
-            if let Some(ended) = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1) {
-                self.events.push(instant(format!("{sign}: {}", words::client(past)), "end", pid, ended.before.0));
+            if let Some(ended) = past.ended.filter(|ended| window.contains(ended.before)) {
+                self.events.push(instant(format!("{sign}: {}", words::client(past)), "end", pid, ended.before));
             }
         }
         for finding in &lock.findings {
-            let raised = finding.raised_at.0.max(window.0.0);
+            let raised = finding.raised_at.max(window.from);
             let name = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
             self.events.push(instant(name, "finding", pid, raised));
         }
@@ -180,29 +199,24 @@ impl TraceEvents {
     }
 
     /// Adds the slices and returns the thread of each.
-    fn slices(
-        &mut self,
-        pid: usize,
-        (cat, threads): (&'static str, &str),
-        of: &[(&PastContender, (i64, i64))],
-    ) -> Vec<usize> {
-        let spans: Vec<_> = of.iter().map(|(_, span)| *span).collect();
+    fn slices(&mut self, pid: usize, cat: &'static str, threads: &str, of: &[Slice<'_>]) -> Vec<usize> {
+        let spans: Vec<_> = of.iter().map(|slice| slice.time).collect();
         let threads = self.threads(pid, threads, &spans);
-        for ((past, span), tid) in of.iter().zip(&threads) {
-            self.events.push(slice(words::client(past), cat, (pid, *tid), *span, arguments(past)));
+        for (Slice { past, time }, tid) in of.iter().zip(&threads) {
+            self.events.push(slice(words::client(past), cat, Thread { pid, tid: *tid }, *time, arguments(past)));
         }
         threads
     }
 
     /// Adds a flow from the end of each hold to the beginning of the next.
-    fn handovers(&mut self, holds: &[(&PastContender, (i64, i64))], threads: &[usize], pid: usize) {
+    fn handovers(&mut self, holds: &[Slice<'_>], threads: &[usize], pid: usize) {
         let mut by_begin: Vec<usize> = (0..holds.len()).collect();
-        by_begin.sort_by_key(|at| holds[*at].1);
+        by_begin.sort_by_key(|at| holds[*at].time);
         for pair in by_begin.windows(2) {
-            let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
+            let (Slice { past: before, time: held }, next) = (holds[pair[0]], holds[pair[1]].time.from);
             // Simultaneous holders handed nothing over, and a hold whose end was not seen exactly
             // gives no flow.
-            if next < ended || before.ended.is_none_or(|ended| ended.exactly().is_none()) {
+            if next < held.to || before.ended.is_none_or(|ended| ended.exactly().is_none()) {
                 continue;
             }
             let event = |ph, ts, tid, bp| TraceEvent {
@@ -217,7 +231,7 @@ impl TraceEvents {
                 ..TraceEvent::default()
             };
             // The flow must begin within the slice that it leaves.
-            let begins = event("s", (micros(ended) - 1).max(micros(began)), threads[pair[0]], None);
+            let begins = event("s", (micros(held.to) - 1).max(micros(held.from)), threads[pair[0]], None);
             let ends = event("f", micros(next), threads[pair[1]], Some("e"));
             self.events.extend([begins, ends]);
             self.next_flow += 1;
@@ -228,7 +242,7 @@ impl TraceEvents {
 /// Adds the queue length at each change.
 fn counter(incident: &Incident<'_>, lock: &LockRows<'_>, pid: usize, events: &mut Vec<TraceEvent>) {
     let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), COUNTER_STEPS);
-    let (from, to) = (incident.window.from.0, incident.window.to.0);
+    let (from, to) = (incident.window.from, incident.window.to);
     let mut last = None;
     for (step, waiting) in lengths.into_iter().enumerate().filter(|_| to > from) {
         if last == Some(waiting) {
@@ -263,27 +277,27 @@ fn arguments(past: &PastContender) -> Map<String, Value> {
     values.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn micros(ms: i64) -> i64 {
-    ms.saturating_mul(1_000)
+fn micros(at: Timestamp) -> i64 {
+    at.0.saturating_mul(1_000)
 }
 
 fn slice(
     name: String,
     cat: &'static str,
-    (pid, tid): (usize, usize),
-    (from, to): (i64, i64),
+    Thread { pid, tid }: Thread,
+    time: TimeRange,
     args: Map<String, Value>,
 ) -> TraceEvent {
-    let dur = Some(micros(to.saturating_sub(from)));
-    TraceEvent { name, cat, ph: "X", ts: micros(from), dur, pid, tid, args, ..TraceEvent::default() }
+    let dur = Some(micros(time.to).saturating_sub(micros(time.from)));
+    TraceEvent { name, cat, ph: "X", ts: micros(time.from), dur, pid, tid, args, ..TraceEvent::default() }
 }
 
-fn instant(name: String, cat: &'static str, pid: usize, at: i64) -> TraceEvent {
+fn instant(name: String, cat: &'static str, pid: usize, at: Timestamp) -> TraceEvent {
     TraceEvent { name, cat, ph: "i", ts: micros(at), pid, tid: pid, s: Some("p"), ..TraceEvent::default() }
 }
 
 /// Returns an event that names or orders a process or a thread.
-fn metadata(what: &str, (pid, tid): (usize, usize), (key, value): (&str, Value)) -> TraceEvent {
+fn metadata(what: &str, Thread { pid, tid }: Thread, key: &str, value: Value) -> TraceEvent {
     let args = Map::from_iter([(key.to_owned(), value)]);
     TraceEvent { name: what.to_owned(), ph: "M", pid, tid, args, ..TraceEvent::default() }
 }

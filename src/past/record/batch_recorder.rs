@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::recording_clock::RecordingClock;
 use super::segment::{GrowingSegment, SegmentBounds};
 use super::state::{self, RecordedState};
-use super::tables::{RecordedDeletion, TableExcerpt, TableRecorder};
+use super::tables::{GapRecord, RecordedDeletion, TableExcerpt, TableRecorder};
 use super::writer::{Batch, SegmentStart};
 use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
@@ -148,19 +148,14 @@ impl BatchRecorder {
 
     /// Starts over with the state known at `at`, as in an excerpt of another recording. The tables
     /// must start with the same state.
-    pub(super) fn begin_with(
-        &mut self,
-        connect: &str,
-        tables: TableRecorder,
-        (state, at): (&RecordedState, Timestamp),
-    ) {
+    pub(super) fn begin_with(&mut self, connect: &str, tables: TableRecorder, state: &RecordedState, at: Timestamp) {
         self.start_over(connect, tables);
         let at = self.clock.seen(at);
         self.before(at, &state.table, &state.diagnosis);
     }
 
     /// Sets the gaps of an excerpt: those of its recording, and others.
-    pub(super) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
+    pub(super) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
         self.tables.give_gaps(excerpt, others);
     }
 

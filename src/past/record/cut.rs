@@ -19,9 +19,9 @@ use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
 use super::entry::Entry;
 use super::segment_reader::{SegmentRead, SegmentReader};
-use super::tables::{TableExcerpt, TableRecorder};
+use super::tables::{GapRecord, TableExcerpt, TableRecorder};
 use super::{Damage, Past, ReadError, RecordOptions, RecordedState, SegmentInfo, StoreError, TimedEntry};
-use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, Zxid};
 use lockscope_files::{FileError, NewFile};
 use lockscope_model::queue::Change;
 
@@ -34,10 +34,8 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// The options of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOptions {
-    /// The first moment of the excerpt.
-    pub from: Timestamp,
-    /// The last moment of the excerpt.
-    pub to: Timestamp,
+    /// The time range of the excerpt.
+    pub time: TimeRange,
     /// Whether the excerpt contains the data of contenders, where they were recorded.
     pub with_data: bool,
 }
@@ -101,9 +99,8 @@ pub fn cut(
         error => CutError::File { path: target.to_owned(), error },
     };
     let mut past = Past::open(source)?;
-    let CutOptions { from, to, .. } = options;
     let mut segments = past.segments()?;
-    segments.retain(|segment| segment.until >= from && segment.from <= to);
+    segments.retain(|segment| segment.until >= options.time.from && segment.from <= options.time.to);
     if segments.is_empty() {
         return Err(CutError::NothingRecorded);
     }
@@ -151,8 +148,10 @@ impl HeardOf {
                 return Err(CutError::Interrupted);
             }
             let entries = ReadError::skip_damage(past.entries(segment))?.unwrap_or_default();
-            let within = options.from..=options.to;
-            entries.iter().filter(|timed| within.contains(&timed.at)).for_each(|timed| heard_of.hear(&timed.entry));
+            entries
+                .iter()
+                .filter(|timed| options.time.contains(timed.at))
+                .for_each(|timed| heard_of.hear(&timed.entry));
         }
         Ok(heard_of)
     }
@@ -209,9 +208,12 @@ impl Cutter<'_> {
         for segment in segments {
             self.segment(segment)?;
         }
-        let CutOptions { from, to, .. } = self.options;
-        let gap = |DamagedSegment { segment, damage }: &DamagedSegment| {
-            (segment.from.max(from), segment.until.min(to), format!("the recording is damaged there: {damage}"))
+        let TimeRange { from, to } = self.options.time;
+        let gap = |DamagedSegment { segment, damage }: &DamagedSegment| GapRecord {
+            id: 0,
+            began_at: segment.from.max(from),
+            ended_at: Some(segment.until.min(to)),
+            reason: format!("the recording is damaged there: {damage}"),
         };
         let gaps = self.damaged.iter().map(gap).collect();
         let Some(Written { mut batches, mut writer, mut excerpt, state, until }) = self.written else {
@@ -228,7 +230,7 @@ impl Cutter<'_> {
 
     /// Copies the part of a segment within the range.
     fn segment(&mut self, segment: &SegmentInfo) -> Result<(), CutError> {
-        let CutOptions { from, to, with_data } = self.options;
+        let CutOptions { time: TimeRange { from, to }, with_data } = self.options;
         let mut entries = match self.reader.read(segment, || ())? {
             SegmentRead::Begins { mut state, entries } => {
                 let mut entries = entries.into_iter().peekable();
@@ -261,7 +263,7 @@ impl Cutter<'_> {
 
     /// Begins with a state, or continues with it after missing entries.
     fn begin(&mut self, segment: &SegmentInfo, state: RecordedState) -> Result<(), CutError> {
-        let CutOptions { from, to, with_data } = self.options;
+        let CutOptions { time: TimeRange { from, to }, with_data } = self.options;
         let at = segment.from.max(from);
         let connect = self.reader.past.connect(segment.run)?;
         let mut state = self.heard_of.known(state, with_data);
@@ -269,22 +271,23 @@ impl Cutter<'_> {
             // Earlier findings name clients by their data, so they are computed anew.
             state.diagnosis.examine(&state.table, at);
         }
-        let (no_data, known) = (!with_data, (&state.table, &state.diagnosis, at));
+        let no_data = !with_data;
         let written = match self.written.take() {
             None => {
                 let options =
                     RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data, group_reads: false };
                 let mut writer = BatchWriter::create(self.file.temporary(), options)?;
                 let mut batches = writer.recorder(&connect)?;
-                let mut excerpt = self.reader.past.store.sql(|sql| TableExcerpt::read(sql, (at, to)))?;
-                let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, known))?;
-                batches.begin_with(&connect, tables, (&state, at));
+                let mut excerpt =
+                    self.reader.past.store.sql(|sql| TableExcerpt::read(sql, TimeRange { from: at, to }))?;
+                let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, &state, at))?;
+                batches.begin_with(&connect, tables, &state, at);
                 Written { batches, writer, excerpt, state, until: at }
             }
             Some(Written { mut batches, mut writer, excerpt, state: before, until }) => {
                 writer.finish(batches.end(until, &before.table), until)?;
-                let tables = writer.sql(|sql| TableRecorder::resume_excerpt(sql, no_data, known))?;
-                batches.begin_with(&connect, tables, (&state, at));
+                let tables = writer.sql(|sql| TableRecorder::resume_excerpt(sql, no_data, &state, at))?;
+                batches.begin_with(&connect, tables, &state, at);
                 Written { batches, writer, excerpt, state, until: at }
             }
         };

@@ -6,7 +6,7 @@ use super::history::{self, PastGap};
 use super::past::Past;
 use super::row_memory::RowMemory;
 use super::store::StoreError;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::diagnose::Severity;
 
 /// The most gaps in a list: the last ones.
@@ -14,8 +14,8 @@ const MAX_GAPS: usize = 1_000;
 
 impl Past {
     /// Returns the number of events in each of `parts` equal parts of a time range.
-    pub fn density(&mut self, from: Timestamp, until: Timestamp, parts: usize) -> Result<Vec<u32>, StoreError> {
-        let length = until.0.saturating_sub(from.0).max(1);
+    pub fn density(&mut self, of: TimeRange, parts: usize) -> Result<Vec<u32>, StoreError> {
+        let length = of.to.0.saturating_sub(of.from.0).max(1);
         let query = "SELECT (until_at - ?1) * ?2 / ?3 AS part, sum(events) FROM activity
                      WHERE until_at BETWEEN ?1 AND ?4 GROUP BY part";
         let mut density = vec![0_u32; parts];
@@ -26,7 +26,7 @@ impl Past {
                 return Ok(Vec::new());
             }
             let mut query = sql.prepare_cached(query)?;
-            query.query_map(params![from.0, count, length, until.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            query.query_map(params![of.from.0, count, length, of.to.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
         for (part, events) in counted {
             if let Some(part) = usize::try_from(part).ok().and_then(|part| density.get_mut(part.min(parts - 1))) {

@@ -10,7 +10,7 @@ use super::entry::{EntryReader, TimedEntry};
 use super::memory::MAX_SEGMENT;
 use super::store::{self, Store, StoreError};
 use super::{Damage, ReadError, RecordedState};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,20 +100,20 @@ impl Past {
     }
 
     /// Returns the beginning and the end of the recording; `None` if it has no segment.
-    pub fn span(&mut self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
+    pub fn span(&mut self) -> Result<Option<TimeRange>, StoreError> {
         let query = "SELECT min(from_ms), max(until_ms) FROM segment";
         self.store.sql(|sql| {
             sql.query_row(query, [], |row| {
                 let (from, until): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
-                Ok(from.map(Timestamp).zip(until.map(Timestamp)))
+                Ok(from.zip(until).map(|(from, to)| TimeRange { from: Timestamp(from), to: Timestamp(to) }))
             })
         })
     }
 
     /// Returns whether anything was recorded within a time range.
-    pub fn has_any(&mut self, from: Timestamp, to: Timestamp) -> Result<bool, StoreError> {
+    pub fn has_any(&mut self, within: TimeRange) -> Result<bool, StoreError> {
         let query = "SELECT EXISTS (SELECT 1 FROM segment WHERE from_ms <= ?2 AND until_ms >= ?1)";
-        self.store.sql(|sql| sql.query_row(query, [from.0, to.0], |row| row.get(0)))
+        self.store.sql(|sql| sql.query_row(query, [within.from.0, within.to.0], |row| row.get(0)))
     }
 
     /// Returns the size of the recording in bytes, without the files beside it.

@@ -39,8 +39,8 @@ impl CutCommand {
 /// left out.
 pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<Verdict> {
     let RecordingOptions { store, from, to, .. } = &command.recording;
-    let (from, to) = past::span(&mut Past::open(store)?, (*from, *to), store, settings.utc)?;
-    let options = CutOptions { from, to, with_data: !command.no_data };
+    let time = past::span(&mut Past::open(store)?, *from, *to, store, settings.utc)?;
+    let options = CutOptions { time, with_data: !command.no_data };
     let stops = Arc::new(AtomicBool::new(false));
     let cutting = tokio::task::spawn_blocking({
         let (store, output, stops) = (store.clone(), command.output.clone(), Arc::clone(&stops));

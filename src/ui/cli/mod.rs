@@ -105,7 +105,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             }
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
-            watch_past::run(&settle(read.shared())?, &store, (from, to), &mut tokio::io::stdout()).await
+            watch_past::run(&settle(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
         }
         CliCommand::Watch(options) => {
             watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await

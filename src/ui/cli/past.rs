@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 
 use super::output::note;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, RecordedState, SegmentInfo};
@@ -59,26 +59,31 @@ pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Resu
 /// Fails when nothing was recorded within the part.
 pub(super) fn span(
     past: &mut Past,
-    (from, to): (Option<PastTime>, Option<PastTime>),
+    from: Option<PastTime>,
+    to: Option<PastTime>,
     store: &Path,
     utc: bool,
-) -> anyhow::Result<(Timestamp, Timestamp)> {
-    let Some((first, last)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+) -> anyhow::Result<TimeRange> {
+    let Some(TimeRange { from: first, to: last }) = past.span()? else {
+        bail!("nothing was recorded in {} yet", store.display())
+    };
     let resolved = |time: Option<PastTime>| time.map(|time| resolve(time, last, utc)).transpose();
     let (from, to) = (resolved(from)?, resolved(to)?);
     let (from, to) = (from.or(to.filter(|to| *to < first)), to.or(from.filter(|from| *from > last)));
-    let (from, to) = (from.unwrap_or(first), to.unwrap_or(last));
-    ensure!(from <= to, "--from is later than --to: exchange them");
-    if !past.has_any(from, to)? {
-        return Err(not_recorded_within(past, (from, to), utc));
+    let time = TimeRange { from: from.unwrap_or(first), to: to.unwrap_or(last) };
+    ensure!(time.from <= time.to, "--from is later than --to: exchange them");
+    if !past.has_any(time)? {
+        return Err(not_recorded_within(past, time, utc));
     }
-    Ok((from, to))
+    Ok(time)
 }
 
 /// Reads the known state at a moment; without one, at the end of the recording.
 pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
     let mut past = Past::open(store)?;
-    let Some((_, end)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+    let Some(TimeRange { to: end, .. }) = past.span()? else {
+        bail!("nothing was recorded in {} yet", store.display())
+    };
     let at = at.map_or(Ok(end), |at| resolve(at, end, utc))?;
     let playback = start(past, store, at, utc)?;
     let segment = *playback.segment();
@@ -125,7 +130,7 @@ pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc:
     format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
 }
 
-fn not_recorded_within(past: &mut Past, (from, to): (Timestamp, Timestamp), utc: bool) -> anyhow::Error {
+fn not_recorded_within(past: &mut Past, TimeRange { from, to }: TimeRange, utc: bool) -> anyhow::Error {
     let known = recorded_around(past, from, utc);
     anyhow::anyhow!("nothing was recorded from {} to {}: {known}", date_and_time(from, utc), date_and_time(to, utc))
 }
@@ -142,7 +147,7 @@ fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
     let time = |at| date_and_time(at, utc);
     match (past.around(at).unwrap_or_default(), past.span().unwrap_or_default()) {
         ((Some(before), Some(after)), _) => format!("there is a gap from {} to {}", time(before), time(after)),
-        (_, Some((first, last))) => format!("the recording begins at {} and ends at {}", time(first), time(last)),
+        (_, Some(all)) => format!("the recording begins at {} and ends at {}", time(all.from), time(all.to)),
         (_, None) => "the recording is empty".to_owned(),
     }
 }

@@ -156,7 +156,7 @@ pub(super) async fn run(
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
         ready(&settings.ensemble_name());
-        let end = record(&mut live, &settings, (&mut deletions, &mut exporter), (&settle_again, &mut signals)).await;
+        let end = record(&mut live, &settings, &mut deletions, &mut exporter, &settle_again, &mut signals).await;
         if !matches!(end, Ok(End::Reload(_))) {
             stopping();
         }
@@ -195,8 +195,10 @@ fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
 async fn record(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
-    (deletions, exporter): (&mut Option<FollowedDeletions>, &mut Option<Exporter>),
-    (settle, signals): (&impl Fn() -> anyhow::Result<ResolvedOptions>, &mut Signals),
+    deletions: &mut Option<FollowedDeletions>,
+    exporter: &mut Option<Exporter>,
+    settle: &impl Fn() -> anyhow::Result<ResolvedOptions>,
+    signals: &mut Signals,
 ) -> anyhow::Result<End> {
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::options::{EnsembleOptions, SharedOptions};
 use super::past;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_past::record::{Past, PastTime};
 
 /// Which recording, and which time of it.
@@ -38,7 +38,7 @@ impl RecordingOptions {
 
     /// Returns the requested range; a bound that was not given is `None`.
     pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
-        let (from, to) = past::span(&mut Past::open(&self.store)?, (self.from, self.to), &self.store, utc)?;
+        let TimeRange { from, to } = past::span(&mut Past::open(&self.store)?, self.from, self.to, &self.store, utc)?;
         Ok((self.from.map(|_| from), self.to.map(|_| to)))
     }
 }

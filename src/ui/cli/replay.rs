@@ -9,6 +9,7 @@ use super::past;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use crate::tui::{self, ReplayOptions};
+use lockscope_base::znode::TimeRange;
 use lockscope_past::record::{Past, PastTime};
 
 /// The options of `lockscope replay`.
@@ -36,7 +37,7 @@ impl ReplayCommand {
 
 /// Shows the recording until the screen is left.
 pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<Verdict> {
-    let Some((first, end)) = Past::open(&command.store)?.span()? else {
+    let Some(TimeRange { from: first, to: end }) = Past::open(&command.store)?.span()? else {
         anyhow::bail!("nothing was recorded in {} yet", command.store.display())
     };
     let at = command.at.map(|at| past::resolve(at, end, settings.utc)).transpose()?;

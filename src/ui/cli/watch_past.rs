@@ -10,7 +10,7 @@ use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 use super::verdict::Verdict;
 use super::watch::line;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::report::Initial;
 use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
@@ -19,13 +19,14 @@ use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
 pub(super) async fn run(
     settings: &ResolvedOptions,
     store: &Path,
-    written: (Option<PastTime>, Option<PastTime>),
+    from: Option<PastTime>,
+    to: Option<PastTime>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
     let mut past = Past::open(store)?;
-    let (from, to) = past::span(&mut past, written, store, settings.utc)?;
-    let begins = past.span()?.map_or(from, |(begins, _)| begins);
-    print_gap((from, begins), settings, out).await?;
+    let TimeRange { from, to } = past::span(&mut past, from, to, store, settings.utc)?;
+    let begins = past.span()?.map_or(from, |all| all.from);
+    print_gap(TimeRange { from, to: begins }, settings, out).await?;
     let mut playback = past::start_or_next(past, store, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();
     if was_synced {
@@ -35,20 +36,20 @@ pub(super) async fn run(
         if time_of(&step).is_some_and(|at| at > to) {
             break;
         }
-        let (events, found_at) = events(step, &mut was_synced, &playback, (store, settings.utc));
+        let (events, found_at) = events(step, &mut was_synced, &playback, store, settings.utc);
         print(events, settings, out).await?;
         if let Some(at) = found_at {
             print_initial(&playback, at, settings, out).await?;
         }
     }
-    let ends = Past::open(store)?.span()?.map_or(to, |(_, ends)| ends);
-    print_gap((ends, to), settings, out).await?;
+    let ends = Past::open(store)?.span()?.map_or(to, |all| all.to);
+    print_gap(TimeRange { from: ends, to }, settings, out).await?;
     Ok(Verdict::Yes)
 }
 
 /// Prints the gap between two moments, if there is time between them.
 async fn print_gap(
-    (from, until): (Timestamp, Timestamp),
+    TimeRange { from, to: until }: TimeRange,
     settings: &ResolvedOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<()> {
@@ -70,7 +71,8 @@ fn events(
     step: PlaybackStep,
     was_synced: &mut bool,
     playback: &Playback,
-    (store, utc): (&Path, bool),
+    store: &Path,
+    utc: bool,
 ) -> (Vec<TableEvent>, Option<Timestamp>) {
     match step {
         PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{date_and_time, time_of_day};
 use lockscope_past::record::{Damage, Past, ReadError, ReadSegment, SegmentInfo, StoreError, TimedEntry};
@@ -111,7 +111,7 @@ impl OpenPast {
                 None => self.world_near(*at, *at >= from, utc)?,
             },
             Travel::To(at) => match self.past.span()? {
-                Some((start, _)) if *at < start => match self.world_at_start(utc)? {
+                Some(TimeRange { from: start, .. }) if *at < start => match self.world_at_start(utc)? {
                     (start, _) if start == from => nowhere("The past begins here."),
                     start => start,
                 },
@@ -156,7 +156,7 @@ impl OpenPast {
 
     /// The outline, where the recording has become longer.
     fn outline_if_longer(&mut self, outlined: Timestamp) -> Result<Option<Outline>, StoreError> {
-        let end = self.past.span()?.map_or(outlined, |(_, end)| end);
+        let end = self.past.span()?.map_or(outlined, |all| all.to);
         if end.since(outlined).as_secs() < 5 {
             return Ok(None);
         }
@@ -178,7 +178,7 @@ impl OpenPast {
 
     /// Why nobody can go to a moment before the past begins, and how to go to where it does.
     fn refuse_before_start(&mut self, at: Timestamp, utc: bool) -> Result<Option<String>, StoreError> {
-        let start = self.past.span()?.map(|(start, _)| start).filter(|start| at < *start);
+        let start = self.past.span()?.map(|all| all.from).filter(|start| at < *start);
         Ok(start.map(|start| {
             let [at, start] = [at, start].map(|time| date_and_time(time, utc));
             format!("Nothing is known of {at}: the past begins at {start}. `:at start` goes there.")
@@ -187,7 +187,7 @@ impl OpenPast {
 
     /// What was known when everything was read the first time: before that nothing is.
     fn world_at_start(&mut self, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
-        let Some((start, _)) = self.past.span()? else {
+        let Some(TimeRange { from: start, .. }) = self.past.span()? else {
             return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
         };
         let known = match self.past.segment_at(start)? {
@@ -318,11 +318,11 @@ impl OpenPast {
 }
 
 fn outline(past: &mut Past) -> Result<Outline, StoreError> {
-    let Some((from, until)) = past.span()? else { return Ok(Outline::default()) };
+    let Some(all) = past.span()? else { return Ok(Outline::default()) };
     let findings = past.last_findings(MAX_OUTLINE_FINDINGS)?.into_iter();
     let findings = findings.map(|(at, severity, code)| RaisedFinding { at, severity, code });
-    let density = past.density(from, until, OUTLINE_PARTS)?;
-    Ok(Outline { from, until, density, gaps: past.gaps()?, findings: findings.collect() })
+    let density = past.density(all, OUTLINE_PARTS)?;
+    Ok(Outline { from: all.from, until: all.to, density, gaps: past.gaps()?, findings: findings.collect() })
 }
 
 #[cfg(test)]

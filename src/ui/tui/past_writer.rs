@@ -136,7 +136,7 @@ fn refuse_other_ensembles(path: &Path, connect: &str) -> Result<(), PastError> {
 }
 
 fn since(past: &mut Past) -> Result<Option<Timestamp>, StoreError> {
-    Ok(past.span()?.map(|(since, _)| since))
+    Ok(past.span()?.map(|all| all.from))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl Published {
         let is_lost = !*self.taken.get_mut() && (before.trace_missed > 0 || !before.trace.is_empty());
         if is_lost {
             (status.trace, status.trace_missed) =
-                joined((&before.trace, before.trace_missed), (&status.trace, status.trace_missed));
+                joined(&before.trace, before.trace_missed, &status.trace, status.trace_missed);
         }
         *self.taken.get_mut() = false;
         self.status = Arc::new(status);

@@ -121,7 +121,8 @@ pub(super) struct AdminTls<'a> {
 pub(super) async fn get_from(
     url: &AdminUrl,
     tls: Option<&AdminTls<'_>>,
-    (host, named_by): (&str, NamedBy),
+    host: &str,
+    named_by: NamedBy,
     command: &str,
     limits: QuestionLimits,
 ) -> Result<Reply, AdminError> {
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     async fn get(url: &AdminUrl, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
-        get_from(url, None, ("127.0.0.1", NamedBy::User), command, limits).await
+        get_from(url, None, "127.0.0.1", NamedBy::User, command, limits).await
     }
 
     /// Answers each connection with `answer`, then closes it or keeps it open.

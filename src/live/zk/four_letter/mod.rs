@@ -79,14 +79,14 @@ pub(super) async fn ask_over(
     })?;
     let there_and_back = called.elapsed();
     let Some(connector) = tls else {
-        return converse(stream, address, word, limits, (deadline, there_and_back), taker).await;
+        return converse(stream, address, word, limits, deadline, there_and_back, taker).await;
     };
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     let untrusted = |why: String| AskError::Untrusted { address: address.to_owned(), why };
     let name = ServerName::try_from(host.to_owned()).map_err(|_| untrusted("no certificate can name it".to_owned()))?;
     let stream = timeout_at(deadline, connector.connect(name, stream)).await.map_err(silent)?;
     let stream = stream.map_err(|error| untrusted(error.to_string()))?;
-    converse(stream, address, word, limits, (deadline, there_and_back), taker).await
+    converse(stream, address, word, limits, deadline, there_and_back, taker).await
 }
 
 /// Sends the word and reads the answer until `deadline`. The measured time leaves out one network
@@ -96,7 +96,8 @@ async fn converse(
     address: &str,
     word: Word,
     limits: QuestionLimits,
-    (deadline, there_and_back): (Instant, Duration),
+    deadline: Instant,
+    there_and_back: Duration,
     mut taker: Option<Taker<'_>>,
 ) -> Result<FourLetterAnswer, AskError> {
     let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };

@@ -38,7 +38,8 @@ struct WordReply {
 /// time. Fails when the first word is not answered. The cost is counted either way.
 pub(super) async fn by_four_letter(
     tls: Option<&TlsConnector>,
-    (address, named_by): (&str, NamedBy),
+    address: &str,
+    named_by: NamedBy,
     limits: QuestionLimits,
     wanted: WantedAnswers,
     load: &mut Load,

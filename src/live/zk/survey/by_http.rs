@@ -31,8 +31,10 @@ struct HttpReply {
 /// Sends all commands to one AdminServer: first the server's state, then the rest at the same time.
 /// Fails when the first is not answered. The cost is counted either way.
 pub(super) async fn by_http(
-    (url, tls): (&AdminUrl, Option<&AdminTls<'_>>),
-    (host, named_by): (&str, NamedBy),
+    url: &AdminUrl,
+    tls: Option<&AdminTls<'_>>,
+    host: &str,
+    named_by: NamedBy,
     limits: QuestionLimits,
     wanted: WantedAnswers,
     load: &mut Load,
@@ -87,7 +89,7 @@ impl ByHttp<'_> {
 
     async fn ask(&self, command: &str) -> HttpReply {
         let began = Instant::now();
-        let result = get_from(self.url, self.tls, (self.host, self.named_by), command, self.limits).await;
+        let result = get_from(self.url, self.tls, self.host, self.named_by, command, self.limits).await;
         HttpReply { result, elapsed: began.elapsed() }
     }
 

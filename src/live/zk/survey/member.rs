@@ -128,7 +128,7 @@ impl Member {
         let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
         let settings =
             answers.figures.as_ref().and_then(|figures| figures.found.settings).or(self.view.timing.settings);
-        self.clock.of_expiries((connections, sessions), settings, anchor, at)
+        self.clock.of_expiries(connections, sessions, settings, anchor, at)
     }
 
     /// Stores the answers. Parts that were not asked this time stay, except watchers that nobody
@@ -227,7 +227,7 @@ impl Member {
             None => None,
         };
         let answers =
-            by_four_letter(tls.as_ref(), (address, self.address.named_by), self.options.limits, wanted, load).await;
+            by_four_letter(tls.as_ref(), address, self.address.named_by, self.options.limits, wanted, load).await;
         answers.map_err(|error| {
             let leaderless = matches!(error, AskError::NotServing { .. });
             let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
@@ -246,8 +246,7 @@ impl Member {
         };
         let has_certificate = files.is_some_and(|files| files.cert.is_some());
         let tls = connector.as_ref().map(|connector| AdminTls { connector, has_certificate });
-        let at = (&self.options.admin, tls.as_ref());
-        by_http(at, (host, self.address.named_by), self.options.limits, wanted, load)
+        by_http(&self.options.admin, tls.as_ref(), host, self.address.named_by, self.options.limits, wanted, load)
             .await
             .map_err(|error| RoundFailure::here(error.to_string()))
     }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Gone, Input, NodeGone, Output, Stood};
+use super::{Gone, InOrder, Input, NodeGone, Output, Stood};
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent};
 use lockscope_base::recipe::Role;
@@ -222,9 +222,9 @@ impl Handover {
     /// thread of that session.
     fn order_changed(
         &mut self,
-        before_last: Option<(OrderKey, &Contender)>,
-        (last_key, last): (OrderKey, &Contender),
-        (head_key, head): (OrderKey, &Contender),
+        before_last: Option<InOrder<'_>>,
+        InOrder { key: last_key, contender: last }: InOrder<'_>,
+        InOrder { key: head_key, contender: head }: InOrder<'_>,
     ) -> Vec<Output> {
         let is_bound = last.queued().is_some();
         let is_its = if is_bound {
@@ -240,8 +240,8 @@ impl Handover {
         let mut outputs = Vec::new();
         if !is_bound {
             // The lease that was attributed to the head so far belongs to another contender.
-            let wrong = before_last.filter(|(_, lease)| lease.id() == head.id());
-            outputs.extend(wrong.map(|(key, _)| Output::Unbind { lease: key.slot as usize }));
+            let wrong = before_last.filter(|lease| lease.contender.id() == head.id());
+            outputs.extend(wrong.map(|lease| Output::Unbind { lease: lease.key.slot as usize }));
             outputs.push(Output::Bind { lease: last_key.slot as usize, head: head_key.slot as usize });
         }
         outputs.push(Output::Hide(head_key));

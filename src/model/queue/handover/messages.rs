@@ -58,14 +58,22 @@ pub(in crate::queue) enum Input<'a> {
     /// The order has changed, and there are both a lease and a head of the queue.
     OrderChanged {
         /// The second-to-last lease, if there is one.
-        before_last: Option<(OrderKey, &'a Contender)>,
+        before_last: Option<InOrder<'a>>,
         /// The last lease.
-        last: (OrderKey, &'a Contender),
+        last: InOrder<'a>,
         /// The head of the queue.
-        head: (OrderKey, &'a Contender),
+        head: InOrder<'a>,
     },
     /// The semaphore no longer exists.
     LockGone,
+}
+
+/// A contender and its place in the order of its lock.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::queue) struct InOrder<'a> {
+    /// The place.
+    pub key: OrderKey,
+    pub contender: &'a Contender,
 }
 
 /// An action for the caller.

@@ -60,4 +60,4 @@ mod messages;
 mod tests;
 
 pub(super) use machine::Handover;
-pub(super) use messages::{Gone, Input, NodeGone, Output, Stood};
+pub(super) use messages::{Gone, InOrder, Input, NodeGone, Output, Stood};

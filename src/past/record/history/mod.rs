@@ -112,7 +112,7 @@ impl History {
         let second = if scan::is_of_all(query) { Store::open(store.path()).ok() } else { None };
         store.sql(|connection| {
             let mut history = Self::with_second_connection(connection, second, query)?;
-            unrecorded::add(connection, (query.from, query.to), &mut history.gaps)?;
+            unrecorded::add(connection, query.from, query.to, &mut history.gaps)?;
             Ok(history)
         })
     }

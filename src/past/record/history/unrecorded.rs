@@ -8,7 +8,8 @@ use lockscope_base::znode::Timestamp;
 /// Adds the parts of a time range outside of the recording to its gaps, the earliest first.
 pub(super) fn add(
     connection: &Connection,
-    (from, to): (Option<Timestamp>, Option<Timestamp>),
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
     gaps: &mut Vec<PastGap>,
 ) -> rusqlite::Result<()> {
     let times = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));

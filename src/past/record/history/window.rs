@@ -42,7 +42,7 @@ impl PastWindow {
     pub fn read(store: &mut Store, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Option<Self>, StoreError> {
         store.sql(|connection| {
             let Some(mut window) = Self::from_tables(connection, from, to)? else { return Ok(None) };
-            unrecorded::add(connection, (from, to), &mut window.gaps)?;
+            unrecorded::add(connection, from, to, &mut window.gaps)?;
             Ok(Some(window))
         })
     }

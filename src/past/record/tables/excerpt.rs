@@ -12,7 +12,7 @@ use super::deletion::RecordedDeletion;
 use super::gaps::GapRecord;
 use super::resume;
 use crate::record::row_memory::RowMemory;
-use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Finding};
 use lockscope_model::queue::LockTable;
 
@@ -27,16 +27,16 @@ pub(in crate::record) struct TableExcerpt {
     standing: Vec<ContenderRecord>,
     /// When the findings that were open at the beginning were raised.
     raised_at: FxHashMap<FindingPlace, Timestamp>,
-    /// The time up to which everything had been seen, and the reason of the gap; `None` when there
-    /// was no gap.
-    pub(super) unseen: Option<(Timestamp, String)>,
+    /// The gap that was open then, if any.
+    pub(super) unseen: Option<GapRecord>,
     gaps: Vec<GapRecord>,
     deletions: VecDeque<RecordedDeletion>,
 }
 
 impl TableExcerpt {
     /// Reads the facts for a time range: at its beginning, and up to its end.
-    pub fn read(connection: &Connection, (from, to): (Timestamp, Timestamp)) -> rusqlite::Result<Self> {
+    pub fn read(connection: &Connection, time: TimeRange) -> rusqlite::Result<Self> {
+        let from = time.from;
         let mut standing = resume::standing(connection, from)?;
         for record in &mut standing {
             // Later acquisitions are not known yet.
@@ -46,8 +46,8 @@ impl TableExcerpt {
             standing,
             raised_at: raised_at(connection, from)?,
             unseen: unseen(connection, from)?,
-            gaps: gaps(connection, from, to)?,
-            deletions: deletions(connection, from, to)?,
+            gaps: gaps(connection, time)?,
+            deletions: deletions(connection, time)?,
         })
     }
 
@@ -91,14 +91,9 @@ impl TableExcerpt {
     }
 
     /// Returns these gaps and others, oldest first.
-    pub(super) fn into_gaps(self, others: Vec<(Timestamp, Timestamp, String)>) -> Vec<GapRecord> {
+    pub(super) fn into_gaps(self, others: Vec<GapRecord>) -> Vec<GapRecord> {
         let mut gaps = self.gaps;
-        gaps.extend(others.into_iter().map(|(from, to, reason)| GapRecord {
-            id: 0,
-            began_at: from,
-            ended_at: Some(to),
-            reason,
-        }));
+        gaps.extend(others);
         gaps.sort_by_key(|gap| gap.began_at);
         (1..).zip(gaps).map(|(id, gap)| GapRecord { id, ..gap }).collect()
     }
@@ -117,13 +112,16 @@ fn raised_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<FxHashM
     found.collect()
 }
 
-fn unseen(connection: &Connection, at: Timestamp) -> rusqlite::Result<Option<(Timestamp, String)>> {
-    let query = "SELECT began_at, reason FROM gap WHERE began_at <= ?1 AND ifnull(ended_at, 9223372036854775807) > ?1 ORDER BY id DESC LIMIT 1";
-    connection.query_row(query, [at.0], |row| Ok((Timestamp(row.get(0)?), row.get(1)?))).optional()
+fn unseen(connection: &Connection, at: Timestamp) -> rusqlite::Result<Option<GapRecord>> {
+    let query = "SELECT id, began_at, reason FROM gap WHERE began_at <= ?1 AND ifnull(ended_at, 9223372036854775807) > ?1 ORDER BY id DESC LIMIT 1";
+    let gap = |row: &rusqlite::Row<'_>| {
+        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at: None, reason: row.get(2)? })
+    };
+    connection.query_row(query, [at.0], gap).optional()
 }
 
 /// Reads the gaps that overlap the range. A gap that ends later is open.
-fn gaps(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Result<Vec<GapRecord>> {
+fn gaps(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<GapRecord>> {
     let mut query = connection.prepare(
         "SELECT id, began_at, iif(ended_at <= ?2, ended_at, NULL), reason FROM gap
          WHERE ifnull(ended_at, 9223372036854775807) >= ?1 AND began_at <= ?2",
@@ -134,10 +132,10 @@ fn gaps(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Re
         let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
         Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
     };
-    query.query_map(params![from.0, to.0], gap)?.collect()
+    query.query_map(params![time.from.0, time.to.0], gap)?.collect()
 }
 
-fn deletions(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlite::Result<VecDeque<RecordedDeletion>> {
+fn deletions(connection: &Connection, time: TimeRange) -> rusqlite::Result<VecDeque<RecordedDeletion>> {
     let mut query = connection.prepare(
         "SELECT at, lock, path, czxid, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id",
     )?;
@@ -154,5 +152,5 @@ fn deletions(connection: &Connection, from: Timestamp, to: Timestamp) -> rusqlit
             reason: row.get(6)?,
         })
     };
-    query.query_map(params![from.0, to.0], deletion)?.collect()
+    query.query_map(params![time.from.0, time.to.0], deletion)?.collect()
 }

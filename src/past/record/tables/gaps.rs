@@ -13,9 +13,11 @@ const NOT_READ: &str = "not everything was read yet";
 const MAX_CHANGED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct GapRecord {
+pub(in crate::record) struct GapRecord {
+    /// Its number; what an excerpt takes over is numbered anew.
     pub id: i64,
     pub began_at: Timestamp,
+    /// `None` while it lasts.
     pub ended_at: Option<Timestamp>,
     pub reason: String,
 }
@@ -33,9 +35,8 @@ pub(super) struct Gaps {
 impl Gaps {
     /// Starts a run, before anything is read. `open` is a gap that was open already; without one,
     /// the last run ended at `until`.
-    pub fn new(next_id: i64, open: Option<(i64, Timestamp, String)>, until: Option<Timestamp>) -> Self {
-        let mut gaps = Self { next_id, open: None, changed: Vec::new(), are_given: false };
-        gaps.open = open.map(|(id, began_at, reason)| GapRecord { id, began_at, ended_at: None, reason });
+    pub fn new(next_id: i64, open: Option<GapRecord>, until: Option<Timestamp>) -> Self {
+        let mut gaps = Self { next_id, open, changed: Vec::new(), are_given: false };
         if let (None, Some(until)) = (&gaps.open, until) {
             gaps.begin(until, NOT_RUNNING.to_owned());
         }
@@ -44,10 +45,10 @@ impl Gaps {
 
     /// Writes no gaps but those that are [given](Self::give). `unseen` is a gap that is open
     /// already.
-    pub fn will_be_given(&mut self, unseen: Option<(Timestamp, String)>) {
+    pub fn will_be_given(&mut self, unseen: Option<GapRecord>) {
         self.are_given = true;
         self.changed.clear();
-        if let Some((began_at, reason)) = unseen {
+        if let Some(GapRecord { began_at, reason, .. }) = unseen {
             self.begin(began_at, reason);
         }
     }

@@ -7,14 +7,15 @@ use rusqlite::Connection;
 use super::deletion::{Deletions, RecordedDeletion};
 use super::excerpt::TableExcerpt;
 use super::found::StandingFindingRows;
-use super::gaps::Gaps;
+use super::gaps::{GapRecord, Gaps};
 use super::lookup::Moment;
 use super::resume::{self, Unfinished};
 use super::rows::{RunRecord, TableRows};
 use super::sessions::ChangedSessions;
 use super::standing::StandingContenders;
+use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Diagnosis, FindingChanges};
+use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::queue::{Happening, LockTable};
 
 /// Collects the content of the tables: see [the module](super) for the order of calls. Memory is
@@ -82,14 +83,15 @@ impl TableRecorder {
         connection: &Connection,
         no_data: bool,
         excerpt: &mut TableExcerpt,
-        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+        RecordedState { table, diagnosis }: &RecordedState,
+        at: Timestamp,
     ) -> rusqlite::Result<Self> {
         let mut tables = Self::resume(connection, no_data)?;
         let standing = excerpt.take_standing(table, no_data);
         let next_id = standing.iter().map(|record| record.id).max().unwrap_or(0).saturating_add(1);
         tables.contenders = Some(StandingContenders::new(no_data, Unfinished::of(standing), next_id));
         let unseen = excerpt.unseen.take().filter(|_| !table.is_live());
-        tables.last_true = unseen.as_ref().map(|(since, _)| *since);
+        tables.last_true = unseen.as_ref().map(|gap| gap.began_at);
         tables.gaps.will_be_given(unseen);
         tables.happened(&[], table, at);
         tables.findings.stood(excerpt.findings(diagnosis, at).into_iter(), table);
@@ -100,7 +102,8 @@ impl TableRecorder {
     pub(in crate::record) fn resume_excerpt(
         connection: &Connection,
         no_data: bool,
-        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+        RecordedState { table, diagnosis }: &RecordedState,
+        at: Timestamp,
     ) -> rusqlite::Result<Self> {
         let mut tables = Self::resume(connection, no_data)?;
         tables.gaps.will_be_given(None);
@@ -110,7 +113,7 @@ impl TableRecorder {
     }
 
     /// Sets the gaps of an excerpt: those of its recording, and others.
-    pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
+    pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
         self.gaps.give(excerpt.into_gaps(others));
     }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use rustc_hash::FxHashMap;
 
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
+use super::gaps::GapRecord;
 use crate::record::row_memory::RowMemory;
 use lockscope_base::recipe::{Recipe, RequestMode};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
@@ -117,9 +118,12 @@ pub(super) fn recorded_until(connection: &Connection) -> rusqlite::Result<Option
 }
 
 /// Returns the gap that was open when the earlier run ended.
-pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<(i64, Timestamp, String)>> {
+pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRecord>> {
     let query = "SELECT id, began_at, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
-    connection.query_row(query, [], |row| Ok((row.get(0)?, Timestamp(row.get(1)?), row.get(2)?))).optional()
+    let gap = |row: &rusqlite::Row<'_>| {
+        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at: None, reason: row.get(2)? })
+    };
+    connection.query_row(query, [], gap).optional()
 }
 
 /// Returns the id after the largest one in a table.

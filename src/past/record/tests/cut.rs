@@ -11,12 +11,12 @@ use super::exactness::{act, assert_same, record_step};
 use super::fixture::{ALL, ConsoleFixture, SMALL};
 use crate::record::history::{PastContender, PastWindow};
 use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, frame};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::queue::Change;
 
 /// Cuts a time range out into a file beside the recording.
 fn cut_out(fixture: &ConsoleFixture, from: Timestamp, to: Timestamp) -> Result<Vec<DamagedSegment>, CutError> {
-    let options = CutOptions { from, to, with_data: true };
+    let options = CutOptions { time: TimeRange { from, to }, with_data: true };
     cut(&fixture.path, &target(fixture), options, &|| false)
 }
 
@@ -135,7 +135,7 @@ fn without_data_the_file_has_neither_data_nor_names_read_from_them() {
     let mut fixture = ConsoleFixture::new(ALL, SMALL);
     let times = one_each_second(&mut fixture, 60);
     fixture.stop();
-    let options = CutOptions { from: times[10], to: times[50], with_data: false };
+    let options = CutOptions { time: TimeRange { from: times[10], to: times[50] }, with_data: false };
     cut(&fixture.path, &target(&fixture), options, &|| false).unwrap();
     let small = bytes(&target(&fixture));
     assert!(has(&small, "n0030-lock-") && !has(&small, "worker-"));
@@ -233,7 +233,7 @@ fn existing_files_stay_and_interrupted_or_empty_cuts_leave_no_file() {
     assert_eq!(fs::read(target(&fixture)).unwrap(), b"mine");
     fs::remove_file(target(&fixture)).unwrap();
     let asked = std::cell::Cell::new(0);
-    let options = CutOptions { from: times[0], to: times[19], with_data: true };
+    let options = CutOptions { time: TimeRange { from: times[0], to: times[19] }, with_data: true };
     let should_stop = || asked.replace(asked.get() + 1) > 12;
     assert!(matches!(cut(&fixture.path, &target(&fixture), options, &should_stop), Err(CutError::Interrupted)));
     let later = Timestamp(fixture.ensemble.now.0 + 1_000_000);

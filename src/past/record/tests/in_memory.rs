@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::fixture::{ALL, CONNECT, json};
 use crate::fixture::TableFixture;
 use crate::record::{BatchWriter, Bounds, Playback, RecordOptions, RecordedState};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState};
 
@@ -51,7 +51,7 @@ fn an_in_memory_recording_is_bounded_drops_the_oldest_and_is_exact() {
             assert!(writer.past().unwrap().bytes().unwrap() <= MAX_BYTES);
         }
     }
-    let (from, until) = writer.past().unwrap().span().unwrap().unwrap();
+    let TimeRange { from, to: until } = writer.past().unwrap().span().unwrap().unwrap();
     assert!(from > shown[0].0, "the oldest is forgotten");
     assert!(until.since(from) > Duration::from_secs(1), "there is some of it");
     let kept: Vec<_> = shown.into_iter().filter(|(at, _)| *at >= from).collect();

@@ -59,7 +59,7 @@ impl LiveTable {
                     is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
                     resident_bytes: resident_bytes(),
                 };
-                let scrape = counters.scrape(ensemble, (self.live.table(), self.live.diagnosis()), process, now());
+                let scrape = counters.scrape(ensemble, self.live.table(), self.live.diagnosis(), process, now());
                 _ = asker.send(scrape);
             }
         }

@@ -2,7 +2,7 @@
 
 mod transitions;
 
-use super::{Gone, Handover, Input, NodeGone, Output, Stood};
+use super::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
 use crate::queue::event::SessionAtEnd;
 use crate::queue::hold::Hold;
 use crate::queue::order::OrderKey;
@@ -132,9 +132,9 @@ fn take(handover: &mut Handover, step: Step) -> Vec<Output> {
         }
         Step::OrderChanges => handover.handle(Input::OrderChanges),
         Step::OrderChanged { before_last, last, head } => {
-            let before_last = before_last.as_ref().map(|lease| (key(lease), lease));
-            let (last, head) = ((key(&last), &last), (key(&head), &head));
-            handover.handle(Input::OrderChanged { before_last, last, head })
+            let in_order = |contender| InOrder { key: key(contender), contender };
+            let before_last = before_last.as_ref().map(in_order);
+            handover.handle(Input::OrderChanged { before_last, last: in_order(&last), head: in_order(&head) })
         }
         Step::LockGone => handover.handle(Input::LockGone),
     }
