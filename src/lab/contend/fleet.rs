@@ -116,7 +116,7 @@ impl Fleet {
 
 impl FleetStatus {
     /// Creates the status of a fleet that has just started.
-    fn new(scenario: &Arc<Scenario>) -> Self {
+    pub fn new(scenario: &Arc<Scenario>) -> Self {
         Self {
             scenario: Arc::clone(scenario),
             elapsed: Duration::ZERO,

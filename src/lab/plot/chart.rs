@@ -5,10 +5,11 @@ use std::fmt::Write;
 use maud::{Markup, html};
 
 use super::axis::PlotAxis;
-use super::marker::{marker, tenth};
+use super::marker::marker;
 use super::text::harmless;
 use super::{Curve, CurvePoint, LineChart, PlotUnit, PlotValue};
 use lockscope_model::text::human::count;
+use lockscope_model::text::tenth;
 
 /// The size of a chart, in pixels of its own.
 pub(super) const WIDTH: f64 = 580.0;

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::CurveLook;
+use lockscope_model::text::tenth;
 
 impl CurveLook {
     /// Returns the CSS class of elements in the curve's colour.
@@ -34,9 +35,4 @@ pub(super) fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
     };
     let corners: Vec<String> = corners.iter().map(|(dx, dy)| around(*dx, *dy)).collect();
     html! { polygon points=(corners.join(" ")) {} }
-}
-
-/// Rounds a place to a tenth of a pixel, the precision of the drawing.
-pub(super) fn tenth(place: f64) -> f64 {
-    (place * 10.0).round() / 10.0
 }

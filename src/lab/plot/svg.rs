@@ -4,9 +4,9 @@ use maud::{Markup, PreEscaped, html};
 
 use super::PlotPage;
 use super::chart::{HEIGHT, WIDTH, chart};
-use super::marker::tenth;
 use super::style;
 use super::text::{harmless, lines};
+use lockscope_model::text::{tenth, whole};
 
 /// The distance from the picture's edges and between its charts, in pixels.
 const MARGIN: f64 = 20.0;
@@ -73,11 +73,6 @@ fn description(page: &PlotPage) -> String {
     let parts = [page.summary.clone(), page.warnings.join(" "), format!("Charts: {}.", charts.join("; "))];
     let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     format!("{} {}", parts.join(" "), conditions.join(" "))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "there are few charts")]
-fn whole(number: usize) -> f64 {
-    number as f64
 }
 
 /// A column of lines of text.

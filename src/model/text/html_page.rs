@@ -1,4 +1,5 @@
-//! A self-contained HTML page. It loads and runs nothing, whatever its texts contain.
+//! A self-contained HTML page, and places in its pictures. The page loads and runs nothing,
+//! whatever its texts contain.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -24,4 +25,15 @@ pub fn html_page(title: &str, rules: &str, body: &Markup) -> String {
         }
     };
     document.into_string() + "\n"
+}
+
+/// Rounds a place in a picture to a tenth of a pixel.
+pub fn tenth(place: f64) -> f64 {
+    (place * 10.0).round() / 10.0
+}
+
+/// Converts a number of things in a picture, to calculate places.
+#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser than the rounding")]
+pub fn whole(number: usize) -> f64 {
+    number as f64
 }

@@ -14,7 +14,7 @@ mod wrap;
 
 pub use self::columns::{Align, columns};
 pub use self::fit::{Keep, cut, fit, fit_bytes, session, width};
-pub use self::html_page::html_page;
+pub use self::html_page::{html_page, tenth, whole};
 pub use self::wrap::{wrap_bytes, wrap_words};
 
 /// The characters that a terminal can show.

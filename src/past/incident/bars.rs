@@ -8,13 +8,14 @@ use maud::{Markup, html};
 
 use super::lock_rows::{Incident, LockRows};
 use super::queue_lengths::queue_lengths;
-use super::scale::{LEFT, Scale, WIDTH, tenth, ticks, whole};
+use super::scale::{LEFT, Scale, WIDTH, ticks};
 use super::standstill::{certain_hold, certain_wait};
 use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::TimeRange;
 use lockscope_model::text::human::{count, exact_time, latency};
+use lockscope_model::text::{Charset, Keep, cut, tenth, whole};
 
 /// The heights of a bar's row, of the queue length, and of the head, in pixels.
 const ROW: f64 = 17.0;
@@ -236,5 +237,5 @@ fn severity(text: &str) -> &'static str {
 }
 
 fn short(who: &str) -> String {
-    lockscope_model::text::cut(who, 34, lockscope_model::text::Keep::Ends, lockscope_model::text::Charset::Unicode)
+    cut(who, 34, Keep::Ends, Charset::Unicode)
 }

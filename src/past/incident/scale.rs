@@ -2,6 +2,7 @@
 
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::text::human::{date_and_time, exact_time, time_of_day};
+use lockscope_model::text::tenth;
 
 /// The width of a picture, and the offset of its time axis, in pixels.
 pub(super) const WIDTH: f64 = 1120.0;
@@ -83,16 +84,6 @@ impl Scale {
         let x = self.x(time.from.0);
         (x, tenth((self.x(time.to.0) - x).max(1.0)))
     }
-}
-
-/// Rounds to a tenth of a pixel.
-pub(super) fn tenth(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser than the rounding")]
-pub(super) fn whole(number: usize) -> f64 {
-    number as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a pixel is coarser than the rounding")]

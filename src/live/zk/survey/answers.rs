@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockscope_base::znode::SessionId;
 use lockscope_model::server_view::four_letter::Srvr;
 use lockscope_model::server_view::{
-    AskedBy, Connection, ListedSession, ServerSettings, SyncSettings, Transport, WatchEventTotals, WatchTotals,
+    AskedBy, Connection, ListedSession, Load, ServerSettings, SyncSettings, Transport, WatchEventTotals, WatchTotals,
     WatchedPath,
 };
 
@@ -67,18 +67,10 @@ impl RoundAnswers {
         self.problem.get_or_insert(problem);
     }
 
-    /// Begins questions with a pace of their own: counts their cost and problems from zero. Pass
-    /// the result to [`end_timed`](Self::end_timed).
-    pub(super) fn begin_timed(&mut self) -> OtherQuestions {
-        OtherQuestions { cost: std::mem::take(&mut self.cost), problem: self.problem.take() }
-    }
-
-    /// Ends these questions and returns their answer; from then on the other questions are counted
-    /// again.
-    pub(super) fn end_timed<T>(&mut self, others: OtherQuestions, found: T) -> TimedAnswer<T> {
-        let took = std::mem::replace(&mut self.cost, others.cost);
-        let problem = std::mem::replace(&mut self.problem, others.problem);
-        TimedAnswer { found, took, problem }
+    /// Counts the cost of one question.
+    pub(super) fn count(&mut self, load: &mut Load, bytes: usize, took: Duration) {
+        load.count(bytes, took);
+        self.cost += took;
     }
 
     /// Returns the problems of all groups of questions.
@@ -89,11 +81,14 @@ impl RoundAnswers {
     }
 }
 
-/// The cost and the problem of the questions without a pace of their own.
-#[derive(Debug)]
-pub(super) struct OtherQuestions {
-    cost: Duration,
-    problem: Option<String>,
+/// Returns the answer that `take` reads to questions with a pace of their own. Their cost and their problems are counted apart.
+pub(super) fn timed<A: AsMut<RoundAnswers>, T>(asking: &mut A, take: impl FnOnce(&mut A) -> T) -> TimedAnswer<T> {
+    let answers = asking.as_mut();
+    let (cost, problem) = (std::mem::take(&mut answers.cost), answers.problem.take());
+    let found = take(asking);
+    let answers = asking.as_mut();
+    let took = std::mem::replace(&mut answers.cost, cost);
+    TimedAnswer { found, took, problem: std::mem::replace(&mut answers.problem, problem) }
 }
 
 /// The answer to questions with a pace of their own, or its absence.

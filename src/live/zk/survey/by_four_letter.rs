@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
-use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers, timed};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
 use lockscope_model::server_view::four_letter::WatchedPathsReader;
@@ -56,6 +56,12 @@ pub(super) async fn by_four_letter(
     Ok(asking.answers)
 }
 
+impl AsMut<RoundAnswers> for ByFourLetter<'_> {
+    fn as_mut(&mut self) -> &mut RoundAnswers {
+        &mut self.answers
+    }
+}
+
 impl ByFourLetter<'_> {
     async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
@@ -82,14 +88,10 @@ impl ByFourLetter<'_> {
             self.list_connections(counted, true).await;
         }
         if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
-            let others = self.answers.begin_timed();
-            let found = self.take_figures(monitor, totals, settings);
-            self.answers.figures = Some(self.answers.end_timed(others, found));
+            self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
         }
-        if let Some(asked) = watched {
-            let others = self.answers.begin_timed();
-            let found = self.take_watched(asked);
-            self.answers.watched = Some(self.answers.end_timed(others, found));
+        if let Some((asked, listed)) = watched {
+            self.answers.watched = Some(timed(self, |asking| asking.take_watched(asked, listed)));
         }
     }
 
@@ -102,7 +104,7 @@ impl ByFourLetter<'_> {
         ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
     }
 
-    fn take_watched(&mut self, (asked, listed): (WordReply, WatchedPathsReader)) -> Option<(Vec<WatchedPath>, bool)> {
+    fn take_watched(&mut self, asked: WordReply, listed: WatchedPathsReader) -> Option<(Vec<WatchedPath>, bool)> {
         let answer = self.take_or_note(asked).ok()?;
         let (found, whole) = listed.end();
         Some((found, whole && !answer.cut))
@@ -179,8 +181,7 @@ impl ByFourLetter<'_> {
     fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
         let bytes = asked.result.as_ref().map_or(0, |answer| answer.bytes);
         let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
-        self.load.count(bytes, took);
-        self.answers.cost += took;
+        self.answers.count(self.load, bytes, took);
         asked.result
     }
 

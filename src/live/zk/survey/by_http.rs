@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answers::{RoundAnswers, ServerFigures, WantedAnswers};
+use super::answers::{RoundAnswers, ServerFigures, WantedAnswers, timed};
 use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::QuestionLimits;
@@ -47,6 +47,12 @@ pub(super) async fn by_http(
     Ok(asking.answers)
 }
 
+impl AsMut<RoundAnswers> for ByHttp<'_> {
+    fn as_mut(&mut self) -> &mut RoundAnswers {
+        &mut self.answers
+    }
+}
+
 impl ByHttp<'_> {
     async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
@@ -69,14 +75,10 @@ impl ByHttp<'_> {
             self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
         }
         if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
-            let others = self.answers.begin_timed();
-            let found = self.take_figures(monitor, totals, settings);
-            self.answers.figures = Some(self.answers.end_timed(others, found));
+            self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
         }
         if let Some(asked) = watched {
-            let others = self.answers.begin_timed();
-            let found = self.take_or_note(asked, admin::watches_by_path);
-            self.answers.watched = Some(self.answers.end_timed(others, found));
+            self.answers.watched = Some(timed(self, |asking| asking.take_or_note(asked, admin::watches_by_path)));
         }
     }
 
@@ -97,8 +99,7 @@ impl ByHttp<'_> {
     fn take<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
         let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
         let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
-        self.load.count(bytes, took);
-        self.answers.cost += took;
+        self.answers.count(self.load, bytes, took);
         read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{
-    ComparedFleets, Comparison, FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount,
-    ResourceStatus, Scenario, ServerEvents, WatchEventCounts,
+    ComparedFleets, Comparison, FleetOutcome, FleetStatus, LinkBytes, Quantiles, RequestCount, Scenario, ServerEvents,
+    WatchEventCounts,
 };
 use lockscope_lock::Algorithm;
 
@@ -66,24 +66,8 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
 
 /// Returns the status of a fleet of three clients that has contended for `elapsed`.
 pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
-    FleetStatus {
-        scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
-        elapsed,
-        age: Duration::ZERO,
-        connected,
-        finished: false,
-        clients: Vec::new(),
-        totals: FleetTotals::default(),
-        overlaps: Vec::new(),
-        server: None,
-        server_silence: None,
-        servers_lost_for: None,
-        stepped: false,
-        next_step: None,
-        trace: Arc::default(),
-        trace_missed: 0,
-        resource: ResourceStatus::default(),
-    }
+    let scenario = Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3));
+    FleetStatus { elapsed, connected, ..FleetStatus::new(&scenario) }
 }
 
 /// Returns the outcomes of a herd, a chain and a look-ahead chain of this size.

@@ -8,7 +8,7 @@ use crate::tui::app::{App, Effect, Event, FleetSide, Settings, Tour, Update};
 use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, FleetTotals, LinkState, Overlap, Quantiles,
-    RequestCount, ResourceStatus, Scenario, ServerEvents, WatchEventCounts,
+    RequestCount, Scenario, ServerEvents, WatchEventCounts,
 };
 use lockscope_lock::Access;
 
@@ -99,22 +99,13 @@ pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
 pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: FleetTotals) -> FleetStatus {
     let server = ServerEvents { children: totals.events, deleted: totals.events };
     FleetStatus {
-        scenario: Arc::new(scenario.clone()),
         elapsed: Duration::from_millis(age_ms.saturating_sub(1_000)),
         age: Duration::from_millis(age_ms),
         connected: u32::try_from(clients.len()).expect("few"),
-        finished: false,
         clients,
         totals,
-        overlaps: Vec::new(),
         server: Some(server),
-        server_silence: None,
-        servers_lost_for: None,
-        stepped: false,
-        next_step: None,
-        trace: Arc::default(),
-        trace_missed: 0,
-        resource: ResourceStatus::default(),
+        ..FleetStatus::new(&Arc::new(scenario.clone()))
     }
 }
 
