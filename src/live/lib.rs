@@ -13,4 +13,8 @@ pub mod admin;
 pub mod deadline;
 pub mod exporter;
 pub mod observe;
+#[cfg(test)]
+#[expect(dead_code, reason = "the model's own tests use the rest")]
+#[path = "../model/testing.rs"]
+mod testing;
 pub mod zk;

@@ -18,4 +18,6 @@ pub mod metrics;
 pub mod queue;
 pub mod report;
 pub mod server_view;
+#[cfg(test)]
+mod testing;
 pub mod text;

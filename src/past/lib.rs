@@ -14,3 +14,6 @@ mod fixture;
 #[expect(dead_code, reason = "as above")]
 #[path = "../model/queue/tests/steps.rs"]
 mod steps;
+#[cfg(test)]
+#[path = "../model/testing.rs"]
+mod testing;

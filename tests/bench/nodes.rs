@@ -14,18 +14,7 @@ pub fn path(parent: &str, kind: &str, number: i64) -> ZnodePath {
 
 /// The contender with that number, each with a session of its own.
 pub fn seen(parent: &str, kind: &str, number: i64) -> Change {
-    let stat = ZnodeStat {
-        czxid: Zxid(number),
-        mzxid: Zxid(number),
-        pzxid: Zxid(number),
-        ctime: Timestamp(number),
-        mtime: Timestamp(number),
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: Some(SessionId(number)),
-        data_length: 10,
-        num_children: 0,
-    };
+    let of_new = ZnodeStat::of_new(Zxid(number), Timestamp(number), Some(SessionId(number)));
+    let stat = ZnodeStat { data_length: 10, ..of_new };
     Change::Seen { path: path(parent, kind, number), node: Node { stat, data: NodeData::keep(DATA) } }
 }

@@ -13,6 +13,9 @@ pub mod process;
 pub mod prometheus;
 pub mod quorum_links;
 pub mod raw;
+#[expect(dead_code, reason = "the crates' own tests use the rest")]
+#[path = "../../src/model/testing.rs"]
+pub mod reading;
 pub mod recording;
 pub mod relay;
 pub mod server;

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
+
+use super::reading::{self, deleted, seen};
 
 /// 2026-05-01T02:10:00Z, when the recording begins.
 pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);
@@ -20,17 +22,16 @@ fn second(number: u64) -> Timestamp {
 
 fn stat(number: i64, at: Timestamp, owner: Option<i64>) -> ZnodeStat {
     let owner = owner.map(|owner| SessionId(0x1000_0000_0000_0000 + owner));
-    ZnodeStat { data_length: 16, ..ZnodeStat::of_new(Zxid(4_294_967_296 + number), at, owner) }
+    ZnodeStat::of_new(Zxid(4_294_967_296 + number), at, owner)
 }
 
 fn node(number: i64) -> ZnodePath {
-    ZnodePath::new(&format!("{LOCK}/{number:032x}__lock__{number:010}")).expect("a path")
+    reading::path(&format!("{LOCK}/{number:032x}__lock__{number:010}"))
 }
 
 fn came(number: i64, at: Timestamp) -> Change {
     let worker = number % 6 + 1;
-    let data = NodeData::keep(format!("billing-worker-{worker}").as_bytes());
-    Change::Seen { path: node(number), node: Node { stat: stat(number, at, Some(worker)), data } }
+    seen(node(number).as_str(), stat(number, at, Some(worker)), format!("billing-worker-{worker}").as_bytes())
 }
 
 /// Six workers take turns of two seconds each at a kazoo lock for three minutes. At 02:13:00 the one that holds stops, at 02:14:40 its
@@ -45,14 +46,13 @@ pub fn incident(path: &Path) {
         let mut changes = vec![Change::Heard { at }];
         if number == 0 {
             let connected = ConnectionState::Connected { session: SessionId(0x1000_0000_0000_0b31), recursive: true };
-            let parent = ZnodePath::new(LOCK).expect("a path");
             changes.extend([Change::Connection(connected), Change::Syncing]);
-            changes.push(Change::Listed { path: parent, stat: stat(-1, second(0), None) });
+            changes.push(Change::Listed { path: reading::path(LOCK), stat: stat(-1, second(0), None) });
             changes.extend((0..6).map(|number| came(number, second(0))));
             changes.push(Change::Synced);
         } else if number % 2 == 0 && (number <= 180 || number >= 280) {
             let turn = i64::try_from(number.min(180) / 2 + number.saturating_sub(278) / 2).expect("small");
-            changes.push(Change::Deleted { path: node(turn - 1), zxid: None });
+            changes.push(deleted(&node(turn - 1)));
             changes.push(came(turn + 5, at));
         }
         for change in changes {

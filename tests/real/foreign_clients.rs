@@ -54,6 +54,20 @@ async fn hand_over(foreign: &mut Foreign, client: &Client, recipe: &str, nodes: 
     queued(client, &path, 0).await;
 }
 
+/// With how many nodes there are while one holds and one waits.
+pub const JAVA_RECIPES: [(&str, usize); 8] = [
+    ("mutex", 2),
+    ("write", 2),
+    // A lease and, until it got one, a place in the queue: the waiter has both.
+    ("semaphore", 3),
+    ("semaphore-mutex", 3),
+    ("multi", 2),
+    ("latch", 2),
+    ("selector", 2),
+    ("write-lock", 2),
+];
+pub const KAZOO_RECIPES: [(&str, usize); 4] = [("lock", 2), ("write", 2), ("semaphore", 2), ("election", 2)];
+
 /// Two sessions hand over a lock of each recipe.
 pub async fn hand_overs(mut foreign: Foreign, connect: &str, recipes: &[(&str, usize)]) {
     let client = zk::connect(connect).await;
@@ -67,24 +81,13 @@ pub async fn hand_overs(mut foreign: Foreign, connect: &str, recipes: &[(&str, u
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn curator_and_write_lock_hand_over() {
     let at = zk::own_root("java").await;
-    let recipes = [
-        ("mutex", 2),
-        ("write", 2),
-        // A lease and, until it got one, a place in the queue: the waiter has both.
-        ("semaphore", 3),
-        ("semaphore-mutex", 3),
-        ("multi", 2),
-        ("latch", 2),
-        ("selector", 2),
-        ("write-lock", 2),
-    ];
-    hand_overs(Foreign::java(&at), &at, &recipes).await;
+    hand_overs(Foreign::java(&at), &at, &JAVA_RECIPES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kazoo_hands_over() {
     let at = zk::own_root("kazoo").await;
-    hand_overs(Foreign::kazoo(&at), &at, &[("lock", 2), ("write", 2), ("semaphore", 2), ("election", 2)]).await;
+    hand_overs(Foreign::kazoo(&at), &at, &KAZOO_RECIPES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 use crate::headless::program::{Running, lockscope};
+use crate::observe::fixture::connection;
 
 /// So many ticks a member goes on without its leader: 30 s.
 const SYNC_LIMIT: u32 = 150;
@@ -87,13 +88,8 @@ async fn a_session_is_counted_down_also_by_a_survey_whose_own_member_is_cut_off(
     let (leader, cut_off) = (ensemble.leader(), ensemble.follower());
     let relay = Relay::start(&ensemble.address(leader)).await;
     let doomed = zk::connect_within(&relay.connect_string(), Duration::from_secs(60)).await;
-    let connection = ConnectOptions {
-        connect: ensemble.address(cut_off),
-        session_timeout: Duration::from_secs(30),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    };
+    let session_timeout = Duration::from_secs(30);
+    let connection = ConnectOptions { session_timeout, ..connection(&ensemble.address(cut_off)) };
     let mut surveyor = Surveyor::start(SurveyOptions::new(connection)).expect("it starts");
     relay.refuse().await;
     let session = zk::session_of(&doomed);

@@ -9,7 +9,6 @@ use lockscope::tui::fleet_tasks::FleetTasks;
 use lockscope::tui::run::FleetControl;
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::Scenario;
-use lockscope_live::zk::ConnectOptions;
 use lockscope_lock::Algorithm;
 use zookeeper_client::CreateMode;
 
@@ -18,6 +17,7 @@ use crate::harness::settings::Settings;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
+use crate::observe::fixture::connection;
 
 /// Sessions that a console with its clients must not leave: all but those of the test itself.
 fn sessions(server: &Server) -> u64 {
@@ -133,14 +133,7 @@ fn a_signal_ends_the_clients_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_of_the_screen_ends_the_clients_too() {
     let server = Server::start();
-    let connection = ConnectOptions {
-        connect: server.connect_string(),
-        session_timeout: Duration::from_secs(30),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    };
-    let fleets = FleetTasks::new(connection, Vec::new(), true);
+    let fleets = FleetTasks::new(connection(&server.connect_string()), Vec::new(), true);
     let work = async |fleets: &mut FleetTasks| {
         let path = ZnodePath::new("/panics").expect("a path");
         fleets.start(FleetSide::Left, Scenario::new(Algorithm::Chain, path, 5));

@@ -154,21 +154,16 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_base::znode::ZnodePath;
-    use lockscope_model::queue::ConnectionState;
-
-    fn deleted() -> Change {
-        Change::Deleted { path: ZnodePath::root(), zxid: None }
-    }
+    use crate::testing::{deleted, lost, path};
 
     #[tokio::test]
     async fn memory_is_bounded_for_a_slow_consumer_which_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
         let untaken = UntakenChanges::default();
         let mut outbox = Outbox::new(sender, 1_000, untaken.clone());
-        outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
+        outbox.push(lost());
         for _ in 0..1_010 {
-            outbox.push(deleted());
+            outbox.push(deleted(&path("/")));
         }
         assert!(outbox.is_overflown() && !outbox.has_room());
         assert_eq!((outbox.held.len(), untaken.get()), (1, 1), "changes of the connection are kept");

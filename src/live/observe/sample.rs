@@ -48,11 +48,12 @@ impl Sampler {
 mod tests {
     use super::*;
     use crate::observe::follow::{ReadAnswer, WatchStyle};
+    use crate::testing::path;
     use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
     /// Returns a follower that knows `locks` lock parents.
     fn follower(locks: usize) -> Follower {
-        let root = ZnodePath::new("/locks").expect("a path");
+        let root = path("/locks");
         let mut follower = Follower::new(std::slice::from_ref(&root), &[]);
         follower.begin(WatchStyle::Recursive);
         let stat = ZnodeStat::of_new(Zxid(1), Timestamp(0), None);
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn the_open_queue_is_sampled_in_every_round() {
         let (mut follower, mut sampler) = (follower(2 * MAX_SAMPLED_PARENTS), Sampler::default());
-        let open = ZnodePath::new("/locks/l05999").expect("a path");
+        let open = path("/locks/l05999");
         follower.look_at_queue(Some(open.clone()));
         sampler.begin(&follower);
         for _ in 0..3 {

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::diagnose::Code;
     use crate::diagnose::testing::{DiagnosisFixture, curator};
-    use crate::queue::{Change, ConnectionState};
+
     use crate::server_view::Provenance;
 
     fn troubled() -> DiagnosisFixture {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_table_that_is_not_live_has_no_findings_and_begins_anew() {
         let mut world = troubled();
-        world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
+        world.apply(crate::testing::lost());
         assert_eq!(world.pass(1), (vec![], vec![Code::Orphan, Code::PersistentContender, Code::SelfBlocked]));
         assert_eq!(world.pass(5), (vec![], vec![]));
     }

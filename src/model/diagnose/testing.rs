@@ -6,23 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Code, Diagnosis, Finding, Severity, Thresholds};
-use crate::queue::{Change, ConnectionState, LockId, LockQueue, LockTable};
+use crate::queue::{Change, LockId, LockQueue, LockTable};
 use crate::server_view::{
     Connection, Expiry, ExpiryClock, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerSettings,
     ServerView, SessionTiming, WatchTotals, WatchedPath,
 };
+pub use crate::testing::{OBSERVER, path, uuid};
+use crate::testing::{deleted, lost, reading, seen, table};
 use lockscope_base::recipe::Classifier;
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
-/// The sessions of the observer and of the survey.
-pub const OBSERVER: i64 = 900;
+/// The session of the survey.
 const SURVEYOR: i64 = 901;
 
-pub fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
-
-/// What the server knows about a client.
+/// What the one server knows of a client.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub session: i64,
@@ -74,18 +71,9 @@ impl DiagnosisFixture {
     }
 
     pub fn with(thresholds: Thresholds) -> Self {
-        let mut table = LockTable::new([]);
         let now = Timestamp(1_000_000_000);
-        let session = SessionId(OBSERVER);
-        for change in [
-            Change::Connection(ConnectionState::Connected { session, recursive: true }),
-            Change::Syncing,
-            Change::Synced,
-        ] {
-            table.apply(change, now);
-        }
         let mut world = Self {
-            table,
+            table: table([], now),
             diagnosis: Diagnosis::new(thresholds),
             now,
             clients: Vec::new(),
@@ -98,7 +86,7 @@ impl DiagnosisFixture {
             nodes: BTreeMap::new(),
             children: BTreeMap::new(),
         };
-        world.client(OBSERVER);
+        world.client(OBSERVER.0);
         world
     }
 
@@ -160,7 +148,7 @@ impl DiagnosisFixture {
         let change = if Classifier::is_hint(&at) {
             Change::Appeared { path: at.clone() }
         } else {
-            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(data) } }
+            seen(at.as_str(), stat, data)
         };
         self.nodes.insert(at.clone(), change.clone());
         self.apply(change);
@@ -187,19 +175,13 @@ impl DiagnosisFixture {
             (children.deleted, children.changed) = (children.deleted + 1, self.zxid);
         }
         self.nodes.remove(at);
-        self.apply(Change::Deleted { path: at.clone(), zxid: None });
+        self.apply(deleted(at));
     }
 
     /// Deletes a node and restores it unchanged after a reconnect.
     pub fn return_deleted(&mut self, at: &ZnodePath) {
-        let session = SessionId(OBSERVER);
-        self.apply(Change::Deleted { path: at.clone(), zxid: None });
-        self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
         let nodes: Vec<Change> = self.nodes.values().cloned().collect();
-        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
-        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
-            self.apply(change);
-        }
+        [deleted(at), lost()].into_iter().chain(reading(nodes)).for_each(|change| self.apply(change));
     }
 
     /// Starts another console, which finds all existing nodes at once.
@@ -216,13 +198,7 @@ impl DiagnosisFixture {
                 ..self.stat(0)
             },
         });
-        let nodes: Vec<Change> = parents.chain(self.nodes.values().cloned()).collect();
-        let (session, now) = (SessionId(OBSERVER), self.now);
-        self.table = LockTable::new([]);
-        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
-        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
-            self.table.apply(change, now);
-        }
+        self.table = table(parents.chain(self.nodes.values().cloned()), self.now);
         self.diagnosis = Diagnosis::new(*self.diagnosis.thresholds());
     }
 
@@ -343,12 +319,7 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
     }
 }
 
-/// Returns a UUID for node names, distinct for each `number`.
-pub fn uuid(number: u32) -> String {
-    format!("{number:08x}-0000-4000-8000-000000000000")
-}
-
-/// Returns the prefix of a Curator mutex node for a lock at this path.
+/// The beginning of a name of Curator's mutex, for a lock at that path.
 pub fn curator(parent: &str, number: u32) -> String {
     format!("{parent}/_c_{}-lock-", uuid(number))
 }

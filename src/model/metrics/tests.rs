@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::diagnose::{Code, Diagnosis, Severity, Thresholds};
-use crate::queue::{Change, ConnectionState, LockTable};
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::queue::{Change, LockTable};
+use crate::testing::{deleted, lost, path, reading, seen};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
 /// A counted table with a clock.
 struct MetricsFixture {
@@ -12,10 +13,6 @@ struct MetricsFixture {
     counters: EventCounters,
     now: Timestamp,
     zxid: i64,
-}
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).unwrap()
 }
 
 impl MetricsFixture {
@@ -32,19 +29,19 @@ impl MetricsFixture {
 
     /// Reads everything; these nodes exist.
     fn read(&mut self, nodes: &[&str]) {
-        let connected = ConnectionState::Connected { session: SessionId(-2), recursive: true };
-        self.apply(Change::Connection(connected));
-        self.apply(Change::Syncing);
-        for node in nodes {
-            self.seen(node);
-        }
-        self.apply(Change::Synced);
+        let found: Vec<_> = nodes.iter().map(|node| self.next(node)).collect();
+        reading(found).for_each(|change| self.apply(change));
+    }
+
+    /// A new node was read.
+    fn next(&mut self, node: &str) -> Change {
+        self.zxid += 1;
+        seen(node, ZnodeStat::of_new(Zxid(self.zxid), self.now, Some(SessionId(self.zxid))), b"")
     }
 
     fn seen(&mut self, node: &str) {
-        self.zxid += 1;
-        let stat = ZnodeStat::of_new(Zxid(self.zxid), self.now, Some(SessionId(self.zxid)));
-        self.apply(Change::Seen { path: path(node), node: Node { stat, data: NodeData::default() } });
+        let change = self.next(node);
+        self.apply(change);
     }
 
     fn comes(&mut self, node: &str) {
@@ -53,7 +50,7 @@ impl MetricsFixture {
     }
 
     fn goes(&mut self, node: &str) {
-        self.apply(Change::Deleted { path: path(node), zxid: None });
+        self.apply(deleted(&path(node)));
     }
 
     fn pass(&mut self, seconds: i64) {
@@ -110,11 +107,11 @@ fn while_the_table_is_not_live_only_counters_are_served() {
     fixture.pass(1);
     fixture.pass(70);
     assert_eq!(fixture.scrape().named[0].findings.len(), 1);
-    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "a reset".to_owned() }));
+    fixture.apply(lost());
     let scrape = fixture.scrape();
     assert_eq!((scrape.is_live, scrape.gaps, scrape.locks, scrape.named[0].state), (false, 1, None, None));
     assert!(scrape.named[0].findings.is_empty());
-    assert!(health(&fixture.table).unwrap_err().contains("a reset"));
+    assert!(health(&fixture.table).unwrap_err().contains("cut"));
     fixture.pass(60);
     fixture.read(&["/a/lock-0000000001"]);
     let counts = fixture.scrape().named[0].counts;

@@ -31,8 +31,8 @@ impl LockTable {
 
 #[cfg(test)]
 mod tests {
+    use crate::queue::ClientIdentity;
     use crate::queue::tests::fixture::TableFixture;
-    use crate::queue::{Change, ClientIdentity};
     use lockscope_base::znode::SessionId;
 
     #[test]
@@ -44,7 +44,7 @@ mod tests {
             fixture.apply(fixture.observed(&node));
             if owner < 3 {
                 fixture.tree.remove(&node);
-                fixture.apply(Change::Deleted { path: node, zxid: None });
+                fixture.delete(&node);
             }
         }
         let name = |fixture: &TableFixture, session| fixture.table.identity(SessionId(session)).name;

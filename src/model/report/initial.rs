@@ -82,21 +82,17 @@ impl<'a> From<&'a Initial> for InitialLine<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Change;
-    use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
+    use crate::testing::{seen, table};
+    use lockscope_base::znode::{SessionId, ZnodeStat, Zxid};
 
     #[test]
     fn a_client_at_the_start_is_named_as_later_on() {
         let at = Timestamp(1_714_574_467_250);
-        let mut table = LockTable::new([]);
-        table.apply(Change::Syncing, at);
-        for (number, name) in [(3_u8, "worker-3"), (4, "worker-4")] {
-            let (czxid, owner) = (Zxid(number.into()), Some(SessionId(number.into())));
-            let stat = ZnodeStat { data_length: 8, ..ZnodeStat::of_new(czxid, Timestamp(at.0 - 60_000), owner) };
-            let path = ZnodePath::new(&format!("/a/{number:032x}__lock__000000000{number}")).unwrap();
-            table.apply(Change::Seen { path, node: Node { stat, data: NodeData::keep(name.as_bytes()) } }, at);
-        }
-        table.apply(Change::Synced, at);
+        let found = [(3, "worker-3"), (4, "worker-4")].map(|(number, name)| {
+            let stat = ZnodeStat::of_new(Zxid(number), Timestamp(at.0 - 60_000), Some(SessionId(number)));
+            seen(&format!("/a/{number:032x}__lock__000000000{number}"), stat, name.as_bytes())
+        });
+        let table = table(found, at);
         let lock = table.locks().next().unwrap();
         let lines: Vec<String> =
             Initial::of_lock(lock, at, &table).iter().map(|initial| initial.for_people(true)).collect();

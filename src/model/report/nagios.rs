@@ -205,28 +205,21 @@ fn longest_wait(table: &LockTable, at: Timestamp) -> Duration {
 mod tests {
     use super::*;
     use crate::diagnose::Thresholds;
-    use crate::queue::{Change, ConnectionState};
-    use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
+    use crate::queue::Change;
+    use crate::testing::{path, seen, table};
+    use lockscope_base::znode::{SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).expect("a path")
-    }
-
     /// Nodes that were created 90 s ago, each with its owner; 0 for none.
     fn line(nodes: &[(&str, i64)], unreadable: &[&str], fail_on: Severity) -> (ServiceStatus, String) {
-        let mut table = LockTable::new([]);
-        let node = |owner: i64| {
+        let stat = |owner: i64| {
             let session = Some(SessionId(owner)).filter(|_| owner != 0);
-            Node { stat: ZnodeStat::of_new(Zxid(2), Timestamp(NOW.0 - 90_000), session), data: NodeData::keep(b"") }
+            ZnodeStat::of_new(Zxid(2), Timestamp(NOW.0 - 90_000), session)
         };
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(9), recursive: true });
-        let seen = nodes.iter().map(|(at, owner)| Change::Seen { path: path(at), node: node(*owner) });
+        let seen = nodes.iter().map(|(at, owner)| seen(at, stat(*owner), b""));
         let closed = unreadable.iter().map(|at| Change::Unreadable { path: path(at), why: "no READ".to_owned() });
-        for change in [connected, Change::Syncing].into_iter().chain(seen).chain(closed).chain([Change::Synced]) {
-            table.apply(change, NOW);
-        }
+        let table = table(seen.chain(closed), NOW);
         let mut diagnosis = Diagnosis::new(Thresholds::default());
         diagnosis.examine(&table, NOW);
         let line = StatusLine::new(&table, &diagnosis, NOW, fail_on);

@@ -95,7 +95,8 @@ mod tests {
 
     use super::*;
     use crate::queue::{Change, ConnectionState};
-    use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
+    use crate::testing::{lost, path, reading, seen};
+    use lockscope_base::znode::{MAX_KEPT_DATA, SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_714_574_467_250);
 
@@ -105,14 +106,8 @@ mod tests {
         ZnodeStat { version: 2, cversion: children, num_children: children, ..stat }
     }
 
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).unwrap()
-    }
-
     fn node(at: &str, czxid: i64, owner: Option<i64>, data: &[u8]) -> Change {
-        let mut stat = stat(czxid, owner, 0);
-        stat.data_length = data.len().try_into().unwrap();
-        Change::Seen { path: path(at), node: Node { stat, data: NodeData::keep(data) } }
+        seen(at, stat(czxid, owner, 0), data)
     }
 
     fn parent(at: &str, children: i32) -> Change {
@@ -121,10 +116,7 @@ mod tests {
 
     fn table(changes: Vec<Change>) -> LockTable {
         let mut table = LockTable::new([path("/jobs/nightly")]);
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(-2), recursive: true });
-        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
-            table.apply(change, NOW);
-        }
+        reading(changes).for_each(|change| drop(table.apply(change, NOW)));
         table
     }
 
@@ -230,7 +222,7 @@ mod tests {
     #[test]
     fn while_the_connection_is_lost_all_states_are_unknown() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
-        table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
+        table.apply(lost(), NOW);
         let lock = &reported(&table)["locks"][0];
         assert_eq!(lock["contenders"][0]["state"], "unknown");
         assert!(lock["contenders"][0]["held_at_least_ms"].is_null() && lock["no_handover_since"].is_null());

@@ -3,13 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use crate::testing::path;
+use lockscope_base::znode::{SessionId, Timestamp};
 
 const S: SessionId = SessionId(0x10);
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
 
 fn connection(session: SessionId) -> Connection {
     let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid={session},est=0,to=4000,lresp=900)\n\n");

@@ -110,8 +110,7 @@ mod tests {
     use crate::fixture::TableFixture;
     use crate::record::Recorder;
     use crate::record::tests::fixture::{ALL, CONNECT};
-    use lockscope_base::znode::SessionId;
-    use lockscope_model::queue::ConnectionState;
+    use crate::testing::{lost, reading};
 
     fn codes(found: &[Arc<Finding>]) -> Vec<&'static str> {
         found.iter().map(|finding| finding.code.id()).collect()
@@ -135,12 +134,9 @@ mod tests {
             });
         };
         look(&mut live, recorder.as_deref_mut());
-        let lost = ConnectionState::Lost { reason: "the connection was cut".to_owned() };
-        live.apply(Change::Connection(lost), now, recorder.as_deref_mut());
+        live.apply(lost(), now, recorder.as_deref_mut());
         look(&mut live, recorder.as_deref_mut());
-        let back = ConnectionState::Connected { session: SessionId(1), recursive: true };
-        for change in [Change::Connection(back), Change::Syncing].into_iter().chain(everything).chain([Change::Synced])
-        {
+        for change in reading(everything) {
             live.apply(change, now, recorder.as_deref_mut());
         }
         look(&mut live, recorder);

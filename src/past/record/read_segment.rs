@@ -144,8 +144,7 @@ mod tests {
         for number in 0..3 * i64::try_from(STATE_INTERVAL).unwrap() / 2 {
             let path = fixture.ensemble.put_numbered(&format!("/{}/lock-", number % 5), 1);
             fixture.apply(fixture.ensemble.observed(&path));
-            fixture.ensemble.tree.remove(&path);
-            fixture.apply(lockscope_model::queue::Change::Deleted { path, zxid: None });
+            fixture.delete(&path);
             if number % 400 == 0 {
                 fixture.remember();
             }

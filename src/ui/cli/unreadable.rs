@@ -72,22 +72,13 @@ impl UnreadableNotices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_base::znode::{SessionId, Timestamp};
-    use lockscope_model::queue::{Change, ConnectionState};
-
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).unwrap()
-    }
+    use crate::testing::{path, table};
+    use lockscope_base::znode::Timestamp;
+    use lockscope_model::queue::Change;
 
     fn closed<'a>(places: impl IntoIterator<Item = &'a str>) -> LockTable {
-        let mut table = LockTable::new([]);
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-        let unreadable =
-            places.into_iter().map(|place| Change::Unreadable { path: path(place), why: "no READ".into() });
-        for change in [connected, Change::Syncing].into_iter().chain(unreadable).chain([Change::Synced]) {
-            table.apply(change, Timestamp(0));
-        }
-        table
+        let unreadable = |place| Change::Unreadable { path: path(place), why: "no READ".into() };
+        table(places.into_iter().map(unreadable), Timestamp(0))
     }
 
     #[test]

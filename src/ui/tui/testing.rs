@@ -7,10 +7,9 @@ pub mod recording;
 pub mod servers;
 pub mod stepped;
 
-use std::cell::RefCell;
-
-use super::app::{App, Bindings, Event, Key, Settings, Update};
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use super::app::{App, Event, Key, Settings, Update};
+pub use crate::testing::{deleted, path};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::{AclEntry, NodeReading};
 use lockscope_model::queue::{Change, ConnectionState};
@@ -48,11 +47,6 @@ pub fn settings() -> Settings {
     }
 }
 
-/// The path with that text.
-pub fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
-
 /// A session of the ensemble's first server.
 pub fn session(number: i64) -> SessionId {
     SessionId(0x0100_0a2b_3c40_0000 + number)
@@ -67,9 +61,7 @@ pub fn ago(seconds: i64) -> Timestamp {
 pub fn seen(node: &str, owner: i64, created: Timestamp, data: &[u8]) -> Change {
     let number = node.bytes().fold(0_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 1_000_003);
     let czxid = Zxid(8_589_000_000 + (created.0 - ago(100_000).0) + number % 10);
-    let data_length = i32::try_from(data.len()).expect("short");
-    let stat = ZnodeStat { data_length, ..ZnodeStat::of_new(czxid, created, Some(session(owner))) };
-    Change::Seen { path: path(node), node: Node { stat, data: NodeData::keep(data) } }
+    crate::testing::seen(node, ZnodeStat::of_new(czxid, created, Some(session(owner))), data)
 }
 
 /// A lock parent was listed; `next` is the number of its next child. A child was deleted just before, so that its stat proves nothing.
@@ -89,7 +81,7 @@ pub fn curator(parent: &str, number: i32, owner: i64, waits: i64) -> Change {
 /// The node of [`curator`] is gone.
 pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
-    Change::Deleted { path: path(&node), zxid: None }
+    deleted(&path(&node))
 }
 
 /// A node of 14:40 as it may be read, with two entries in its ACL.

@@ -2,56 +2,38 @@
 
 use std::time::Duration;
 
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
-use lockscope_live::admin::examine::{Examiner, survey};
+use lockscope_base::time::now;
+use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
-use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
+use lockscope_live::examine::{Examiner, survey};
+use lockscope_live::zk::stat_of;
 use lockscope_live::zk::survey::SurveyOptions;
-use lockscope_live::zk::{ConnectOptions, stat_of};
 use lockscope_model::diagnose::TableAt;
-use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_model::queue::Change;
 use zookeeper_client::{Client, CreateMode};
 
 use super::plans::{NODE_TIMEOUT, confirmed, log, path, place};
+use crate::harness::reading::{seen, table};
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::observe::fixture::curator;
+use crate::observe::fixture::{connection, curator, observing};
 
 /// As many as one plan may hold.
 const TAGGED: usize = 100;
 
-fn connection(connect: &str) -> ConnectOptions {
-    ConnectOptions {
-        connect: connect.to_owned(),
-        session_timeout: Duration::from_secs(10),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    }
-}
-
-fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
-}
-
 /// The plan to delete these nodes of a queue, with what the servers say of their owners.
 async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> DeletePlan {
-    let mut table = LockTable::new([]);
-    let link = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-    let mut changes = vec![link, Change::Syncing];
+    let mut found = Vec::new();
     for name in client.list_children(lock).await.expect("it is there") {
         let name = format!("{lock}/{name}");
         let (data, stat) = client.get_data(&name).await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        changes
-            .push(Change::Seen { path: path(&name), node: Node { stat: stat_of(&stat), data: NodeData::keep(&data) } });
+        found.push(seen(&name, stat_of(&stat), &data));
     }
     let view = survey(&SurveyOptions::new(connection(at))).await;
-    changes.extend([Change::Synced, Change::Surveyed { view: view.into() }]);
-    for change in changes {
-        table.apply(change, now());
-    }
+    let mut table = table(found, now());
+    table.apply(Change::Surveyed { view: view.into() }, now());
     let targets: Vec<ZnodePath> = nodes.iter().map(|node| path(node)).collect();
     let plan = DeletePlan::of(&TableAt::new(&table, now()), &targets).expect("a plan");
     find_guards(client, plan).await.expect("answers")
@@ -61,13 +43,7 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
 async fn carry_out(at: &str, plan: DeletePlan) -> Vec<NodeOutcome> {
     let (_folder, audit) = log();
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
-    let observe = ObserveOptions {
-        connection: connection(at),
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    };
+    let observe = observing(connection(at));
     let nodes: Vec<ZnodePath> = plan.nodes().iter().map(|node| node.path.clone()).collect();
     let mut examiner = Examiner::start(observe, SurveyOptions::new(connection(at)), &nodes);
     let session = zk::connect(at).await;

@@ -2,28 +2,26 @@
 
 use std::time::Duration;
 
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
+use lockscope_base::time::now;
+use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::{
     Action, Audit, Confirmed, DeletePlan, Ending, Examine, NodeOutcome, Permission, PlannedNode, Who, confirm, execute,
     find_guards,
 };
 use lockscope_live::zk::stat_of;
 use lockscope_model::diagnose::TableAt;
-use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use tempfile::TempDir;
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
+pub use crate::harness::reading::path;
+use crate::harness::reading::{seen, table};
 use crate::harness::server::Server;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 
 /// How long a node may take.
 pub const NODE_TIMEOUT: Duration = Duration::from_secs(20);
-
-pub fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
 
 /// A place of a test's own on the shared server: a session there, and the place's path.
 pub async fn place(subject: &str) -> (Client, String) {
@@ -41,19 +39,13 @@ pub fn log() -> (TempDir, Audit) {
 
 /// The plan to delete these nodes, as they stand now.
 pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
-    let mut table = LockTable::new([]);
-    let link = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-    let mut changes = vec![link, Change::Syncing];
+    let mut found = Vec::new();
     for name in nodes {
         let (data, stat) = client.get_data(name).await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let node = Node { stat: stat_of(&stat), data: NodeData::keep(&data) };
-        changes.push(Change::Seen { path: path(name), node });
+        found.push(seen(name, stat_of(&stat), &data));
     }
-    changes.push(Change::Synced);
-    let now = Timestamp(chrono::Utc::now().timestamp_millis());
-    for change in changes {
-        table.apply(change, now);
-    }
+    let now = now();
+    let table = table(found, now);
     let targets: Vec<ZnodePath> = nodes.iter().map(|node| path(node)).collect();
     DeletePlan::of(&TableAt::new(&table, now), &targets).expect("a plan")
 }
@@ -66,7 +58,7 @@ pub async fn guarded(client: &Client, nodes: &[&str]) -> DeletePlan {
 /// The same for a lock parent that nobody contends for any more.
 pub async fn guarded_parent(client: &Client, node: &str) -> DeletePlan {
     let stat = client.check_stat(node).await.expect("an answer").expect("it is there");
-    let now = Timestamp(chrono::Utc::now().timestamp_millis());
+    let now = now();
     let plan = DeletePlan::of_empty_node(&path(node), &stat_of(&stat), now).expect("a plan");
     find_guards(client, plan).await.expect("answers")
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use lockscope_base::recipe::LockKind;
+use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope_live::zk::ConnectOptions;
+use lockscope_live::observe::Observer;
 use lockscope_model::queue::{ContenderState, HoldBounds, LockTable};
 use tokio::time::timeout;
 use zookeeper_client::{Client, CreateMode};
 
-use crate::failures::fixture::now;
 use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
+use crate::observe::fixture::{connection, observing};
 
 /// How many locks, each with a history of its own.
 const HISTORIES: usize = 200;
@@ -171,20 +171,7 @@ impl History {
 
 /// Reads everything once, as every console does at first.
 async fn first_look(connect: &str) -> (LockTable, Timestamp) {
-    let connection = ConnectOptions {
-        connect: connect.to_owned(),
-        session_timeout: Duration::from_secs(10),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    };
-    let mut observer = Observer::start(ObserveOptions {
-        connection,
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    });
+    let mut observer = Observer::start(observing(connection(connect)));
     let mut table = LockTable::new([]);
     let mut at = Timestamp::default();
     let reading = async {

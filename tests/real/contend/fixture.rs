@@ -1,23 +1,19 @@
 //! A fleet on a server, and ways to wait for what it does.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{
     ClientId, ClientStatus, Fleet, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario,
 };
-use lockscope_live::zk::ConnectOptions;
 use lockscope_lock::{Access, Algorithm};
 use tokio::time::timeout;
 
 use crate::harness::wait::PATIENCE;
+use crate::observe::fixture::connection;
 
 pub fn options(connect: &str) -> FleetOptions {
-    let session_timeout = Duration::from_secs(10);
-    let connection =
-        ConnectOptions { connect: connect.to_owned(), session_timeout, auth: Vec::new(), tls: None, kerberos: None };
-    FleetOptions { connection, own_watches: 0, asks_servers: true }
+    FleetOptions { connection: connection(connect), own_watches: 0, asks_servers: true }
 }
 
 pub fn scenario(algorithm: Algorithm, path: &str, clients: u32, rounds: u32) -> Scenario {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockscope_lab::contend::{ContendError, Fleet, FleetOptions, Scenario, compare};
-use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::observe::Observer;
 use lockscope_live::zk::{ConnectOptions, TlsFiles};
 use lockscope_lock::Algorithm;
 use lockscope_model::queue::{Change, LockTable};
@@ -14,6 +14,7 @@ use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
+use crate::observe::fixture::observing;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
@@ -73,13 +74,7 @@ async fn a_lock_many_levels_down_is_made_with_all_that_is_above_it_and_nothing_s
 async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
-    let mut observer = Observer::start(ObserveOptions {
-        connection: connection.clone(),
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    });
+    let mut observer = Observer::start(observing(connection.clone()));
     while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/watched", 5, 20)).expect("a sound scenario");
@@ -92,13 +87,7 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
 async fn the_locks_screen_and_the_clients_model_the_same_costs() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
-    let mut observer = Observer::start(ObserveOptions {
-        connection: connection.clone(),
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    });
+    let mut observer = Observer::start(observing(connection.clone()));
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     // Whoever has released is in the queue again before the next release, as the model has it, however busy the machine is.
     let hold = Duration::from_millis(10);

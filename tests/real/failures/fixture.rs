@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope_live::zk::ConnectOptions;
+use lockscope_live::observe::Observer;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope_model::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
 use lockscope_model::queue::{Change, LockTable};
@@ -13,6 +13,7 @@ use lockscope_model::server_view::ServerView;
 use tokio::time::{Instant, Interval, interval, timeout};
 
 use crate::harness::wait::PATIENCE;
+use crate::observe::fixture::{connection, observing};
 
 /// How long after the last of its evidence a finding may appear.
 pub const PROMPT: Duration = Duration::from_secs(2);
@@ -41,10 +42,6 @@ struct Viewed {
     asked: Timestamp,
 }
 
-pub fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
-}
-
 /// Thresholds for locks that are never held for long.
 pub fn hasty() -> Thresholds {
     Thresholds {
@@ -63,21 +60,6 @@ impl ConsoleFixture {
 
     /// As `start`, with another address at which the servers are asked about themselves.
     pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
-        let connection = |connect: &str| ConnectOptions {
-            connect: connect.to_owned(),
-            session_timeout: Duration::from_secs(10),
-            auth: Vec::new(),
-            tls: None,
-            kerberos: None,
-        };
-        let connection_of_observer = connection(connect);
-        let observe = ObserveOptions {
-            connection: connection_of_observer,
-            roots: Vec::new(),
-            named: Vec::new(),
-            recipes: Vec::new(),
-            max_backlog: MAX_BACKLOG,
-        };
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
         let longest_pause = Duration::from_secs(2);
         let survey = SurveyOptions {
@@ -88,7 +70,7 @@ impl ConsoleFixture {
         let surveyor = Surveyor::start(survey).expect("a connect string");
         surveyor.ask_for_watchers(true);
         let mut fixture = Self {
-            observer: Observer::start(observe),
+            observer: Observer::start(observing(connection(connect))),
             surveyor,
             tick: interval(Duration::from_secs(1)),
             table: LockTable::new([]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
-use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
+use lockscope_live::observe::Observer;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, LockTable};
@@ -22,7 +22,7 @@ use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
-use crate::observe::fixture::{connection, curator};
+use crate::observe::fixture::{connection, curator, observing};
 
 /// How many moments are compared.
 const MOMENTS: usize = 1_000;
@@ -78,15 +78,7 @@ async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>
 /// One console, which is recorded, and whose connection is cut now and then. Keeps what it shows until there is so much.
 async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: usize) {
     let relay = Relay::start(&server.connect_string()).await;
-    let connect = relay.connect_string();
-    let observe = ObserveOptions {
-        connection: connection(&connect),
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    };
-    let mut observer = Observer::start(observe);
+    let mut observer = Observer::start(observing(connection(&relay.connect_string())));
     let mut surveyor = Surveyor::start(SurveyOptions::new(connection(&server.connect_string()))).expect("a surveyor");
     surveyor.ask_for_watchers(true);
     let mut table = LockTable::new([]);

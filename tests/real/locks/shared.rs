@@ -11,6 +11,14 @@ fn lock(client: &Client, algorithm: Algorithm) -> Lock {
     Lock::new(client, "/shared", algorithm).expect("a good path")
 }
 
+/// A reader and a writer whose nodes are named so.
+fn named(client: &Client, shared: fn(Access) -> Algorithm, naming: &Naming) -> [Lock; 2] {
+    [Access::Read, Access::Write].map(|access| {
+        let options = LockOptions::default().naming(naming.clone());
+        Lock::with(client, "/shared", shared(access), options).expect("a good path")
+    })
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_share_and_a_writer_waits_for_all_of_them() {
     for shared in SHARED {
@@ -37,11 +45,7 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
         for shared in SHARED {
             let fixture = LockFixture::new().await;
             let client = fixture.client().await;
-            let made = |access| {
-                let options = LockOptions::default().naming(naming.clone());
-                Lock::with(&client, "/shared", shared(access), options).expect("a good path")
-            };
-            let (reader, writer) = (made(Access::Read), made(Access::Write));
+            let [reader, writer] = named(&client, shared, &naming);
             let first = held(&reader).await;
             let queue = [&writer, &reader, &reader, &writer, &reader].map(Clone::clone);
             let mut waiting = fixture.queue_up(&queue, 1).await;
@@ -67,11 +71,7 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
         for shared in SHARED {
             let fixture = LockFixture::new().await;
             let client = fixture.client().await;
-            let made = |access| {
-                let options = LockOptions::default().naming(naming.clone());
-                Lock::with(&client, "/shared", shared(access), options).expect("a good path")
-            };
-            let (reader, writer) = (made(Access::Read), made(Access::Write));
+            let [reader, writer] = named(&client, shared, &naming);
             let guard = held(&writer).await;
             let (token, number) = (guard.token(), guard.sequence());
             let mut waiting = fixture.queue_up(&[reader, writer], 1).await;

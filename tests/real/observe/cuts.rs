@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope_base::znode::Timestamp;
+use lockscope_base::time::now;
 use lockscope_live::zk::ConnectOptions;
 use lockscope_model::queue::ConnectionState;
 use tokio_util::sync::CancellationToken;
@@ -170,13 +170,13 @@ async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
     let before = heartbeats();
     eventually("heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
     relay.pause();
-    let silent = Timestamp(chrono::Utc::now().timestamp_millis());
+    let silent = now();
     fixture
         .until("that the silence is noticed", |fixture| {
             matches!(fixture.links.last(), Some(ConnectionState::Lost { .. }))
         })
         .await;
-    let noticed = Timestamp(chrono::Utc::now().timestamp_millis());
+    let noticed = now();
     let shown = fixture.table.last_true().expect("it was read");
     println!(
         "noticed {:?} after the silence began; shown as of {} ms before it",

@@ -3,22 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_base::znode::SessionId;
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
 use lockscope_live::zk::ConnectOptions;
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
+pub use crate::harness::reading::path;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 
 /// The session timeout of the observer, when a test does not say otherwise.
 pub const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
-
-pub fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
 
 pub fn connection(connect: &str) -> ConnectOptions {
     ConnectOptions {
@@ -28,6 +25,12 @@ pub fn connection(connect: &str) -> ConnectOptions {
         tls: None,
         kerberos: None,
     }
+}
+
+/// To observe all that is there.
+pub fn observing(connection: ConnectOptions) -> ObserveOptions {
+    let (roots, named, recipes) = (Vec::new(), Vec::new(), Vec::new());
+    ObserveOptions { connection, roots, named, recipes, max_backlog: MAX_BACKLOG }
 }
 
 /// The name of a contender of Curator's mutex, without its number.
@@ -51,7 +54,7 @@ impl ObserverFixture {
 
     pub fn with(connection: ConnectOptions, roots: &[&str]) -> Self {
         let roots = roots.iter().map(|root| path(root)).collect();
-        Self::of(ObserveOptions { connection, roots, named: Vec::new(), recipes: Vec::new(), max_backlog: MAX_BACKLOG })
+        Self::of(ObserveOptions { roots, ..observing(connection) })
     }
 
     pub fn of(options: ObserveOptions) -> Self {

@@ -7,7 +7,7 @@ use lockscope_model::queue::{ConnectionState, SampledCounts};
 use tokio::time::sleep;
 use zookeeper_client::{Client, CreateMode};
 
-use super::fixture::{ObserverFixture, connection, curator, path};
+use super::fixture::{ObserverFixture, connection, curator, observing, path};
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::zk;
@@ -55,13 +55,8 @@ async fn while_events_flood_in_counts_go_on_as_samples_nothing_is_live_and_it_en
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
     create(&client, 3).await;
-    let options = ObserveOptions {
-        connection: connection(&server.connect_string()),
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        max_backlog: MAX_BACKLOG,
-    };
+    let few = observing(connection(&server.connect_string()));
+    let options = ObserveOptions { max_backlog: MAX_BACKLOG, ..few };
     let mut fixture = ObserverFixture::of(options);
     fixture.until_contenders(3).await;
     flood(&client, &mut fixture).await;

@@ -1,16 +1,14 @@
 //! Other languages' libraries on the sandbox, unchanged: kazoo, Curator, `WriteLock`, and this crate's own locks.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope_lock::{Access, Algorithm};
 use lockscope_sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 
-use crate::foreign_clients::{hand_overs, queued};
+use crate::foreign_clients::{JAVA_RECIPES, KAZOO_RECIPES, hand_overs, queued};
 use crate::harness::foreign::Foreign;
 use crate::harness::zk;
-use crate::locks::fixture::{got, lock, wait_for};
+use crate::locks::fixture::{ALONE, got, lock, wait_for};
 
 async fn sandbox() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -21,24 +19,14 @@ async fn sandbox() -> Sandbox {
 async fn the_recipes_of_java_hand_over() {
     let sandbox = sandbox().await;
     let at = sandbox.connect_string();
-    let recipes = [
-        ("mutex", 2),
-        ("write", 2),
-        ("semaphore", 3),
-        ("semaphore-mutex", 3),
-        ("multi", 2),
-        ("latch", 2),
-        ("selector", 2),
-        ("write-lock", 2),
-    ];
-    hand_overs(Foreign::java(&at), &at, &recipes).await;
+    hand_overs(Foreign::java(&at), &at, &JAVA_RECIPES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_recipes_of_kazoo_hand_over() {
     let sandbox = sandbox().await;
     let at = sandbox.connect_string();
-    hand_overs(Foreign::kazoo(&at), &at, &[("lock", 2), ("write", 2), ("semaphore", 2), ("election", 2)]).await;
+    hand_overs(Foreign::kazoo(&at), &at, &KAZOO_RECIPES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,17 +77,7 @@ async fn churn_in_all_libraries_at_once_counts_its_acquisitions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_algorithm_of_our_own_hands_over() {
     let sandbox = sandbox().await;
-    let algorithms = [
-        Algorithm::Mutex,
-        Algorithm::MutexParent,
-        Algorithm::Herd,
-        Algorithm::Chain,
-        Algorithm::ChainAhead,
-        Algorithm::SharedHerd(Access::Write),
-        Algorithm::SharedChain(Access::Write),
-        Algorithm::Semaphore(NonZeroU32::MIN),
-    ];
-    for algorithm in algorithms {
+    for algorithm in ALONE {
         let sessions = [zk::connect(&sandbox.connect_string()).await, zk::connect(&sandbox.connect_string()).await];
         let [one, other] = sessions.each_ref().map(|client| lock(client, algorithm));
         let held = got(wait_for(&one)).await;

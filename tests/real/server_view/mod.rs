@@ -6,24 +6,16 @@ mod standalone;
 mod watch_events;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use lockscope_live::zk::ConnectOptions;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, survey_once};
 use lockscope_model::server_view::ServerView;
 
 use crate::harness::wait::PATIENCE;
+use crate::observe::fixture::connection;
 
 /// Asks by that way.
 fn options(connect: &str, by: ViewBy) -> SurveyOptions {
-    let connection = ConnectOptions {
-        connect: connect.to_owned(),
-        session_timeout: Duration::from_secs(10),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    };
-    SurveyOptions { by, ..SurveyOptions::new(connection) }
+    SurveyOptions { by, ..SurveyOptions::new(connection(connect)) }
 }
 
 /// Asks once, also who watches what.

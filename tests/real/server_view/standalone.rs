@@ -3,21 +3,19 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::time::now;
+use lockscope_base::znode::SessionId;
 use lockscope_live::zk::TlsFiles;
 use lockscope_live::zk::survey::{Surveyor, ViewBy};
 use lockscope_model::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
 
 use super::{once, options, until};
+use crate::harness::reading::path;
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
 
 /// A server with AdminServer, and the address of that.
 fn with_admin(settings: Settings) -> (Server, String) {
@@ -224,7 +222,7 @@ async fn who_watches_is_asked_only_while_somebody_looks() {
     until(&mut surveyor, "its watch", |view| reported(view) == Some(true)).await;
     surveyor.ask_for_watchers(false);
     until(&mut surveyor, "no more claim", |view| reported(view).is_none()).await;
-    let before = Timestamp(chrono::Utc::now().timestamp_millis());
+    let before = now();
     let view = until(&mut surveyor, "another round", |view| view.at > before).await;
     assert!(view.members[0].watched.is_none());
 }

@@ -15,19 +15,13 @@ use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Running, lockscope, run};
-use crate::observe::fixture::{ObserverFixture, curator};
+use crate::observe::fixture::{ObserverFixture, connection, curator};
 
 /// How long a cause may take to be known. Attempts would last fifteen seconds.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 fn options(connect: &str) -> ConnectOptions {
-    ConnectOptions {
-        connect: connect.to_owned(),
-        session_timeout: Duration::from_secs(15),
-        auth: Vec::new(),
-        tls: None,
-        kerberos: None,
-    }
+    ConnectOptions { session_timeout: Duration::from_secs(15), ..connection(connect) }
 }
 
 /// Why there is no session, which is known at once.

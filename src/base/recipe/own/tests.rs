@@ -1,6 +1,7 @@
 //! Tests of the user's own recipes, from definition to reading.
 
 use super::*;
+use crate::recipe::tests::path;
 use crate::recipe::{Classification, Classifier, Recipe, Role};
 use crate::znode::Sequence;
 
@@ -18,10 +19,6 @@ fn definition(name: &str, pattern: &str, kind: LockKind) -> Definition {
 
 fn roles(of: &[(&str, NameRole)]) -> Vec<(String, NameRole)> {
     of.iter().map(|(word, role)| ((*word).to_owned(), *role)).collect()
-}
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).unwrap()
 }
 
 const UUID: &str = "8c1f8b2e-3b1a-4e7e-9f00-0123456789ab";

@@ -7,8 +7,8 @@ mod rows;
 use super::{Classification, Classifier, LockKind, Recipe, read};
 use crate::znode::ZnodePath;
 
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a valid path")
+pub(super) fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
 }
 
 fn classifier(hints: &[&str]) -> Classifier {

@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::admin::{Refused, confirm};
-use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodeStat};
-use lockscope_model::queue::{Change, ConnectionState};
+use crate::testing::{self, deleted, lost, path, reading, seen};
+use lockscope_base::znode::{Timestamp, ZnodeStat};
+use lockscope_model::queue::Change;
 use lockscope_model::server_view::{
     Connection, Expiry, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).unwrap()
-}
 
 fn stat(czxid: i64, owner: Option<i64>) -> ZnodeStat {
     ZnodeStat { cversion: 4, ..ZnodeStat::of_new(Zxid(czxid), Timestamp(900_000), owner.map(SessionId)) }
@@ -22,20 +19,12 @@ fn stat(czxid: i64, owner: Option<i64>) -> ZnodeStat {
 
 /// Returns a synced table with these nodes and owners, the first created first.
 fn table(nodes: &[(&str, Option<i64>)], view: ServerView) -> LockTable {
-    let mut table = LockTable::new([]);
-    let link = Change::Connection(ConnectionState::Connected { session: SessionId(99), recursive: true });
-    let mut changes = vec![link, Change::Syncing];
-    for (czxid, (name, owner)) in (10..).zip(nodes) {
+    let found = (10..).zip(nodes).flat_map(|(czxid, (name, owner))| {
         let parent = path(name).parent().unwrap();
-        changes.push(Change::Listed { path: parent, stat: stat(1, None) });
-        let node = Node { stat: stat(czxid, *owner), data: NodeData::default() };
-        changes.push(Change::Seen { path: path(name), node });
-    }
-    changes.push(Change::Synced);
-    changes.push(Change::Surveyed { view: view.into() });
-    for change in changes {
-        table.apply(change, NOW);
-    }
+        [Change::Listed { path: parent, stat: stat(1, None) }, seen(name, stat(czxid, *owner), b"")]
+    });
+    let mut table = testing::table(found, NOW);
+    table.apply(Change::Surveyed { view: view.into() }, NOW);
     table
 }
 
@@ -296,14 +285,14 @@ fn there_is_no_plan_for_unknown_stale_or_parent_targets() {
     assert_eq!(plan(&table, &["/a"]), Err(NoPlan::NotEmpty(path("/a"))));
     let many: Vec<String> = (0..=MAX_TARGETS).map(|number| format!("/a/{number}")).collect();
     assert_eq!(plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()), Err(NoPlan::TooMany(101)));
-    table.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), NOW);
+    table.apply(lost(), NOW);
     assert_eq!(plan(&table, &[HEAD]), Err(NoPlan::Stale));
 }
 
 #[test]
 fn an_empty_lock_parent_is_a_target_and_a_node_with_settings_is_not() {
     let mut table = queued(&[Some(1)], ServerView::default());
-    table.apply(Change::Deleted { path: path(HEAD), zxid: None }, NOW);
+    table.apply(deleted(&path(HEAD)), NOW);
     let planned = plan(&table, &["/a"]).unwrap();
     let node = &planned.nodes()[0];
     assert_eq!((node.kind, node.czxid, node.liveness), (TargetKind::EmptyParent, Zxid(1), OwnerLiveness::Ownerless));
@@ -376,13 +365,9 @@ fn the_guards_sentence_counts_what_watchers_see() {
 fn a_yes_does_not_delete_a_node_that_a_member_brought_back() {
     let (first, second) = ("/l/lock-0000000000", "/l/lock-0000000001");
     let mut table = table(&[(first, Some(1)), (second, Some(2))], ServerView::default());
-    let [head, waiter] =
-        [(10, 1), (11, 2)].map(|(czxid, owner)| Node { stat: stat(czxid, Some(owner)), data: NodeData::default() });
-    table.apply(Change::Deleted { path: path(second), zxid: None }, NOW);
-    let again = [(first, head), (second, waiter)].map(|(at, node)| Change::Seen { path: path(at), node });
-    for change in [Change::Syncing].into_iter().chain(again).chain([Change::Synced]) {
-        table.apply(change, NOW);
-    }
+    table.apply(deleted(&path(second)), NOW);
+    let again = [(first, 10, 1), (second, 11, 2)].map(|(at, czxid, owner)| seen(at, stat(czxid, Some(owner)), b""));
+    reading(again).for_each(|change| drop(table.apply(change, NOW)));
     let plan = DeletePlan::of(&TableAt::new(&table, NOW), &[path(second)]).unwrap();
     assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("1".to_owned()));
     let risks = &plan.nodes()[0].risks;

@@ -65,10 +65,11 @@ impl CreatedContenders {
 
 #[cfg(test)]
 mod tests {
-    use crate::observe::follow::model::{path, stat};
+    use crate::observe::follow::model::stat;
     use crate::observe::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
-    use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp};
-    use lockscope_model::queue::{Change, ConnectionState, LockTable};
+    use crate::testing::{connected, path};
+    use lockscope_base::znode::{Node, NodeData, Timestamp};
+    use lockscope_model::queue::LockTable;
 
     fn take(follower: &mut Follower, table: &mut LockTable) {
         for change in follower.take_changes() {
@@ -83,8 +84,7 @@ mod tests {
     #[test]
     fn a_node_that_turns_out_to_be_no_contender_leaves_the_table() {
         let (mut follower, mut table) = (Follower::new(&[path("/a")], &[]), LockTable::new([]));
-        let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
-        table.apply(Change::Connection(connected), Timestamp(0));
+        table.apply(connected(), Timestamp(0));
         follower.begin(WatchStyle::Recursive);
         let list = follower.next_read(|_| true).expect("the root's listing");
         follower.answer(&list, ReadAnswer::Children(vec!["lock".to_owned()], stat(1, 1, None, 1)));

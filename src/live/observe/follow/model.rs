@@ -6,28 +6,14 @@ use std::time::Duration;
 
 use super::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use crate::observe::schedule::{ReadRequest, ReadScheduler};
+use crate::testing::path;
 use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::Change;
 
-pub(super) fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
-
 pub(super) fn stat(czxid: i64, mzxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(czxid),
-        mzxid: Zxid(mzxid),
-        pzxid: Zxid(czxid),
-        ctime: Timestamp(czxid),
-        mtime: Timestamp(mzxid),
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: owner.map(SessionId),
-        data_length: 0,
-        num_children: children,
-    }
+    let of_new = ZnodeStat::of_new(Zxid(czxid), Timestamp(czxid), owner.map(SessionId));
+    ZnodeStat { mzxid: Zxid(mzxid), mtime: Timestamp(mzxid), num_children: children, ..of_new }
 }
 
 /// A message from the server to the client.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::model::{Model, path};
+use super::model::Model;
 use super::unread_tests::in_table;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, NO_SUCH_NODE, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost};
+use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 

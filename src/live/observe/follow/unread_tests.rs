@@ -5,10 +5,11 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::WatchStyle;
-use super::model::{Model, path};
+use super::model::Model;
 use super::tests::curator;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use crate::testing::{self, path};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::queue::LockTable;
 
 /// Returns the contenders of a table, with the transactions that created them.
 pub(super) fn in_table(table: &LockTable) -> impl Iterator<Item = (ZnodePath, i64)> {
@@ -19,8 +20,7 @@ pub(super) fn in_table(table: &LockTable) -> impl Iterator<Item = (ZnodePath, i6
 
 fn connected() -> LockTable {
     let mut table = LockTable::new([]);
-    let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
-    table.apply(Change::Connection(connected), Timestamp(0));
+    table.apply(testing::connected(), Timestamp(0));
     table
 }
 

@@ -5,29 +5,14 @@ use proptest::prelude::*;
 use super::weight::UNKNOWN_WEIGHT;
 use super::*;
 use crate::observe::follow::{NodeEvent, WatchStyle};
+use crate::testing::path;
 use crate::zk::MAX_REPLY;
 use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 const MEGABYTE: i32 = 1_000_000;
 
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
-
 fn stat(length: i32) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(1),
-        mzxid: Zxid(1),
-        pzxid: Zxid(1),
-        ctime: Timestamp(1),
-        mtime: Timestamp(1),
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: None,
-        data_length: length,
-        num_children: 0,
-    }
+    ZnodeStat { data_length: length, ..ZnodeStat::of_new(Zxid(1), Timestamp(1), None) }
 }
 
 fn node(length: i32) -> ReadAnswer {

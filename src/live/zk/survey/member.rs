@@ -286,12 +286,12 @@ fn below(chroot: Option<&ZnodePath>, watched: WatchedPath) -> Option<WatchedPath
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     #[test]
-    fn watched_paths_are_relative_to_the_chroot() {
-        let watched =
-            |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: std::iter::empty().collect() };
-        let chroot = ZnodePath::new("/prod").expect("a path");
+    fn paths_are_those_that_the_session_sees() {
+        let watched = |path| WatchedPath { path: testing::path(path), sessions: std::iter::empty().collect() };
+        let chroot = testing::path("/prod");
         let seen = |path| below(Some(&chroot), watched(path)).map(|watched| watched.path.to_string());
         assert_eq!(seen("/prod/a").as_deref(), Some("/a"));
         assert_eq!(seen("/prod").as_deref(), Some("/"));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::fixture::{path, uuid};
 use super::hold_history::{History, begin, steps};
-use crate::queue::{Change, ConnectionState, LockTable};
-use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::queue::{Change, LockTable};
+use crate::testing::{deleted, lost, path, reading, table, uuid};
+use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
@@ -81,14 +81,9 @@ fn a_deletion_was_before_the_next_creation_anywhere() {
 #[test]
 fn a_deletion_during_the_reading_removes_the_proof() {
     let (mut history, nodes) = queue(3);
-    let mut changes = vec![Change::Syncing];
-    changes.push(Change::Listed { path: path("/c"), stat: history.nodes[&path("/c")] });
-    changes.extend(nodes[1..].iter().map(|at| history.observed(at)));
-    changes.push(Change::Deleted { path: nodes[0].clone(), zxid: None });
-    let mut table = LockTable::new([]);
-    for change in changes.into_iter().chain([Change::Synced]) {
-        table.apply(change, history.now);
-    }
+    let listed = Change::Listed { path: path("/c"), stat: history.nodes[&path("/c")] };
+    let read = nodes[1..].iter().map(|at| history.observed(at));
+    let table = table([listed].into_iter().chain(read).chain([deleted(&nodes[0])]), history.now);
     assert_eq!(first_bounds(&table, history.now).0, 0);
     history.now = history.now.plus(Duration::from_secs(5));
     assert_eq!(first_bounds(&table, history.now).0, 5);
@@ -99,15 +94,11 @@ fn a_hold_goes_on_while_the_connection_is_cut() {
     let (mut history, nodes) = queue(3);
     history.delete(&nodes[2]);
     let mut table = history.first_look();
-    table.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), history.now);
+    table.apply(lost(), history.now);
     history.now = history.now.plus(Duration::from_secs(100));
-    let session = SessionId(2);
-    table.apply(Change::Connection(ConnectionState::Connected { session, recursive: true }), history.now);
     let listed = Change::Listed { path: path("/c"), stat: history.nodes[&path("/c")] };
     let nodes = nodes[..2].iter().map(|at| history.observed(at));
-    for change in [Change::Syncing, listed].into_iter().chain(nodes).chain([Change::Synced]) {
-        table.apply(change, history.now);
-    }
+    reading([listed].into_iter().chain(nodes)).for_each(|change| drop(table.apply(change, history.now)));
     assert_eq!(first_bounds(&table, history.now), (100, 1002));
 }
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::TableFixture;
-use super::fixture::uuid;
 use super::restored::restored;
+use crate::testing::uuid;
 use lockscope_base::znode::ZnodePath;
 
 /// Two queues of one parent with different recipes.

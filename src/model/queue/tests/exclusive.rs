@@ -1,8 +1,9 @@
 //! Tests of locks with one holder.
 
 use super::TableFixture;
-use super::fixture::{events, path, said};
-use crate::queue::{Change, Contender, ContenderState, HeldSince, LockEvent, WatchEvents};
+use super::fixture::{events, said};
+use crate::queue::{Contender, ContenderState, HeldSince, LockEvent, WatchEvents};
+use crate::testing::{deleted, path};
 use lockscope_base::recipe::{LockKind, Recipe};
 
 #[test]
@@ -48,7 +49,7 @@ fn a_deleted_node_that_is_no_contender_uses_no_number() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/x-17-", 1);
     for name in ["backup-2026112201", "x-2147483640", "notes"] {
-        fixture.apply(Change::Deleted { path: path(&format!("/a/{name}")), zxid: None });
+        fixture.apply(deleted(&path(&format!("/a/{name}"))));
     }
     assert_eq!(fixture.lock("/a").next_sequence(), Some(1));
 }

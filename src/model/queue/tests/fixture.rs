@@ -6,18 +6,15 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::testing::{connected, deleted, lost, path, table};
 use lockscope_base::recipe::{Classifier, RequestMode};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
-use lockscope_model::queue::{Change, ConnectionState, ContenderState, Happening, LockEvent, LockQueue, LockTable};
+use lockscope_model::queue::{Change, ContenderState, Happening, LockEvent, LockQueue, LockTable};
 use lockscope_model::server_view::{
     Expiry, ExpiryClock, ListedSession, Listing, MemberView, ServerMode, ServerSettings, ServerView, SessionTiming,
 };
 
-pub fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).expect("a path")
-}
-
-/// A contender's state in a table.
+/// What a table says of one contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub node: String,
@@ -39,11 +36,8 @@ pub struct TableFixture {
 
 impl TableFixture {
     pub fn new() -> Self {
-        let mut table = LockTable::new([]);
         let now = Timestamp(1_000_000);
-        table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }), now);
-        table.apply(Change::Syncing, now);
-        table.apply(Change::Synced, now);
+        let table = table([], now);
         Self { tree: BTreeMap::new(), counters: BTreeMap::new(), zxid: 100, now, table }
     }
 
@@ -106,7 +100,7 @@ impl TableFixture {
 
     pub fn delete(&mut self, at: &ZnodePath) -> Vec<Happening> {
         self.tree.remove(at);
-        self.apply(Change::Deleted { path: at.clone(), zxid: None })
+        self.apply(deleted(at))
     }
 
     /// Returns the changes that a complete walk sends: parents listed, hints noted, nodes read.
@@ -143,13 +137,7 @@ impl TableFixture {
     }
 
     fn connect_anew(&mut self, walk: Vec<Change>) -> Vec<Happening> {
-        let session = SessionId(1);
-        let mut out = self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
-        out.extend(self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true })));
-        for change in walk {
-            out.extend(self.apply(change));
-        }
-        out
+        [lost(), connected()].into_iter().chain(walk).flat_map(|change| self.apply(change)).collect()
     }
 
     pub fn fresh(&self) -> LockTable {
@@ -184,12 +172,7 @@ pub fn events(happenings: &[Happening]) -> Vec<LockEvent> {
     happenings.iter().map(|happening| happening.event).collect()
 }
 
-/// Returns a UUID for node names, distinct for each `number`.
-pub fn uuid(number: u32) -> String {
-    format!("{number:08x}-0000-4000-8000-000000000000")
-}
-
-/// Returns the timing of a server whose clock equals ours, and which grants no shorter timeout.
+/// Of a server whose clock is as ours, and which grants no session timeout that is shorter.
 pub fn timing(min_session_timeout_ms: u64) -> SessionTiming {
     let settings = ServerSettings::new(Duration::from_secs(2), Duration::from_millis(min_session_timeout_ms));
     SessionTiming { clock: Some(ExpiryClock::same_as_ours()), settings }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use proptest::prelude::*;
 
 use super::TableFixture;
-use super::fixture::{path, uuid};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
+use crate::testing::{deleted, path, uuid};
 use lockscope_base::znode::{Node, ZnodePath};
 
 /// The parent of the leases in Curator's semaphore.
@@ -141,7 +141,7 @@ impl SemaphoreFixture {
         if !self.cut {
             // The answer on its way is outdated.
             self.reads.retain(|(read, _)| read != at);
-            self.apply(Change::Deleted { path: at.clone(), zxid: None });
+            self.apply(deleted(at));
         }
     }
 

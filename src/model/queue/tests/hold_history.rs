@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::fixture::{path, uuid};
-use crate::queue::{Change, ConnectionState, ContenderState, LockQueue, LockTable};
+use crate::queue::{Change, ContenderState, LockQueue, LockTable};
 use crate::server_view::{Listing, MemberView, ServerView, four_letter};
+use crate::testing::{deleted, path, table, uuid};
 use lockscope_base::recipe::{Classifier, LockKind};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -140,16 +140,12 @@ impl History {
 
     /// Returns the table of a console that starts now.
     pub fn first_look(&self) -> LockTable {
-        let mut table = LockTable::new([]);
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
         let parents = self.nodes.iter().filter(|(_, stat)| stat.num_children > 0);
         let listed = parents.map(|(at, stat)| Change::Listed { path: at.clone(), stat: *stat });
         let (hints, others): (Vec<_>, Vec<_>) = self.nodes.keys().partition(|at| Classifier::is_hint(at));
         let owned = others.into_iter().filter(|at| self.nodes[*at].ephemeral_owner.is_some());
         let read = hints.into_iter().chain(owned).map(|at| self.observed(at));
-        for change in [connected, Change::Syncing].into_iter().chain(listed).chain(read).chain([Change::Synced]) {
-            table.apply(change, self.ours());
-        }
+        let mut table = table(listed.chain(read), self.ours());
         if self.ahead != 0 {
             table.apply(self.surveyed(), self.ours());
         }
@@ -259,7 +255,7 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
             }
             let at = which.get(&owned).clone();
             history.delete(&at);
-            vec![Change::Deleted { path: at, zxid: None }]
+            vec![deleted(&at)]
         }
         Step::Reap => {
             let empty =
@@ -268,7 +264,7 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
             for at in &empty {
                 history.delete(at);
             }
-            empty.into_iter().map(|path| Change::Deleted { path, zxid: None }).collect()
+            empty.iter().map(deleted).collect()
         }
         Step::Pass(millis) => {
             history.now = history.now.plus(Duration::from_millis((*millis).into()));

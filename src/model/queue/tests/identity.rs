@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fixture::{TableFixture, path};
+use super::fixture::TableFixture;
 use crate::queue::sessions::MAX_DEPARTED;
 use crate::queue::{Change, ClientIdentity, LockEvent};
 use crate::server_view::{Connection, Listing, MemberView, ServerView, WatchedPath};
+use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp};
 
 fn connection(session: i64) -> Connection {

@@ -1,9 +1,10 @@
 //! Locks that are found and dropped, cuts, and complete readings.
 
 use super::TableFixture;
-use super::fixture::{events, path, said, session_runs_out};
+use super::fixture::{events, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use crate::testing::{connected, deleted, lost, path, table};
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 #[test]
 fn locks_that_exist_at_the_start_are_not_reported_as_events() {
@@ -51,29 +52,20 @@ fn a_disconnected_table_is_not_live_and_says_until_when_it_was() {
     fixture.create("/a/lock-", 1);
     assert!(fixture.table.is_live());
     let made = fixture.now;
-    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    fixture.apply(lost());
     assert!(!fixture.table.is_live());
     assert_eq!(fixture.table.last_true(), Some(made));
-    fixture.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
+    fixture.apply(connected());
     assert!(!fixture.table.is_live(), "connected is not yet in step");
 }
 
 #[test]
-fn the_table_is_as_of_the_servers_last_message_not_as_of_the_noticed_silence() {
-    let live = || {
-        let mut table = LockTable::new([]);
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-        for change in [connected, Change::Syncing, Change::Synced] {
-            table.apply(change, Timestamp(1_000));
-        }
-        table
-    };
-    let deleted = || Change::Deleted { path: path("/gone"), zxid: None };
+fn what_is_shown_is_as_of_the_servers_last_message_and_not_of_when_its_silence_was_noticed() {
+    let deleted = || deleted(&path("/gone"));
     let surveyed = || Change::Surveyed { view: std::sync::Arc::default() };
-    let lost = || Change::Connection(ConnectionState::Lost { reason: "silent".into() });
     let heard = |at| Change::Heard { at: Timestamp(at) };
     let as_of = |changes: Vec<(Change, i64)>| {
-        let mut table = live();
+        let mut table = table([], Timestamp(1_000));
         for (change, at) in changes {
             table.apply(change, Timestamp(at));
         }
@@ -91,8 +83,6 @@ fn the_table_is_as_of_the_servers_last_message_not_as_of_the_noticed_silence() {
 #[test]
 fn a_reconnect_is_reported_after_a_cut_during_the_first_reading() {
     let mut table = LockTable::new([]);
-    let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-    let lost = || Change::Connection(ConnectionState::Lost { reason: "cut".into() });
     let changes = [lost(), connected(), Change::Syncing, lost(), lost(), connected(), Change::Syncing, Change::Synced];
     let happenings: Vec<_> = changes.into_iter().flat_map(|change| table.apply(change, Timestamp(1))).collect();
     assert_eq!(events(&happenings), [LockEvent::Disconnected, LockEvent::Reconnected]);
@@ -102,7 +92,6 @@ fn a_reconnect_is_reported_after_a_cut_during_the_first_reading() {
 fn after_an_overload_nothing_is_live_until_everything_is_read_again() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
-    let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let overloaded = || Change::Connection(ConnectionState::Overloaded { reason: "too much".into() });
     assert_eq!(events(&fixture.apply(overloaded())), [LockEvent::Overloaded]);
     assert!(!fixture.table.is_live());
@@ -114,7 +103,7 @@ fn after_an_overload_nothing_is_live_until_everything_is_read_again() {
     assert!(fixture.table.is_live());
 
     fixture.apply(overloaded());
-    let lost = Change::Connection(ConnectionState::Lost { reason: "cut".into() });
+    let lost = lost();
     assert_eq!(events(&fixture.apply(lost)), [LockEvent::Disconnected]);
     assert_eq!(events(&fixture.apply(connected())), [LockEvent::Reconnected]);
 }
@@ -156,8 +145,8 @@ fn the_same_change_twice_and_an_older_read_change_nothing() {
 fn a_node_that_may_no_longer_be_read_leaves_the_table_without_a_report() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
-    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
-    fixture.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
+    fixture.apply(lost());
+    fixture.apply(connected());
     fixture.apply(Change::Syncing);
     fixture.apply(Change::Unreadable { path: path("/a"), why: "no".into() });
     let happenings = fixture.apply(Change::Synced);

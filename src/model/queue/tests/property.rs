@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::TableFixture;
-use super::fixture::{Said, said, uuid};
+use super::fixture::{Said, said};
 use super::steps::{Step, step, take};
 use crate::queue::{Change, ContenderState, LockTable};
+use crate::testing::uuid;
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
 use lockscope_base::znode::ZnodePath;
 

@@ -1,9 +1,10 @@
 //! Tests of a member that shows nodes again after the ensemble deleted them.
 
 use super::TableFixture;
-use super::fixture::{events, path, said};
+use super::fixture::{events, said};
 use crate::queue::deleted::MAX_DELETED;
 use crate::queue::{Change, ConnectionState, ContenderState, LockEvent};
+use crate::testing::path;
 use lockscope_base::znode::{Node, SessionId, ZnodePath};
 
 const QUIET: [LockEvent; 3] = [LockEvent::Disconnected, LockEvent::Reconnected, LockEvent::Resynced];

@@ -1,9 +1,10 @@
 //! Tests of the counts of a lock during an overload.
 
-use super::fixture::{path, said};
+use super::fixture::said;
 use super::*;
 use crate::queue::{Change, ConnectionState, ContenderState};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
+use crate::testing::{connected, lost, path};
+use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
 /// Returns the stat of a lock parent after this many creations and deletions of children.
 fn parent(czxid: i64, created: i32, deleted: i32) -> ZnodeStat {
@@ -54,8 +55,7 @@ fn samples_of_a_parent_update_the_counts_and_not_the_holders() {
 }
 
 #[test]
-fn samples_end_with_the_next_complete_reading_or_the_connection() {
-    let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+fn samples_end_when_everything_was_read_again_and_when_there_is_no_connection() {
     let mut fixture = TableFixture::overloaded();
     fixture.sample(10, parent(5, 2, 0));
     fixture.apply(connected());
@@ -71,7 +71,7 @@ fn samples_end_with_the_next_complete_reading_or_the_connection() {
 
     let mut fixture = TableFixture::overloaded();
     fixture.sample(10, parent(5, 2, 0));
-    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    fixture.apply(lost());
     assert!(fixture.sampled().is_none());
 }
 

@@ -1,8 +1,9 @@
 //! Tests of semaphores: leases before the queue, and the holders.
 
 use super::TableFixture;
-use super::fixture::{events, path, said, uuid};
+use super::fixture::{events, said};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
+use crate::testing::{path, uuid};
 use lockscope_base::recipe::{LockKind, Recipe};
 
 fn queue(number: u32) -> String {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::fixture::{TableFixture, path, session_runs_out, uuid};
+use super::fixture::{TableFixture, session_runs_out};
+use crate::testing::{deleted, path, uuid};
 use lockscope_base::recipe::Classifier;
 use lockscope_base::znode::{Sequence, SessionId, ZnodePath};
 use lockscope_model::queue::Change;
@@ -66,10 +67,10 @@ fn nth(fixture: &TableFixture, which: usize) -> Option<ZnodePath> {
 
 fn take_out(fixture: &mut TableFixture, at: &ZnodePath) -> Vec<Change> {
     let below: Vec<_> = fixture.tree.keys().filter(|other| other.is_within(at)).cloned().collect();
-    let gone = below.into_iter().rev();
+    let gone = below.iter().rev();
     gone.map(|path| {
-        fixture.tree.remove(&path);
-        Change::Deleted { path, zxid: None }
+        fixture.tree.remove(path);
+        deleted(path)
     })
     .collect()
 }
@@ -87,7 +88,7 @@ fn drop_parent(fixture: &mut TableFixture, parent: &ZnodePath) -> Vec<Change> {
     parents.sort();
     parents.dedup();
     fixture.tree.retain(|at, _| !at.is_within(parent));
-    parents.into_iter().rev().map(|path| Change::Deleted { path, zxid: None }).collect()
+    parents.iter().rev().map(deleted).collect()
 }
 
 fn make(fixture: &mut TableFixture, place: usize, session: i64, serial: u32) -> ZnodePath {

@@ -1,7 +1,8 @@
 //! Contenders that are not read yet are still counted and timed, and all their events are reported.
 
-use super::fixture::{TableFixture, path};
+use super::fixture::TableFixture;
 use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
+use crate::testing::path;
 use lockscope_base::znode::ZnodePath;
 
 const QUEUE: &str = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-";

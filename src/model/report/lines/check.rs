@@ -54,29 +54,16 @@ mod tests {
 
     use super::*;
     use crate::diagnose::Code;
-    use crate::queue::{Change, ConnectionState};
-    use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
-
-    fn table(locks: &[&str]) -> LockTable {
-        let stat = ZnodeStat::of_new(Zxid(2), Timestamp(0), Some(SessionId(7)));
-        let seen = |path: &&str| Change::Seen {
-            path: ZnodePath::new(path).unwrap(),
-            node: Node { stat, data: NodeData::keep(b"") },
-        };
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-        let mut table = LockTable::new([]);
-        for change in [connected, Change::Syncing].into_iter().chain(locks.iter().map(seen)).chain([Change::Synced]) {
-            table.apply(change, Timestamp(0));
-        }
-        table
-    }
+    use crate::testing::{seen, table};
+    use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
     #[test]
     fn the_number_of_locks_is_grammatical_and_missing_kinds_are_named() {
         let printed = |locks: &[&str], not_seen: &[NotSeen]| {
-            let mut out = Vec::new();
-            check(&mut out, &table(locks), [], not_seen, true).expect("writing into memory succeeds");
-            String::from_utf8(out).expect("the output is UTF-8")
+            let (mut out, stat) = (Vec::new(), ZnodeStat::of_new(Zxid(2), Timestamp(0), Some(SessionId(7))));
+            let table = table(locks.iter().map(|path| seen(path, stat, b"")), Timestamp(0));
+            check(&mut out, &table, [], not_seen, true).expect("memory takes it");
+            String::from_utf8(out).expect("text")
         };
         assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
         let not_seen = NotSeen { code: Code::Ghost, needs: Duration::from_secs(11) };

@@ -92,15 +92,12 @@ fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
 mod tests {
     use super::*;
     use crate::diagnose::Thresholds;
-    use crate::queue::{Change, ConnectionState};
+    use crate::queue::Change;
+    use crate::testing::{path, seen, table};
     use crate::text::width;
-    use lockscope_base::znode::{Node, NodeData, SessionId, ZnodeStat, Zxid};
+    use lockscope_base::znode::{SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_000_000);
-
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).unwrap()
-    }
 
     fn stat(czxid: i64, age_ms: i64) -> ZnodeStat {
         let stat = ZnodeStat::of_new(Zxid(czxid), Timestamp(NOW.0 - age_ms), Some(SessionId(czxid)));
@@ -108,15 +105,11 @@ mod tests {
     }
 
     fn node(at: &str, czxid: i64, age_ms: i64, data: &str) -> Change {
-        Change::Seen { path: path(at), node: Node { stat: stat(czxid, age_ms), data: NodeData::keep(data.as_bytes()) } }
+        seen(at, stat(czxid, age_ms), data.as_bytes())
     }
 
     fn printed(changes: Vec<Change>) -> String {
-        let mut table = LockTable::new([]);
-        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
-        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
-            table.apply(change, NOW);
-        }
+        let table = table(changes, NOW);
         let mut out = Vec::new();
         let mut diagnosis = Diagnosis::new(Thresholds::default());
         diagnosis.examine(&table, NOW);

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fixture::surveyed;
 use crate::record::frame;
+use crate::testing::{self, deleted, seen};
 use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::ConnectionState;
 use lockscope_model::server_view::{ServerView, SessionTiming};
@@ -141,17 +142,18 @@ proptest! {
 fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
     let mut entries = Vec::new();
     for turn in 0..1_000 {
-        let path = |turn: i64| {
+        let name = |turn: i64| {
             let id = uuid::Uuid::from_u128(
                 u128::from(turn.unsigned_abs()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835),
             );
-            ZnodePath::new(&format!("/locks/billing/_c_{id}-lock-{turn:010}")).unwrap()
+            format!("/locks/billing/_c_{id}-lock-{turn:010}")
         };
         let at = Timestamp(FROM.0 + turn * 7);
-        let stat = ZnodeStat { data_length: 8, ..ZnodeStat::of_new(Zxid(turn * 2), at, Some(SessionId(turn % 10))) };
-        let seen = Change::Seen { path: path(turn), node: Node { stat, data: NodeData::keep(b"10.0.0.1") } };
-        let deleted = Change::Deleted { path: path(turn - 5), zxid: None };
-        entries.extend([seen, deleted].map(|change| TimedEntry { at, entry: Entry::Change(Cow::Owned(change)) }));
+        let stat = ZnodeStat::of_new(Zxid(turn * 2), at, Some(SessionId(turn % 10)));
+        entries.extend(
+            [seen(&name(turn), stat, b"10.0.0.1"), deleted(&testing::path(&name(turn - 5)))]
+                .map(|change| (at, Entry::Change(Cow::Owned(change)))),
+        );
     }
     let chunk = written(&entries, usize::MAX).remove(0);
     assert_eq!(chunk.ids.len(), 16 * 1_005, "those of five that were there before are named when they go");

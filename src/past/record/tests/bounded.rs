@@ -29,8 +29,7 @@ fn churn(fixture: &mut ConsoleFixture, rounds: u32, data: usize) {
         standing.push(at);
         if standing.len() > 200 {
             let gone = standing.remove(0);
-            fixture.ensemble.tree.remove(&gone);
-            fixture.apply(lockscope_model::queue::Change::Deleted { path: gone, zxid: None });
+            fixture.delete(&gone);
         }
         if number % 500 == 0 {
             fixture.ensemble.now.0 += 1_000;

@@ -11,8 +11,7 @@ use super::exactness::{act, assert_same, record_step};
 use super::fixture::{ALL, ConsoleFixture, SMALL};
 use crate::record::history::{PastContender, PastWindow};
 use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, frame};
-use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
-use lockscope_model::queue::Change;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// Cuts a time range out into a file beside the recording.
 fn cut_out(fixture: &ConsoleFixture, from: Timestamp, to: Timestamp) -> Result<Vec<DamagedSegment>, CutError> {
@@ -97,8 +96,7 @@ fn one_each_second(fixture: &mut ConsoleFixture, seconds: u32) -> Vec<Timestamp>
         standing.push(at);
         if standing.len() > 3 {
             let gone = standing.remove(0);
-            fixture.ensemble.tree.remove(&gone);
-            fixture.apply(Change::Deleted { path: gone, zxid: None });
+            fixture.delete(&gone);
         }
         fixture.examine();
         times.push(fixture.ensemble.now);

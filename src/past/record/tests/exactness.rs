@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::fixture::{ALL, ConsoleFixture, SMALL, json};
 use crate::record::{ReadSegment, RecordOptions, TimedEntry};
 use crate::steps::{self, Step, take};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::testing::path;
+use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 use lockscope_model::queue::{Change, ConnectionState};
 
 #[derive(Clone, Debug)]
@@ -72,13 +73,13 @@ pub(super) fn act(fixture: &mut ConsoleFixture, step: &RecordStep, serial: u32) 
             miss(fixture, missed);
             for number in 1..3 {
                 let stat = ZnodeStat { num_children: number, cversion: number * 7, ..stat(fixture) };
-                fixture.apply(Change::Sampled { path: ZnodePath::new("/c").unwrap(), stat });
+                fixture.apply(Change::Sampled { path: path("/c"), stat });
             }
             fixture.remember();
             fixture.read_everything();
         }
         RecordStep::Refuse => {
-            let path = ZnodePath::new("/secret").unwrap();
+            let path = path("/secret");
             fixture.apply(Change::Unreadable { path, why: "no permission to read".to_owned() });
         }
         RecordStep::Stop(missed) => {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use crate::fixture::TableFixture;
 use crate::record::segment::SegmentBounds;
 use crate::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, RecordedState, Recorder};
+use crate::testing::{connected, deleted};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
@@ -75,6 +76,11 @@ impl ConsoleFixture {
         self.recorder.as_mut().unwrap().batches().apply(change, now, table, &self.diagnosis);
     }
 
+    pub fn delete(&mut self, at: &ZnodePath) {
+        self.ensemble.tree.remove(at);
+        self.apply(deleted(at));
+    }
+
     pub fn examine(&mut self) {
         let (now, table) = (self.ensemble.now, &self.ensemble.table);
         self.recorder.as_mut().unwrap().batches().examine(now, table, &mut self.diagnosis);
@@ -98,11 +104,7 @@ impl ConsoleFixture {
     }
 
     pub fn read_everything(&mut self) {
-        let session = SessionId(1);
-        self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true }));
-        for change in self.ensemble.walk() {
-            self.apply(change);
-        }
+        [connected()].into_iter().chain(self.ensemble.walk()).for_each(|change| self.apply(change));
     }
 
     /// Kills the recorder: unwritten entries are lost.

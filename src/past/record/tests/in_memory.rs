@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::fixture::{ALL, CONNECT, json};
 use crate::fixture::TableFixture;
 use crate::record::{BatchWriter, Bounds, Playback, RecordOptions, RecordedState};
-use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
+use crate::testing::{deleted, reading};
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
-use lockscope_model::queue::{Change, ConnectionState};
 
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -19,13 +19,7 @@ fn an_in_memory_recording_is_bounded_drops_the_oldest_and_is_exact() {
     let (mut ensemble, mut diagnosis) = (TableFixture::new(), Diagnosis::new(Thresholds::default()));
     let mut shown: Vec<(Timestamp, String)> = Vec::new();
     let mut standing: Vec<ZnodePath> = Vec::new();
-    let session = SessionId(1);
-    let start = vec![
-        Change::Connection(ConnectionState::Connected { session, recursive: true }),
-        Change::Syncing,
-        Change::Synced,
-    ];
-    for change in start {
+    for change in reading([]) {
         recorder.apply(change, ensemble.now, &mut ensemble.table, &diagnosis);
     }
     for number in 0..12_000 {
@@ -34,9 +28,9 @@ fn an_in_memory_recording_is_bounded_drops_the_oldest_and_is_exact() {
         let mut changes = vec![ensemble.observed(&at)];
         standing.push(at);
         if standing.len() > 20 {
-            let path = standing.remove(0);
-            ensemble.tree.remove(&path);
-            changes.push(Change::Deleted { path, zxid: None });
+            let gone = standing.remove(0);
+            ensemble.tree.remove(&gone);
+            changes.push(deleted(&gone));
         }
         for change in changes {
             ensemble.now.0 += 3;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{HistoryEntry, LockHistories, MAX_ENTRIES, MAX_ENTRIES_OF_LOCK, Stay, StayEnd};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use crate::testing::path;
+use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::queue::{ClientIdentity, Happening, LockEvent, LockId, LockName, WatchEvents};
 
 fn lock(id: u64) -> LockName {
-    LockName { id: LockId(id), path: ZnodePath::new(&format!("/locks/{id}")).unwrap(), name: None }
+    LockName { id: LockId(id), path: path(&format!("/locks/{id}")), name: None }
 }
 
 fn happening(event: LockEvent, id: u64, node: i64) -> Happening {

@@ -133,18 +133,14 @@ fn end(stay: &Stay, utc: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_base::znode::{SessionId, ZnodePath};
-    use lockscope_model::queue::{Change, ConnectionState, LockTable};
+    use crate::testing::{path, table};
+    use lockscope_model::queue::Change;
 
     #[test]
     fn of_one_that_was_never_read_no_session_is_denied() {
-        let (mut table, now) = (LockTable::new([]), Timestamp(1_000));
-        let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
-        let at = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-0000000001";
-        let path = ZnodePath::new(at).expect("a path");
-        for change in [Change::Connection(connected), Change::Syncing, Change::Synced, Change::Appeared { path }] {
-            table.apply(change, now);
-        }
+        let (mut table, now) = (table([], Timestamp(1_000)), Timestamp(1_000));
+        let path = path("/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-0000000001");
+        table.apply(Change::Appeared { path }, now);
         let holder = table.locks().next().and_then(|lock| lock.first_holder()).expect("a holder");
         assert_eq!(session(&Stay::of(holder, &table, now)), "not known: its node was not read");
     }

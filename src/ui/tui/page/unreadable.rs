@@ -49,14 +49,15 @@ fn write_place(page: &mut Writer, path: &ZnodePath, reason: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::path;
     use crate::tui::page::Columns;
     use lockscope_model::text::Charset;
 
     #[test]
     fn a_place_with_a_long_name_and_a_long_answer_can_be_read_as_a_whole() {
-        let path = ZnodePath::new(&format!("/tenants/{}/locks", "a".repeat(80))).expect("a path");
+        let (short, path) = (path("/vault"), path(&format!("/tenants/{}/locks", "a".repeat(80))));
         let reason = "not authenticated for reading: the ACL names sasl:billing-service@EXAMPLE.COM alone";
-        let short = ZnodePath::new("/vault").expect("a path");
+
         let mut page = Writer::new(Columns::TEXT, 80, Charset::Unicode);
         write(&mut page, [(&path, reason), (&short, "no")].into_iter());
         let lines = page.lines();

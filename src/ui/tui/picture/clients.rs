@@ -299,12 +299,9 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::testing::path;
     use crate::tui::testing::fleets::{client, status, totals};
     use lockscope_lab::contend::Scenario;
-
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).unwrap()
-    }
 
     #[test]
     fn a_semaphore_shows_its_leases_then_who_is_next_then_the_queue() {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{Flight, Grid, ReplayGap, RequestFlight, TraceReplay};
 use crate::tui::testing::NOW;
 use crate::tui::testing::stepped::SteppedFleet;
-use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{Timestamp, Zxid};
 use lockscope_lab::contend::{ClientState, FleetStatus, RequestKind, Scenario, TraceStep, WatchPlace};
 use lockscope_lock::{Access, Algorithm};
 
@@ -122,7 +122,7 @@ impl Seen {
 }
 
 fn fleet(algorithm: Algorithm, many: u32) -> SteppedFleet {
-    let path = ZnodePath::new("/lockscope").unwrap().child("lock");
+    let path = crate::testing::path("/lockscope/lock");
     SteppedFleet::new(Scenario::new(algorithm, path, many), many)
 }
 

@@ -25,7 +25,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::draw;
 use crate::tui::app::{App, Event, Settings};
-use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
+use crate::tui::testing::{self, NOW, app, at, connected, curator, deleted, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::widget::write::record;
 use lockscope_base::znode::Timestamp;
@@ -163,7 +163,7 @@ fn the_queue_looks() {
         let mut app = after(live(size), ":lock /locks/billing\n");
         let gone: Vec<_> = (0..129).map(|at| gone("/locks/billing", 4711 + at, 0x1b + i64::from(at))).collect();
         app.update(at(NOW, gone), NOW);
-        app.update(at(NOW, vec![Change::Deleted { path: path("/locks/billing"), zxid: None }]), NOW);
+        app.update(at(NOW, vec![deleted(&path("/locks/billing"))]), NOW);
         app
     });
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use crate::fixture::{TableFixture, path};
+use crate::fixture::TableFixture;
 use crate::record::tables::{self, TableRecorder, TableWriter};
+use crate::testing::{lost, path};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, FindingChanges, Severity};
-use lockscope_model::queue::{Change, ClientIdentity, ConnectionState, LockId, LockName};
+use lockscope_model::queue::{ClientIdentity, LockId, LockName};
 
 fn finding(severity: Severity) -> Finding {
     Finding {
@@ -73,7 +74,7 @@ fn a_finding_is_open_until_it_is_cleared_and_keeps_its_worst_severity() {
 fn without_a_connection_no_finding_is_cleared() {
     let mut fixture = FindingsFixture::new(false);
     fixture.changed(&[finding(Severity::Warning)], &[], 100);
-    fixture.ensemble.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    fixture.ensemble.apply(lost());
     let seen = fixture.ensemble.table.last_true().unwrap().0;
     fixture.changed(&[], &[finding(Severity::Warning)], seen + 9_000);
     assert_eq!(fixture.rows(), [format!("warning 100 {seen} unknown worker-3 holds it")]);

@@ -4,8 +4,9 @@ use rusqlite::Connection;
 
 use crate::fixture::{TableFixture, surveyed};
 use crate::record::tables::{self, TableRecorder, TableRows, TableWriter};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use lockscope_model::queue::{Change, ConnectionState, Happening, LockTable};
+use crate::testing::{connected, deleted, lost};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::queue::{Change, Happening, LockTable};
 
 pub struct RecordedFixture {
     pub ensemble: TableFixture,
@@ -54,7 +55,7 @@ impl RecordedFixture {
 
     pub fn delete(&mut self, path: &ZnodePath) -> Timestamp {
         self.ensemble.tree.remove(path);
-        self.apply(Change::Deleted { path: path.clone(), zxid: None })
+        self.apply(deleted(path))
     }
 
     pub fn pass(&mut self, ms: i64) {
@@ -63,16 +64,14 @@ impl RecordedFixture {
 
     /// Loses the connection. Returns the last time at which everything was seen.
     pub fn cut(&mut self) -> Timestamp {
-        let seen = self.ensemble.table.last_true().expect("a live table");
-        self.apply(Change::Connection(ConnectionState::Lost { reason: "the network is down".to_owned() }));
+        let seen = self.ensemble.table.last_true().expect("it was live");
+        self.apply(lost());
         seen
     }
 
     /// Reads everything again. Returns the time at which that was done.
     pub fn read_again(&mut self) -> Timestamp {
-        let session = SessionId(1);
-        self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true }));
-        for change in self.ensemble.walk() {
+        for change in [connected()].into_iter().chain(self.ensemble.walk()) {
             self.apply(change);
         }
         self.ensemble.now

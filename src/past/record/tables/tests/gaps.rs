@@ -55,7 +55,7 @@ fn contenders_found_again_continue_and_missing_ones_ended_within_the_gap() {
     let acquired = heir.acquired.expect("a holder");
     assert!(acquired.0 >= seen.0 && acquired.1 <= again.0 && acquired.0 < acquired.1, "{acquired:?}");
     assert!(rows.iter().any(|row| row.node == comes.name() && row.ending == "open" && row.acquired.is_none()));
-    assert_eq!(gaps(&fixture), [format!("{} {} the network is down", seen.0, again.0)]);
+    assert_eq!(gaps(&fixture), [format!("{} {} cut", seen.0, again.0)]);
     let held = fixture.texts(&format!(
         "SELECT held_at_least_ms || ' ' || held_at_most_ms FROM hold WHERE ending = 'unknown' AND enqueued_at = {}",
         t3.0
@@ -73,7 +73,7 @@ fn a_lasting_gap_is_open_and_nothing_is_claimed_about_it() {
     let seen = fixture.cut();
     fixture.pass(60_000);
     fixture.flush();
-    assert_eq!(gaps(&fixture), [format!("{} open the network is down", seen.0)]);
+    assert_eq!(gaps(&fixture), [format!("{} open cut", seen.0)]);
     assert_eq!(fixture.texts("SELECT CAST(held_at_least_ms AS TEXT) FROM hold"), [(seen.0 - t1.0).to_string()]);
 }
 

@@ -6,6 +6,7 @@ use super::fixture::{RecordedFixture, Row};
 use crate::fixture::{TableFixture, session_runs_out};
 use crate::record::history::{History, HistoryQuery};
 use crate::record::tables::{ContenderEnd, RecordedDeletion, TableRecorder, forget_before};
+use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{Connection as ListedConnection, Listing};
@@ -318,7 +319,7 @@ fn old_rows_are_deleted_with_their_lock_and_client_and_open_rows_stay() {
 fn a_node_that_turns_out_to_be_no_contender_leaves_no_open_row() {
     let mut fixture = RecordedFixture::new();
     fixture.create("/a/lock-", 1);
-    let path = ZnodePath::new("/a/lock-0000000007").unwrap();
+    let path = path("/a/lock-0000000007");
     fixture.apply(Change::Appeared { path: path.clone() });
     fixture.flush();
     fixture.pass(1_000);

@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::testing::path;
 use lockscope_base::znode::Zxid;
-
-fn path(text: &str) -> ZnodePath {
-    ZnodePath::new(text).unwrap()
-}
 
 fn noted(steps: impl IntoIterator<Item = (u32, TraceStep)>) -> Causes {
     let mut causes = Causes::default();

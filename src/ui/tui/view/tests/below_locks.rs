@@ -2,7 +2,7 @@
 
 use super::{after, busy, picture, second, show};
 use crate::tui::app::{App, Event};
-use crate::tui::testing::{at, curator, gone, listed, live, path, press, seen};
+use crate::tui::testing::{at, curator, deleted, gone, listed, live, path, press, seen};
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{MemberView, ServerMode, ServerView};
 
@@ -29,12 +29,12 @@ fn quiet(size: (u16, u16)) -> App {
     happens(2, vec![gone("/locks/billing", 4711, 0x1b)]);
     happens(9, vec![gone("/locks/billing", 4712, 0x1c)]);
     happens(20, vec![seen("/jobs/nightly/lock-0000000001", 90, second(20), b"worker-90")]);
-    happens(52, vec![Change::Deleted { path: path("/jobs/nightly/lock-0000000001"), zxid: None }]);
+    happens(52, vec![deleted(&path("/jobs/nightly/lock-0000000001"))]);
     happens(53, vec![listed("/jobs/hourly", 3), curator("/jobs/hourly", 3, 91, -53)]);
     happens(95, vec![led_by("zk3:2181", 95)]);
     let node = "/jobs/hourly/_c_0000005b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-0000000003";
-    happens(110, vec![Change::Deleted { path: path(node), zxid: None }]);
-    happens(111, vec![Change::Deleted { path: path("/jobs/hourly"), zxid: None }]);
+    happens(110, vec![deleted(&path(node))]);
+    happens(111, vec![deleted(&path("/jobs/hourly"))]);
     happens(130, Vec::new());
     app
 }

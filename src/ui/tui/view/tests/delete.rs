@@ -5,10 +5,9 @@ use proptest::prelude::*;
 use super::{SIZES, after, picture, second, show, show_once};
 use crate::tui::app::{App, AuditReading, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};
-use crate::tui::testing::{NOW, at, gone, path, press, seen};
+use crate::tui::testing::{NOW, at, deleted, gone, path, press, seen};
 use lockscope_live::admin::audit::AuditHistory;
 use lockscope_live::admin::{Action, Ending, Permitted, RecreationGuard};
-use lockscope_model::queue::Change;
 
 fn holder(size: (u16, u16)) -> App {
     after(deleting(size), ":lock /locks/billing\nx")
@@ -110,7 +109,7 @@ fn a_plan_that_is_not_true_any_more_looks() {
     });
     show_once("delete-changed-hands", |size| {
         let mut app = ghost(size);
-        let again = vec![Change::Deleted { path: path("/controller"), zxid: None }, seen("/controller", 9, NOW, b"")];
+        let again = vec![deleted(&path("/controller")), seen("/controller", 9, NOW, b"")];
         app.update(at(second(1), again), second(1));
         app
     });

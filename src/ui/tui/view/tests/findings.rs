@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{SIZES, after, picture, second};
 use crate::tui::app::{App, Event, History, HistoryColumn, ListScreen, LockColumn, Locks};
 use crate::tui::testing::servers::{Clients, told};
-use crate::tui::testing::{NOW, ago, app, at, connected, curator, gone, listed, live, path, seen, session};
+use crate::tui::testing::{NOW, ago, app, at, connected, curator, deleted, gone, listed, live, path, seen, session};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::view::finding::name_of;
 use lockscope_base::znode::{ZnodeStat, Zxid};
@@ -181,7 +181,7 @@ fn readers_pass(size: (u16, u16), released: i32) -> App {
     changes.push(seen(&node("write", 43), 99, ago(0), b"rebuild-1"));
     app.update(at(NOW, changes), NOW);
     for number in 0..released {
-        let gone = Change::Deleted { path: path(&node("read", number)), zxid: None };
+        let gone = deleted(&path(&node("read", number)));
         app.update(at(second(10), vec![gone]), second(10));
     }
     app.update(Event::Tick, second(425));
@@ -221,5 +221,5 @@ fn how_the_holder_before_the_first_look_ended_is_said_to_be_unknown_where_there_
 /// The first holder of `/locks/orders` releases.
 fn gone_from_orders() -> Change {
     let node = format!("/locks/orders/{:032x}__lock__{:010}", 7, 7);
-    Change::Deleted { path: path(&node), zxid: None }
+    deleted(&path(&node))
 }

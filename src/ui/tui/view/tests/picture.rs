@@ -9,8 +9,8 @@ use crate::tui::app::{App, Event, FleetSide, Settings};
 use crate::tui::testing::fleets::{client, status, tell, totals, with, writing};
 use crate::tui::testing::servers::trouble;
 use crate::tui::testing::stepped::SteppedFleet;
-use crate::tui::testing::{live, press, settings};
-use lockscope_base::znode::{ZnodePath, Zxid};
+use crate::tui::testing::{live, path, press, settings};
+use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetStatus, LinkState, NextStep, RequestKind, Scenario, TraceEntry,
     TraceStep, WatchPlace,
@@ -27,7 +27,7 @@ impl Pair {
     fn of(mut app: App, many: u32, algorithms: [Algorithm; 2]) -> Self {
         press(&mut app, &format!("5c{many} 20ms\n"));
         let scenario = |algorithm: Algorithm| {
-            let path = ZnodePath::new("/lockscope").unwrap().child(algorithm.name());
+            let path = path("/lockscope").child(algorithm.name());
             Scenario { session_timeout: Duration::from_secs(6), ..Scenario::new(algorithm, path, many) }
         };
         let fleets = algorithms.map(|algorithm| SteppedFleet::new(scenario(algorithm), many));
@@ -154,9 +154,8 @@ fn the_picture_of_other_recipes_looks() {
 /// A semaphore with three leases: one was just given back, whoever is next for it lists, and the one behind it sleeps on.
 fn semaphore(size: (u16, u16)) -> App {
     let mut app = Pair::of(writing(size), 7, [Algorithm::Herd, Algorithm::Chain]).app;
-    let node = |text: &str| ZnodePath::new(text).unwrap();
-    let (lease, place) = (|number: u32| node(&format!("/s/leases/lease-{number:010}")), node("/s/leases"));
-    let queued = |number: u32| node(&format!("/s/locks/lock-{number:010}"));
+    let (lease, place) = (|number: u32| path(&format!("/s/leases/lease-{number:010}")), path("/s/leases"));
+    let queued = |number: u32| path(&format!("/s/locks/lock-{number:010}"));
     let stands = |id, state, node, watches: Option<WatchPlace>| ClientStatus {
         node: Some(node),
         watches: watches.into_iter().collect(),
@@ -172,7 +171,7 @@ fn semaphore(size: (u16, u16)) -> App {
         stands(6, waits, queued(26), Some(WatchPlace::Node(queued(25)))),
         client(7, ClientState::Ready),
     ];
-    let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(3).unwrap()), node("/s"), 7);
+    let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(3).unwrap()), path("/s"), 7);
     let told = |app: &mut App, clients: &[ClientStatus], steps: Vec<(u32, TraceStep)>| {
         let entry = |(id, step)| TraceEntry { at: Duration::from_secs(5), client: ClientId(id), step };
         let made = status(&scenario, 5_000, clients.to_vec(), totals(9, 1));
