@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope_base::znode::ZnodePath;
+use crate::testing::path;
 use lockscope_lab::contend::{
     ComparedFleets, Comparison, FleetOutcome, FleetStatus, LinkBytes, Quantiles, RequestCount, Scenario, ServerEvents,
     WatchEventCounts,
@@ -23,18 +23,14 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
     let waits =
         Quantiles { count: acquisitions, p50: millis(40), p90: millis(52), p99: millis(410), max: millis(1250) };
     FleetOutcome {
-        schema: 1,
         recipe,
-        path: ZnodePath::new(&format!("/lockscope/{recipe}")).expect("a path"),
+        path: path(&format!("/lockscope/{recipe}")),
         clients,
         rounds: Some(20),
         seed: 42,
         acquisitions,
         elapsed: millis(3210),
         acquisitions_per_second: per_second,
-        violations: 0,
-        outlived: 0,
-        expired_sessions: 0,
         watch_events: WatchEventCounts {
             delivered: events,
             per_acquisition: super::figures::per(events, acquisitions),
@@ -47,27 +43,24 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
         bytes: LinkBytes { up: 123_456, down: 1_234_567 },
         wait_ms: waits,
         hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },
-        server_silence: None,
         server: Some(if is_herd {
             ServerEvents { children: events, deleted: 0 }
         } else {
             ServerEvents { children: 0, deleted: events }
         }),
         left_behind: Some(0),
-        left_behind_nodes: Vec::new(),
-        servers_lost: false,
-        interrupted: false,
-        overlaps: Vec::new(),
-        troubles: Vec::new(),
         accepted_writes: 2 * acquisitions,
-        rejected_writes: 0,
+        ..FleetStatus { finished: true, ..FleetStatus::new(&scenario(clients)) }.so_far()
     }
 }
 
 /// Returns the status of a fleet of three clients that has contended for `elapsed`.
 pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
-    let scenario = Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3));
-    FleetStatus { elapsed, connected, ..FleetStatus::new(&scenario) }
+    FleetStatus { elapsed, connected, ..FleetStatus::new(&scenario(3)) }
+}
+
+fn scenario(clients: u32) -> Arc<Scenario> {
+    Arc::new(Scenario::new(Algorithm::Chain, path("/lock"), clients))
 }
 
 /// Returns the outcomes of a herd, a chain and a look-ahead chain of this size.

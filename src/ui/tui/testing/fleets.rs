@@ -8,7 +8,7 @@ use crate::tui::app::{App, Effect, Event, FleetSide, Settings, Tour, Update};
 use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, FleetTotals, LinkState, Overlap, Quantiles,
-    RequestCount, Scenario, ServerEvents, WatchEventCounts,
+    Scenario, ServerEvents,
 };
 use lockscope_lock::Access;
 
@@ -165,41 +165,14 @@ pub fn outlived(scenario: &Scenario) -> FleetStatus {
 
 /// What a fleet came to.
 pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
-    let totals = totals(412, 50);
+    let status = status(scenario, 16_000, Vec::new(), totals(412, 50));
     FleetOutcome {
-        schema: 1,
-        recipe: scenario.algorithm.name(),
-        path: scenario.path.clone(),
-        clients: scenario.clients,
         rounds: None,
-        seed: 0,
-        acquisitions: totals.acquisitions,
-        elapsed: Duration::from_secs(15),
         acquisitions_per_second: 27.5,
-        violations: 0,
-        outlived: 0,
-        expired_sessions: 0,
-        watch_events: WatchEventCounts {
-            delivered: totals.events,
-            per_acquisition: 50.0,
-            on_the_wire: totals.events,
-            modelled_herd: totals.modelled_herd,
-            modelled_chain: totals.modelled_chain,
-            woken_in_vain: totals.woken_in_vain,
-        },
-        requests: RequestCount { total: totals.requests, per_acquisition: 53.0 },
-        bytes: lockscope_lab::contend::LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
-        wait_ms: totals.waits,
-        hold_ms: totals.holds,
         server: None,
         server_silence: Some("zk1:2181 does not answer mntr".to_owned()),
         left_behind,
-        left_behind_nodes: Vec::new(),
-        servers_lost: false,
-        interrupted: true,
-        overlaps: Vec::new(),
-        troubles: Vec::new(),
-        accepted_writes: 2 * totals.acquisitions,
-        rejected_writes: 0,
+        accepted_writes: 2 * status.totals.acquisitions,
+        ..status.so_far()
     }
 }

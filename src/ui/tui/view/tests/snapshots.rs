@@ -32,7 +32,7 @@ fn each_picture_is_of_a_scene() {
     scenes.extend(TOO_SMALL.map(|size| name("too-small", size)));
     let kept = fs::read_dir(folder.join("snapshots")).unwrap().map(|file| file.unwrap().file_name());
     let kept = kept.map(|file| file.into_string().unwrap().replace("lockscope__tui__view__tests__", ""));
-    let kept = kept.map(|file| file.replace(".snap", "")).collect();
+    let kept = kept.filter_map(|file| file.strip_suffix(".snap").map(str::to_owned)).collect();
     let lacking: Vec<_> = scenes.symmetric_difference(&kept).collect();
     assert!(lacking.is_empty(), "without a scene, or without a picture: {lacking:#?}");
 }
