@@ -10,12 +10,11 @@ use clap_complete::Shell;
 
 use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
-use super::contexts::ContextsOptions;
 use super::cut::CutCommand;
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
 use super::history::HistoryOptions;
-use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::options::{ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::past_options::PastOptions;
 use super::recipes::RecipesOptions;
 use super::record::RecordCommand;
@@ -175,7 +174,7 @@ pub(super) enum CliCommand {
     /// serves until it is interrupted, and then forgets everything: never use it in place of a real ensemble.
     Sandbox(SandboxOptions),
     /// Print the contexts of the config file: the ensembles that it knows by a name
-    Contexts(ContextsOptions),
+    Contexts(ConfigFileOptions),
     /// Print the recipes by which names of nodes are read, as the config file would hold them
     ///
     /// With --try it says how one node is read, and why; nothing is asked of a server, so what stands around the node does not count.
@@ -306,7 +305,7 @@ mod tests {
             CliCommand::Report(command) => command.shared(),
             CliCommand::Cut(command) => command.shared(),
             CliCommand::Contexts(options) => options.shared(),
-            CliCommand::Recipes(options) => options.shared(),
+            CliCommand::Recipes(options) => options.file.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)

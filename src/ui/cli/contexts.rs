@@ -2,34 +2,15 @@
 
 use std::io::Write;
 
-use clap::Args;
 use serde::Serialize;
 
 use super::config::Config;
-use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::options::Format;
 use super::output::{print, write_json};
 use super::resolved::DEFAULT_CONNECT;
 use super::verdict::Verdict;
 use lockscope_base::znode::escaped;
 use lockscope_model::report::Ensemble;
-
-/// The options of `lockscope contexts`.
-#[derive(Args, Clone, Debug, PartialEq)]
-pub(super) struct ContextsOptions {
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
-    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
-    #[arg(long, value_name = "FILE", help_heading = "General")]
-    pub config: Option<std::path::PathBuf>,
-}
-
-impl ContextsOptions {
-    pub(super) fn shared(&self) -> SharedOptions {
-        let ensemble = EnsembleOptions { config: self.config.clone(), ..EnsembleOptions::default() };
-        SharedOptions { ensemble, ..SharedOptions::default() }
-    }
-}
 
 /// The public part of a context: without identities in its connect string.
 #[derive(Serialize)]

@@ -14,7 +14,6 @@ mod auth;
 mod check;
 mod choice;
 mod config;
-mod config_check;
 mod console_options;
 mod contend;
 mod contexts;
@@ -43,6 +42,7 @@ mod replay;
 mod report;
 mod resolved;
 mod sandbox;
+mod signals;
 mod snapshot;
 mod table_event;
 mod themes;
@@ -52,10 +52,11 @@ mod watch;
 mod watch_past;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::bail;
 use clap::error::{ContextKind, ContextValue};
 use etcetera::BaseStrategy;
 
@@ -65,7 +66,7 @@ use auth::AuthSource;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
 use merge::Merge;
-use options::{Format, SharedOptions};
+use options::{EnsembleOptions, Format, SharedOptions};
 pub use output::note;
 use past::SpanOptions;
 pub use record_service::MayPass;
@@ -89,9 +90,27 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
 }
 
+/// `--config-check`: prints every mistake of the config file on standard error, or that there is none.
+fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+    let usual = usual_config();
+    let config = config::load(options.config.as_deref(), usual.as_deref())?;
+    for mistake in &config.mistakes {
+        note(&mistake.to_string());
+    }
+    let path = options.config.as_ref().or(usual.as_ref());
+    let path = path.map_or_else(|| "config.toml".to_owned(), |path| path.display().to_string());
+    match config.mistakes.len() {
+        0 if !config.is_there => output::print(out, |out| writeln!(out, "there is no config file {path}"))?,
+        0 => output::print(out, |out| writeln!(out, "the config file {path} is right"))?,
+        1 => bail!("there is 1 mistake in the config file {path}"),
+        mistakes => bail!("there are {mistakes} mistakes in the config file {path}"),
+    }
+    Ok(Verdict::Yes)
+}
+
 async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     if arguments.config_check {
-        return config_check::run(&arguments.ensemble, &mut io::stdout().lock());
+        return check_config(&arguments.ensemble, &mut io::stdout().lock());
     }
     let (before, command) = arguments.split();
     let Some(command) = command else { return screen(before).await };
@@ -159,9 +178,9 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             )
         }
         CliCommand::Recipes(options) => {
-            let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
+            let config = read_config(options.file.shared().merge(before).ensemble.config.as_deref())?;
             config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
-            let format = options.format.unwrap_or_else(Format::of_stdout);
+            let format = options.file.format.unwrap_or_else(Format::of_stdout);
             recipes::run(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
         }
         CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),

@@ -196,6 +196,24 @@ pub(super) struct EnsembleOptions {
 
 merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
 
+/// The options of the commands that print parts of the config file: contexts and recipes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct ConfigFileOptions {
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long, help_heading = "Output")]
+    pub format: Option<Format>,
+    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
+    #[arg(long, value_name = "FILE", help_heading = "General")]
+    pub config: Option<std::path::PathBuf>,
+}
+
+impl ConfigFileOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let ensemble = EnsembleOptions { config: self.config.clone(), ..EnsembleOptions::default() };
+        SharedOptions { ensemble, ..SharedOptions::default() }
+    }
+}
+
 /// The options of the commands that read the locks below the roots: snapshot, watch and check.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(super) struct ReadOptions {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
-use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::options::{ConfigFileOptions, Format};
 use super::output::{print, write_json};
 use super::verdict::Verdict;
 use lockscope_base::recipe::{
@@ -20,19 +20,8 @@ pub(super) struct RecipesOptions {
     // An id of its own: other commands use this name for something else.
     #[arg(long = "try", value_name = "PATH")]
     pub tried: Option<ZnodePath>,
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
-    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
-    #[arg(long, value_name = "FILE", help_heading = "General")]
-    pub config: Option<std::path::PathBuf>,
-}
-
-impl RecipesOptions {
-    pub(super) fn shared(&self) -> SharedOptions {
-        let ensemble = EnsembleOptions { config: self.config.clone(), ..EnsembleOptions::default() };
-        SharedOptions { ensemble, ..SharedOptions::default() }
-    }
+    #[command(flatten)]
+    pub file: ConfigFileOptions,
 }
 
 /// A recipe in the form of the config file.

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use serde::Serialize;
 use tokio::io::AsyncWrite;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::task::block_in_place;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,6 +19,7 @@ use super::output::{json, note, send};
 use super::record_metrics::{MetricsOptions, next_question};
 use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
+use super::signals::Signals;
 use super::unreadable::UnreadableNotices;
 use super::verdict::Verdict;
 use lockscope_base::time::now;
@@ -98,34 +99,6 @@ enum End {
     Stopped,
     /// The run continues with these settings.
     Reload(Box<ResolvedOptions>),
-}
-
-/// The signals that end a run. They are received from start to end, so that none is lost while
-/// settings change.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for a signal; returns whether it is SIGHUP. Cancel safe.
-    async fn next(&mut self) -> bool {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => false,
-            _ = self.terminate.recv() => false,
-            _ = self.hang_up.recv() => true,
-        }
-    }
 }
 
 /// Records until SIGINT or SIGTERM. On SIGHUP `settle` reads the settings again; invalid ones are
@@ -208,7 +181,7 @@ async fn record(
     loop {
         tokio::select! {
             biased;
-            is_reload = signals.next() => match is_reload.then(settle) {
+            signal = signals.next() => match (signal == SignalKind::hangup()).then(settle) {
                 None => return Ok(End::Stopped),
                 Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
                 Some(Err(error)) => {

@@ -8,7 +8,6 @@
 mod contexts;
 mod keys;
 mod mistake;
-mod nearest;
 mod option_entries;
 mod recipes;
 mod screens;

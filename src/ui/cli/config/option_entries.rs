@@ -7,8 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Deserializer};
 
-use super::mistake::Mistakes;
-use super::nearest::nearest;
+use super::mistake::{Mistakes, nearest};
 use crate::cli::options::SharedOptions;
 use lockscope_live::zk;
 

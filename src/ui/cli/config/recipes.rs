@@ -6,8 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::mistake::Mistakes;
-use super::nearest::nearest;
+use super::mistake::{Mistakes, nearest};
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, Recipe};
 use lockscope_base::znode::ZnodePath;
 

@@ -7,21 +7,28 @@ use lockscope_lab::contend::{FleetOutcome, Scenario};
 use lockscope_lab::plot::PlotValue;
 use lockscope_model::text::human::{latency, rate, ratio};
 
-pub(super) fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
-    let exact = outcome.acquisitions_per_second;
+fn throughput(exact: f64) -> PlotValue {
     PlotValue { field: "acquisitions_per_second", exact, shown: format!("{}/s", rate(exact)) }
 }
 
+fn events(exact: f64) -> PlotValue {
+    PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) }
+}
+
+fn requests(exact: f64) -> PlotValue {
+    PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) }
+}
+
+pub(super) fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
+    throughput(outcome.acquisitions_per_second)
+}
+
 pub(super) fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
-    let exact = outcome.watch_events.per_acquisition;
-    let value = PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) };
-    (outcome.acquisitions > 0).then_some(value)
+    (outcome.acquisitions > 0).then(|| events(outcome.watch_events.per_acquisition))
 }
 
 pub(super) fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
-    let exact = outcome.requests.per_acquisition;
-    let value = PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) };
-    (outcome.acquisitions > 0).then_some(value)
+    (outcome.acquisitions > 0).then(|| requests(outcome.requests.per_acquisition))
 }
 
 /// Returns p50, p90 and p99; nothing without a wait.
@@ -44,18 +51,15 @@ pub(super) fn millis(time: Duration) -> f64 {
 }
 
 pub(super) fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -> Option<PlotValue> {
-    let exact = model::throughput(outcome, scenario.hold, scenario.link_delay)?;
-    Some(PlotValue { field: "acquisitions_per_second", exact, shown: format!("{}/s", rate(exact)) })
+    model::throughput(outcome, scenario.hold, scenario.link_delay).map(throughput)
 }
 
 pub(super) fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
-    let exact = model::events(outcome)?;
-    Some(PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) })
+    model::events(outcome).map(events)
 }
 
 pub(super) fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
-    let exact = model::requests(outcome)?;
-    Some(PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) })
+    model::requests(outcome).map(requests)
 }
 
 pub(super) fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {

@@ -5,10 +5,10 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
+use super::super::signals::Signals;
 use super::super::verdict::Verdict;
 
 /// How often to check whether standard output still has a reader.
@@ -28,7 +28,7 @@ pub(super) async fn on_signal(
     }
     tokio::select! {
         ended = &mut work => ended,
-        signal = signals.next() => Ok(Verdict::Ended(signal)),
+        signal = signals.next() => Ok(Verdict::Ended(u8::try_from(signal.as_raw_value()).unwrap_or_default())),
     }
 }
 
@@ -52,33 +52,6 @@ fn reader_is_gone(out: impl AsFd) -> bool {
     let mut polled = [PollFd::new(&out, PollFlags::empty())];
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
-}
-
-/// The signals that ask a program to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the next signal and returns its number. Cancel safe.
-    async fn next(&mut self) -> u8 {
-        let kind = tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.hang_up.recv() => SignalKind::hangup(),
-        };
-        u8::try_from(kind.as_raw_value()).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

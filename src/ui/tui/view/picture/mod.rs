@@ -12,7 +12,6 @@
 
 mod digits;
 mod figures;
-mod queue;
 mod ratio;
 mod resource;
 mod rows;
@@ -23,19 +22,23 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-pub use self::queue::draw_queue;
 use self::rows::DrawnQueue;
-use super::{View, contend};
-use crate::tui::app::{FleetSide, FleetView, Phase};
+use super::who::who_is;
+use super::{View, contend, list};
+use crate::tui::app::{FleetSide, FleetView, Phase, Queue};
 use crate::tui::picture::{ReplayGap, RowId};
 use crate::tui::widget::panel::{Bottom, Panel};
 use crate::tui::widget::write::write_line;
 use lockscope_lab::contend::{FleetStatus, NextStep};
+use lockscope_model::queue::LockQueue;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Keep, width};
 
 /// From how many lines on the ratio is drawn with large digits.
 const LINES_FOR_LARGE_RATIO: u16 = 34;
+
+/// Columns of a client's address and its session.
+const CLIENT_WIDTH: usize = 32;
 
 /// Both fleets, or the only one.
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -50,6 +53,32 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     for (side, fleet) in fleets.each() {
         draw_side(view, side, fleet, places[side as usize], buffer);
     }
+}
+
+/// The queue of the open lock in place of its list, whoever stands in it.
+pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let app = view.app;
+    let panel = list::panel(&Queue, view, app.world().open_lock().map_or(0, LockQueue::len));
+    let inner = panel.draw(area, buffer, view.theme);
+    let mut picture = app.queue_picture(usize::from(inner.height) + 1);
+    for row in &mut picture.rows {
+        let session = app.session_in_picture(row.id);
+        let room = (usize::from(inner.width) / 3).min(CLIENT_WIDTH);
+        if let Some(session) = session.filter(|_| matches!(row.id, RowId::Client(_))) {
+            let who = who_is(view, session, room);
+            let number = if row.name == session.to_string() { String::new() } else { format!("{} ", row.name) };
+            row.name = format!("{number}{who}");
+        }
+    }
+    let shown = DrawnQueue {
+        picture: &picture,
+        flying: &[],
+        requests: &[],
+        now: app.now(),
+        selected: app.selected_in_picture(),
+        spacing: if app.is_large() { 2 } else { 1 },
+    };
+    rows::draw(view, &shown, inner, buffer);
 }
 
 fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buffer: &mut Buffer) {
