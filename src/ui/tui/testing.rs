@@ -7,7 +7,9 @@ pub mod recording;
 pub mod servers;
 pub mod stepped;
 
-use super::app::{App, Event, Key, Settings, Update};
+use std::cell::RefCell;
+
+use super::app::{App, Bindings, Event, Key, Settings, Update};
 pub use crate::testing::{deleted, path};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 use lockscope_live::observe::Observed;

@@ -76,7 +76,7 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         requests: &[],
         now: app.now(),
         selected: app.selected_in_picture(),
-        spacing: if app.is_large() { 2 } else { 1 },
+        spacing: if app.slow_motion().is_large() { 2 } else { 1 },
     };
     rows::draw(view, &shown, inner, buffer);
 }
