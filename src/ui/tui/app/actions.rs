@@ -4,16 +4,6 @@ use super::list::Find;
 use super::{App, Effect, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
 
-impl Update {
-    pub(super) fn redraw() -> Self {
-        Self { redraw: true, effects: Vec::new() }
-    }
-
-    pub(super) fn effect(effect: Effect) -> Self {
-        Self { redraw: true, effects: vec![effect] }
-    }
-}
-
 impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
@@ -72,12 +62,12 @@ impl App {
             Command::Slower | Command::Faster | Command::StopOrGo | Command::PlayStep => {
                 return self.change_motion(command);
             }
-            Command::TourNext => return self.tour_next(),
-            Command::TourBack => return self.tour_back(),
-            Command::TourNextScene => return self.tour_next_scene(),
-            Command::TourPreviousScene => return self.tour_previous_scene(),
-            Command::TourScene => return self.tour_scene(argument),
-            Command::TourPlay => return self.tour_plays(),
+            Command::TourNext
+            | Command::TourBack
+            | Command::TourNextScene
+            | Command::TourPreviousScene
+            | Command::TourScene
+            | Command::TourPlay => return self.turn_tour(command, argument),
             Command::Join
             | Command::Leave
             | Command::Crash

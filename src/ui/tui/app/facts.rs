@@ -1,7 +1,5 @@
 //! Which part of the state answers what: the layer below all others, which asks none of them.
 
-use std::path::Path;
-
 use super::commands::commands;
 use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
 use crate::tui::keymap::{Bindings, Command};
@@ -151,11 +149,6 @@ impl App {
 
     pub fn selected_entry(&self) -> Option<&AuditEntry> {
         self.audit.entry(self.cursors.audit.rank())
-    }
-
-    /// Where the log is; `None` when there is no place for it.
-    pub fn audit_path(&self) -> Option<&Path> {
-        self.settings.audit_log.as_deref()
     }
 
     pub fn tour(&self) -> Option<&Tour> {

@@ -79,7 +79,7 @@ impl App {
     }
 
     pub fn working(&self) -> Option<&Working> {
-        self.deletions.working.as_ref()
+        self.deletions.working()
     }
 
     pub fn tags(&self) -> &Tags {

@@ -118,6 +118,7 @@ pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use self::contend::TestClients;
+use self::delete::Deletions;
 use self::footer::Footer;
 use self::navigation::Navigation;
 pub use self::shown::Paused;
@@ -172,15 +173,6 @@ pub struct Settings {
     pub screens: ScreensChosen,
 }
 
-/// What is to be deleted, and what is being deleted.
-#[derive(Debug, Default)]
-struct Deletions {
-    /// The plan that somebody is asked about.
-    open: Option<Deletion>,
-    working: Option<Working>,
-    tags: Tags,
-}
-
 /// The state of the screen.
 #[derive(Debug)]
 pub struct App {
@@ -213,6 +205,7 @@ impl App {
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let mut app = Self {
             live: World::new(&settings.named, &settings.recipes, settings.thresholds),
+            audit: AuditLog::new(settings.audit_log.clone()),
             settings,
             size,
             layout: None,
@@ -224,7 +217,6 @@ impl App {
             history_filter: Filter::none(),
             test_clients: TestClients::default(),
             deletions: Deletions::default(),
-            audit: AuditLog::default(),
             footer: Footer::default(),
             observing: true,
             tour: None,
@@ -319,7 +311,7 @@ impl App {
         if let Some(open) = &self.navigation.open {
             self.live.reopen(open);
         }
-        self.recheck_targets();
+        self.deletions.recheck(&self.live, self.wall);
         self.name_new_holder();
         Update { redraw: self.shown.follow(count), effects: Vec::new() }
     }

@@ -11,7 +11,7 @@ impl App {
         if self.observing && self.live.table().is_live() {
             self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
-        self.tick_deletion();
+        self.deletions.tick(&self.live, self.wall);
         self.footer.tick(self.wall);
         Update { redraw, effects: self.record().into_iter().collect() }
     }
