@@ -12,10 +12,9 @@ impl App {
             return self.refuse(why.to_owned());
         }
         match command {
-            Command::PlayFaster => return self.change_speed(true),
-            Command::PlaySlower => return self.change_speed(false),
+            Command::PlayFaster | Command::PlaySlower => return self.change_playing(command),
+            Command::Pause if self.shown.is_past() => return self.change_playing(command),
             Command::ReturnToLive => return self.return_to_live(),
-            Command::Pause if self.shown.is_past() => return self.play_or_stop(),
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),

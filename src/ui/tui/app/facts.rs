@@ -11,7 +11,8 @@ use lockscope_model::text::Charset;
 use lockscope_model::text::human::time_of_day;
 
 impl App {
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a moment of a recording.
+    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a
+    /// moment of a recording.
     pub fn world(&self) -> &World {
         self.shown.world(&self.live)
     }
@@ -21,8 +22,8 @@ impl App {
         self.shown.followed(&self.live)
     }
 
-    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
-    /// shown was true the last time.
+    /// The time as of which everything is shown, and up to which ages are counted: that of the
+    /// pause, or when what is shown was true the last time.
     pub fn now(&self) -> Timestamp {
         match self.shown.paused() {
             Some(paused) => paused.at,

@@ -1,9 +1,12 @@
 //! What the mouse does: tabs, titles of columns, rows and the keys in the footer are pressed, and the wheel scrolls.
 
 use super::list::Pressed;
-use super::{App, Area, Mouse, ROWS_PER_WHEEL_TURN, Screen, Update};
+use super::{App, Area, Mouse, Screen, Update};
 use crate::tui::keymap::Command;
 use crate::tui::page::Focus;
+
+/// Rows that one turn of the wheel moves.
+const ROWS_PER_WHEEL_TURN: isize = 3;
 
 fn is_in(area: Area, column: u16, line: u16) -> bool {
     (area.x..area.x + area.width).contains(&column) && (area.y..area.y + area.height).contains(&line)

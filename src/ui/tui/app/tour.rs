@@ -1,4 +1,5 @@
-//! Where the guided tour is; what its commands and its steps do to the screen is in `commands` and `follow`.
+//! Where the guided tour is; what its commands and its steps do to the screen is in `commands` and
+//! `follow`.
 
 mod commands;
 mod follow;

@@ -30,7 +30,8 @@ impl Deletions {
         })
     }
 
-    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use. Gives whether it counts.
+    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use. Gives
+    /// whether it counts.
     pub(super) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> bool {
         let Some(deletion) = &mut self.open else { return false };
         match found {
@@ -41,7 +42,8 @@ impl Deletions {
         true
     }
 
-    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node that is gone.
+    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node
+    /// that is gone.
     pub fn recheck(&mut self, live: &World, now: Timestamp) {
         let table = live.table();
         self.tags.keep(table);

@@ -47,7 +47,8 @@ impl App {
         true
     }
 
-    /// Goes back to where something was first found to be wrong in this scene, if the step wants that.
+    /// Goes back to where something was first found to be wrong in this scene, if the step wants
+    /// that.
     fn rewind_when_possible(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
         match tour.rewinds_to(self.live.timeline(), self.wall) {
@@ -82,8 +83,8 @@ impl App {
         }
     }
 
-    /// Types as a presenter would, who would not type into something else: only on the queue of the step, and a number only
-    /// where one is asked for.
+    /// Types as a presenter would, who would not type into something else: only on the queue of the
+    /// step, and a number only where one is asked for.
     fn type_for_presenter(&mut self, keys: &str) -> Update {
         let queue = self.tour.as_ref().and_then(|tour| tour.lock_of_step());
         let is_there = self.screen() == Screen::Queue && self.opened().map(|open| &open.path) == queue.as_ref();

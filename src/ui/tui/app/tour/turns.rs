@@ -1,4 +1,5 @@
-//! From step to step and from scene to scene of the tour: what comes next, and what a step waits for.
+//! From step to step and from scene to scene of the tour: what comes next, and what a step waits
+//! for.
 
 use std::time::Duration;
 
@@ -105,7 +106,8 @@ impl Tour {
         self.times_set[scene] += 1;
     }
 
-    /// Begins the step that it is at. Gives what is done at once; what is done to test clients waits until it can be done.
+    /// Begins the step that it is at. Gives what is done at once; what is done to test clients
+    /// waits until it can be done.
     pub(super) fn begin_step(&mut self, now: Timestamp) -> Option<SceneAction> {
         (self.since, self.typed) = (now, 0);
         self.look = Some(self.step().screen);
@@ -129,7 +131,8 @@ impl Tour {
         self.look
     }
 
-    /// When something was first found to be wrong in this scene, if the step goes back there, and did not yet.
+    /// When something was first found to be wrong in this scene, if the step goes back there, and
+    /// did not yet.
     pub(super) fn rewinds_to(&mut self, timeline: &Timeline<TimelineEntry>, now: Timestamp) -> Option<Timestamp> {
         if !self.rewinds || self.look.is_some() {
             return None;
@@ -145,7 +148,8 @@ impl Tour {
         Some(found)
     }
 
-    /// What is done to the test clients on the left for this step, once it can be done; then it is done no more.
+    /// What is done to the test clients on the left for this step, once it can be done; then it is
+    /// done no more.
     pub(super) fn orders(&mut self, fleets: &Fleets, now: Timestamp) -> Vec<FleetCommand> {
         if now.since(self.since) > MAX_WAIT_FOR_ACT {
             self.act = None;
