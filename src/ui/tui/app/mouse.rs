@@ -49,7 +49,7 @@ impl App {
             .into_iter()
             .position(|shown| is_in(shown.area, column, line) && shown.focus == Focus::Elsewhere);
         if let Some((pane, _)) = pressed.and_then(|at| self.navigation.screen.entry().panes.get(self.pane_of(at))) {
-            self.go_to_pane(*pane);
+            self.navigation.go_to_pane(*pane);
             return Update::redraw();
         }
         Update::default()
@@ -77,7 +77,7 @@ impl App {
             Pressed::Nothing => Update::default(),
             Pressed::SelectedRow if has_keys => self.run(Command::Open, None),
             Pressed::Row | Pressed::SelectedRow => {
-                self.go_to_pane(super::Pane::List);
+                self.navigation.go_to_pane(super::Pane::List);
                 Update::redraw()
             }
         }
