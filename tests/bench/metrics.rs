@@ -56,8 +56,8 @@ impl Counted {
     }
 
     fn scrape(&mut self) -> Scrape {
-        let of = (&self.table, &self.diagnosis);
-        self.counters.scrape("zk1:2181,zk2:2181,zk3:2181", of, ProcessFigures::default(), Timestamp(200_000))
+        let (process, now) = (ProcessFigures::default(), Timestamp(200_000));
+        self.counters.scrape("zk1:2181,zk2:2181,zk3:2181", &self.table, &self.diagnosis, process, now)
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
+use lockscope_live::admin::examine::{Examiner, survey};
 use lockscope_live::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
-use lockscope_live::examine::{Examiner, survey};
 use lockscope_live::zk::stat_of;
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_model::diagnose::TableAt;

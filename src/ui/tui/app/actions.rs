@@ -4,16 +4,6 @@ use super::list::Find;
 use super::{App, Effect, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
 
-impl Update {
-    pub(super) fn redraw() -> Self {
-        Self { redraw: true, effects: Vec::new() }
-    }
-
-    pub(super) fn effect(effect: Effect) -> Self {
-        Self { redraw: true, effects: vec![effect] }
-    }
-}
-
 impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
@@ -22,10 +12,9 @@ impl App {
             return self.refuse(self.settings.bindings.fill(why));
         }
         match command {
-            Command::PlayFaster => return self.change_speed(true),
-            Command::PlaySlower => return self.change_speed(false),
+            Command::PlayFaster | Command::PlaySlower => return self.change_playing(command),
+            Command::Pause if self.shown.is_past() => return self.change_playing(command),
             Command::ReturnToLive => return self.return_to_live(),
-            Command::Pause if self.shown.is_past() => return self.play_or_stop(),
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),
@@ -74,12 +63,12 @@ impl App {
             Command::Slower | Command::Faster | Command::StopOrGo | Command::PlayStep => {
                 return self.change_motion(command);
             }
-            Command::TourNext => return self.tour_next(),
-            Command::TourBack => return self.tour_back(),
-            Command::TourNextScene => return self.tour_next_scene(),
-            Command::TourPreviousScene => return self.tour_previous_scene(),
-            Command::TourScene => return self.tour_scene(argument),
-            Command::TourPlay => return self.tour_plays(),
+            Command::TourNext
+            | Command::TourBack
+            | Command::TourNextScene
+            | Command::TourPreviousScene
+            | Command::TourScene
+            | Command::TourPlay => return self.turn_tour(command, argument),
             Command::Join
             | Command::Leave
             | Command::Crash

@@ -1,5 +1,7 @@
 //! The audit log as the screen lists it.
 
+use std::path::{Path, PathBuf};
+
 use rustc_hash::FxHashMap;
 
 use super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
@@ -8,6 +10,8 @@ use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
 /// What this console and others wrote down.
 #[derive(Clone, Debug, Default)]
 pub struct AuditLog {
+    /// Where it is; `None` when there is no place for it.
+    path: Option<PathBuf>,
     history: AuditHistory,
     places: FxHashMap<String, usize>,
     failed: Option<String>,
@@ -21,6 +25,16 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
+    /// The log at that path, before anything of it was read.
+    pub(super) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// Where it is; `None` when there is no place for it.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     pub fn history(&self) -> &AuditHistory {
         &self.history
     }
@@ -54,7 +68,20 @@ impl AuditLog {
         self.passing = entries.filter(|(_, entry)| self.filter.takes_audit_entry(entry)).map(|(at, _)| at).collect();
     }
 
-    fn take(&mut self, reading: AuditReading) {
+    /// Wants it read as it is now; once more where it is being read already.
+    fn read(&mut self) -> Option<Effect> {
+        self.path.as_ref()?;
+        self.again = self.reading;
+        (!std::mem::replace(&mut self.reading, true)).then_some(Effect::ReadAudit)
+    }
+
+    /// After something was written into it: wants it read again where it was read before.
+    fn read_again(&mut self) -> Option<Effect> {
+        if self.was_read || self.reading { self.read() } else { None }
+    }
+
+    /// It was read; what was written meanwhile is read too.
+    fn take(&mut self, reading: AuditReading) -> Option<Effect> {
         (self.reading, self.was_read) = (false, true);
         self.unwritable = reading.unwritable;
         match reading.history {
@@ -68,6 +95,7 @@ impl AuditLog {
             // What was read before still stands, and so does why there is nothing newer.
             Err(why) => self.failed = Some(why),
         }
+        if self.again { self.read() } else { None }
     }
 }
 
@@ -89,27 +117,15 @@ impl App {
     /// Shows the log as it is now.
     pub(super) fn open_audit(&mut self) -> Update {
         self.go(Screen::Audit);
-        self.read_audit()
+        Update { redraw: true, effects: self.audit.read().into_iter().collect() }
     }
 
-    /// After something was written into it: reads it again where it was read before.
+    /// After something was written into it.
     pub(super) fn read_audit_again(&mut self) -> Update {
-        if self.audit.was_read || self.audit.reading { self.read_audit() } else { Update::redraw() }
-    }
-
-    fn read_audit(&mut self) -> Update {
-        if self.settings.audit_log.is_none() {
-            return Update::redraw();
-        }
-        self.audit.again = self.audit.reading;
-        if std::mem::replace(&mut self.audit.reading, true) {
-            return Update::redraw();
-        }
-        Update::effect(Effect::ReadAudit)
+        Update { redraw: true, effects: self.audit.read_again().into_iter().collect() }
     }
 
     pub(super) fn audit_read(&mut self, reading: AuditReading) -> Update {
-        self.audit.take(reading);
-        if self.audit.again { self.read_audit() } else { Update::redraw() }
+        Update { redraw: true, effects: self.audit.take(reading).into_iter().collect() }
     }
 }

@@ -54,7 +54,8 @@ impl App {
         }
     }
 
-    /// Shows the picture of the screen in place of its list, or the list again; below Locks the graph of watch events.
+    /// Shows the picture of the screen in place of its list, or the list again; below Locks the
+    /// graph of watch events.
     pub(super) fn turn_picture(&mut self) {
         match self.screen() {
             Screen::Locks => self.navigation.turn_graph(),

@@ -2,7 +2,7 @@
 
 use super::commands::named;
 use super::list::List;
-use super::replay::START;
+use super::moments::START;
 use super::{App, Prompt, PromptPurpose, Rows};
 use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, commands};
 

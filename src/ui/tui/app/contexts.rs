@@ -21,7 +21,7 @@ impl App {
         if !self.context_names().any(|known| known == name) {
             return self.refuse(format!("There is no context `{name}`. {}", self.known_contexts()));
         }
-        if self.deletions.working.is_some() {
+        if self.working().is_some() {
             return self.refuse("A deletion is being carried out: wait for its end.".to_owned());
         }
         self.leave_console(Leaving::Context(name.to_owned()))

@@ -148,3 +148,19 @@ pub struct Update {
     /// What is to be done, in order.
     pub effects: Vec<Effect>,
 }
+
+impl Update {
+    pub(super) fn redraw() -> Self {
+        Self { redraw: true, effects: Vec::new() }
+    }
+
+    pub(super) fn effect(effect: Effect) -> Self {
+        Self { redraw: true, effects: vec![effect] }
+    }
+
+    /// Does what comes of something else too, behind this.
+    pub(super) fn append(&mut self, then: Self) {
+        self.redraw |= then.redraw;
+        self.effects.extend(then.effects);
+    }
+}

@@ -1,7 +1,5 @@
 //! Which part of the state answers what: the layer below all others, which asks none of them.
 
-use std::path::Path;
-
 use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
 use crate::tui::keymap::{Bindings, Command};
 use crate::tui::page::{Columns, Tone, Writer};
@@ -12,7 +10,8 @@ use lockscope_model::text::Charset;
 use lockscope_model::text::human::time_of_day;
 
 impl App {
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a moment of a recording.
+    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a
+    /// moment of a recording.
     pub fn world(&self) -> &World {
         self.shown.world(&self.live)
     }
@@ -22,8 +21,8 @@ impl App {
         self.shown.followed(&self.live)
     }
 
-    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
-    /// shown was true the last time.
+    /// The time as of which everything is shown, and up to which ages are counted: that of the
+    /// pause, or when what is shown was true the last time.
     pub fn now(&self) -> Timestamp {
         match self.shown.paused() {
             Some(paused) => paused.at,
@@ -149,11 +148,6 @@ impl App {
 
     pub fn selected_entry(&self) -> Option<&AuditEntry> {
         self.audit.entry(self.cursors.audit.rank())
-    }
-
-    /// Where the log is; `None` when there is no place for it.
-    pub fn audit_path(&self) -> Option<&Path> {
-        self.settings.audit_log.as_deref()
     }
 
     pub fn tour(&self) -> Option<&Tour> {

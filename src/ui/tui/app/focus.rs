@@ -44,13 +44,7 @@ impl App {
 
     /// The pane that follows; behind the last one the first.
     pub fn next_pane(&self) -> Pane {
-        self.pane_beside(true)
-    }
-
-    pub(super) fn pane_beside(&self, forward: bool) -> Pane {
-        let panes: Vec<_> = self.navigation.screen.panes().collect();
-        let at = panes.iter().position(|pane| *pane == self.navigation.pane).unwrap_or(0);
-        panes[(at + if forward { 1 } else { panes.len() - 1 }) % panes.len()]
+        self.navigation.pane_beside(true)
     }
 
     /// Which of the pages below the list shows, where there is no room for two of them: what was
@@ -79,7 +73,7 @@ impl App {
     }
 
     pub fn working(&self) -> Option<&Working> {
-        self.deletions.working.as_ref()
+        self.deletions.working()
     }
 
     pub fn tags(&self) -> &Tags {

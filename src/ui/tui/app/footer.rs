@@ -12,7 +12,8 @@ pub(super) struct Footer {
     /// What is typed.
     pub prompt: Option<Prompt>,
     pub notice: Option<Notice>,
-    /// Where to go when the question about running clients is answered with yes; `None` while nothing is asked.
+    /// Where to go when the question about running clients is answered with yes; `None` while
+    /// nothing is asked.
     pub leaving: Option<Leaving>,
     /// The commands that were typed.
     pub commands: InputHistory,

@@ -35,7 +35,7 @@ impl App {
     }
 
     /// Where a key is pressed.
-    pub(super) fn key_place(&self) -> KeyPlace {
+    fn key_place(&self) -> KeyPlace {
         KeyPlace {
             screen: self.navigation.screen,
             reads_text: self.focused_list().is_none() && self.focused_page().is_some(),

@@ -1,9 +1,12 @@
 //! What the mouse does: tabs, titles of columns, rows and the keys in the footer are pressed, and the wheel scrolls.
 
 use super::list::Pressed;
-use super::{App, Area, Mouse, ROWS_PER_WHEEL_TURN, Screen, Update};
+use super::{App, Area, Mouse, Screen, Update};
 use crate::tui::keymap::Command;
 use crate::tui::page::Focus;
+
+/// Rows that one turn of the wheel moves.
+const ROWS_PER_WHEEL_TURN: isize = 3;
 
 fn is_in(area: Area, column: u16, line: u16) -> bool {
     (area.x..area.x + area.width).contains(&column) && (area.y..area.y + area.height).contains(&line)
@@ -46,7 +49,7 @@ impl App {
             .into_iter()
             .position(|shown| is_in(shown.area, column, line) && shown.focus == Focus::Elsewhere);
         if let Some((pane, _)) = pressed.and_then(|at| self.navigation.screen.entry().panes.get(self.pane_of(at))) {
-            self.go_to_pane(*pane);
+            self.navigation.go_to_pane(*pane);
             return Update::redraw();
         }
         Update::default()
@@ -74,7 +77,7 @@ impl App {
             Pressed::Nothing => Update::default(),
             Pressed::SelectedRow if has_keys => self.run(Command::Open, None),
             Pressed::Row | Pressed::SelectedRow => {
-                self.go_to_pane(super::Pane::List);
+                self.navigation.go_to_pane(super::Pane::List);
                 Update::redraw()
             }
         }

@@ -2,13 +2,12 @@
 
 use super::list::List;
 use super::{App, Cursor, Pane, Screen};
-use crate::tui::page::Scroll;
 
 impl App {
     pub(super) fn left(&mut self) {
         match self.focused_list() {
             Some(list) if list.go_beside(self, false) || self.navigation.screen == Screen::Locks => {}
-            None if self.navigation.pane != Pane::List => self.turn_pane(false),
+            None if self.navigation.pane != Pane::List => self.navigation.turn_pane(false),
             _ => self.leave(),
         }
     }
@@ -16,7 +15,9 @@ impl App {
     pub(super) fn right(&mut self) {
         match self.focused_list() {
             Some(list) if !list.go_beside(self, true) => list.open(self),
-            None if self.navigation.screen.panes().last() != Some(self.navigation.pane) => self.turn_pane(true),
+            None if self.navigation.screen.panes().last() != Some(self.navigation.pane) => {
+                self.navigation.turn_pane(true);
+            }
             _ => {}
         }
     }
@@ -25,18 +26,8 @@ impl App {
     pub(super) fn go_to_next_pane(&mut self) {
         let beside = |list: &dyn List<Self>, app: &mut Self| list.go_beside(app, true) || list.go_beside(app, false);
         if !self.focused_list().is_some_and(|list| beside(list, self)) {
-            self.turn_pane(true);
+            self.navigation.turn_pane(true);
         }
-    }
-
-    fn turn_pane(&mut self, forward: bool) {
-        self.go_to_pane(self.pane_beside(forward));
-    }
-
-    pub(super) fn go_to_pane(&mut self, pane: Pane) {
-        self.navigation.scroll = Scroll::default();
-        self.end_search();
-        self.navigation.pane = pane;
     }
 
     pub(super) fn open_selected(&mut self) {
@@ -59,7 +50,7 @@ impl App {
 
     pub(super) fn back(&mut self) {
         if self.navigation.pane != Pane::List && !self.is_narrowed() {
-            self.go_to_pane(Pane::List);
+            self.navigation.go_to_pane(Pane::List);
         } else if self.navigation.screen == Screen::Queue && !self.deletions.tags.is_empty() {
             self.deletions.tags.clear();
         } else if self.is_narrowed() {

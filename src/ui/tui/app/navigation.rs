@@ -30,6 +30,28 @@ pub(super) struct Navigation {
 }
 
 impl Navigation {
+    /// Shows a screen from its beginning.
+    pub fn show(&mut self, screen: Screen) {
+        self.go_to_pane(Pane::List);
+        self.screen = screen;
+    }
+
+    /// Gives a pane the keys; what is searched for ends.
+    pub fn go_to_pane(&mut self, pane: Pane) {
+        (self.pane, self.scroll, self.search) = (pane, Scroll::default(), Search::default());
+    }
+
+    /// The pane behind the one that has the keys, or the one before it, around the end.
+    pub fn pane_beside(&self, forward: bool) -> Pane {
+        let panes: Vec<_> = self.screen.panes().collect();
+        let at = panes.iter().position(|pane| *pane == self.pane).unwrap_or(0);
+        panes[(at + if forward { 1 } else { panes.len() - 1 }) % panes.len()]
+    }
+
+    pub fn turn_pane(&mut self, forward: bool) {
+        self.go_to_pane(self.pane_beside(forward));
+    }
+
     /// Shows the graph of watch events below Locks, or what stands there without it.
     pub fn turn_graph(&mut self) {
         self.shows_graph = !self.shows_graph;

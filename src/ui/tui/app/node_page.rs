@@ -1,6 +1,6 @@
-//! The page of one node as it is: how it is opened and read.
+//! The page of one node as it was read.
 
-use super::{App, Area, Effect, NodeRead, Screen, Update};
+use super::{App, Area, NodeRead, Screen, Update};
 use crate::tui::keymap::Command;
 use crate::tui::page::Page;
 use crate::tui::page::node::{self, ReadNode};
@@ -15,37 +15,17 @@ pub struct OpenNode {
 }
 
 impl OpenNode {
+    /// The node at that path, before it was read.
+    pub(super) fn new(path: ZnodePath) -> Self {
+        Self { path, read: None }
+    }
+
     pub(super) fn path(&self) -> &ZnodePath {
         &self.path
     }
 }
 
 impl App {
-    /// Opens the page of a node and reads it: the one whose path was typed, else that of the selected row. On the page itself the
-    /// node is read again.
-    pub(super) fn open_node_of_row(&mut self, typed: Option<&str>) -> Update {
-        let of_row = || match (&self.navigation.node, self.navigation.screen) {
-            (Some(open), Screen::Node) => Some(open.path.clone()),
-            (_, screen) => screen.list().and_then(|list| list.node(self)),
-        };
-        let found = match typed {
-            Some(text) => ZnodePath::new(text).map_err(|error| error.to_string()),
-            None => of_row().ok_or_else(|| "This row has no node.".to_owned()),
-        };
-        match found {
-            Ok(path) => {
-                let left = self.place();
-                self.navigation.node = Some(OpenNode { path: path.clone(), read: None });
-                self.go_from(left, Screen::Node);
-                Update::effect(Effect::ReadNode(path))
-            }
-            Err(why) => {
-                self.show_failure(why);
-                Update::redraw()
-            }
-        }
-    }
-
     pub(super) fn node_read(&mut self, path: &ZnodePath, read: NodeRead) -> Update {
         let now = self.moment();
         // Of another node, which was open before.

@@ -21,7 +21,8 @@ pub struct Notice {
     /// Whether something did not work.
     pub failed: bool,
     pub(super) until: Timestamp,
-    /// The node whose deletion it tells, with its lock: who holds that now is added as soon as the deletion was seen too.
+    /// The node whose deletion it tells, with its lock: who holds that now is added as soon as the
+    /// deletion was seen too.
     pub(super) freed: Option<(ZnodePath, LockName)>,
 }
 

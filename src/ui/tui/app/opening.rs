@@ -1,6 +1,6 @@
-//! Opening a lock, or one of its contenders.
+//! Opening a lock or one of its contenders, the page of a session, the page of a node.
 
-use super::{App, Cursor, Filter, Rows, Screen, TimelineEntry};
+use super::{App, Cursor, Effect, Filter, OpenNode, Rows, Screen, TimelineEntry, Update};
 use crate::tui::keymap::FixedKey;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::{LockId, LockQueue};
@@ -31,8 +31,8 @@ impl App {
         self.cursors.contenders = Cursor::on(node);
     }
 
-    /// The node by which the contender of a timeline entry stands in its lock now: a semaphore's contender comes by one node and
-    /// holds by another. Work follows the length of the queue.
+    /// The node by which the contender of a timeline entry stands in its lock now: a semaphore's
+    /// contender comes by one node and holds by another. Work follows the length of the queue.
     pub(super) fn standing_node(&self, entry: &TimelineEntry) -> Option<ZnodePath> {
         let queue = self.world().table().lock(self.known_lock(entry.lock()?)?)?;
         let rows = || queue.rows(0..queue.len()).map(|row| row.contender);
@@ -86,5 +86,77 @@ impl App {
         self.navigation.open = Some(name);
         self.cursors.history = Cursor::last();
         self.go_from(left, Screen::History);
+    }
+
+    /// Opens the page of a session: of the one whose id was typed, else of the selected row.
+    pub(super) fn open_session_of_row(&mut self, typed: Option<&str>) {
+        let found = match typed {
+            Some(text) => session_id(text).ok_or_else(|| format!("`{text}` is no session id: 0x and hex digits.")),
+            None => self
+                .navigation
+                .screen
+                .list()
+                .and_then(|list| list.session(self))
+                .ok_or_else(|| "No session belongs to this row.".to_owned()),
+        };
+        match found {
+            Ok(session) => self.open_session(session),
+            Err(why) => self.show_failure(why),
+        }
+    }
+
+    pub(super) fn open_session(&mut self, session: SessionId) {
+        let left = self.place();
+        if self.world().session_detail().session() != Some(session) {
+            self.cursors.session_places = Cursor::first();
+        }
+        let now = self.now();
+        self.each_world(|world| world.look_at_session(session, now));
+        self.go_from(left, Screen::Session);
+    }
+
+    /// Opens the page of a node and reads it: the one whose path was typed, else that of the selected row. On the page itself the
+    /// node is read again.
+    pub(super) fn open_node_of_row(&mut self, typed: Option<&str>) -> Update {
+        let of_row = || match (&self.navigation.node, self.navigation.screen) {
+            (Some(open), Screen::Node) => Some(open.path().clone()),
+            (_, screen) => screen.list().and_then(|list| list.node(self)),
+        };
+        let found = match typed {
+            Some(text) => ZnodePath::new(text).map_err(|error| error.to_string()),
+            None => of_row().ok_or_else(|| "This row has no node.".to_owned()),
+        };
+        match found {
+            Ok(path) => {
+                let left = self.place();
+                self.navigation.node = Some(OpenNode::new(path.clone()));
+                self.go_from(left, Screen::Node);
+                Update::effect(Effect::ReadNode(path))
+            }
+            Err(why) => {
+                self.show_failure(why);
+                Update::redraw()
+            }
+        }
+    }
+}
+
+/// An id as it is shown, or without its `0x`.
+fn session_id(text: &str) -> Option<SessionId> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok().map(|id| SessionId(id.cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_is_read_as_it_is_shown() {
+        for id in [0x0100_0a2b_3c40_001b, -2, 1] {
+            assert_eq!(session_id(&SessionId(id).to_string()), Some(SessionId(id)));
+        }
+        assert_eq!(session_id("1b"), Some(SessionId(0x1b)));
+        assert_eq!(session_id("worker-7"), None);
     }
 }

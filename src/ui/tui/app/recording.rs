@@ -2,6 +2,7 @@
 
 use super::{App, Effect, Recorded, Replay, Screen, Shown, Travel, Update};
 use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::LockTable;
 use lockscope_past::record::{Batch, BatchRecorder, LostBatches};
 
 /// More than this is not held while the disk keeps somebody waiting, in bytes that are not compressed.
@@ -42,6 +43,34 @@ impl Recording {
     pub(super) fn has_more(&self) -> bool {
         self.batches.as_ref().is_some_and(|batches| batches.untaken_bytes() > 0)
     }
+
+    /// Gives away what was taken down, to be written, unless something is being written.
+    fn write(&mut self, now: Timestamp, table: &LockTable) -> Option<Effect> {
+        let batches = self.batches.as_mut()?;
+        if self.is_written {
+            if batches.untaken_bytes() > MAX_UNTAKEN {
+                batches.lost(self.taken_until, now, "what happened could not be written in time", None);
+            }
+            return None;
+        }
+        let taken = batches.take_batches(now, table);
+        if taken.is_empty() {
+            return None;
+        }
+        (self.is_written, self.taken_until) = (true, now);
+        Some(Effect::Record(taken))
+    }
+
+    /// What was given away is written, or is not. Gives why not, where that is news.
+    fn written(&mut self, Recorded { since, trouble, lost }: Recorded, now: Timestamp) -> Option<String> {
+        (self.is_written, self.since) = (false, since);
+        let news = trouble.clone().filter(|_| trouble != self.trouble);
+        self.trouble = trouble;
+        if let Some((LostBatches { from, reason, tables }, batches)) = lost.zip(self.recorder()) {
+            batches.lost(from, now, &reason, tables);
+        }
+        news
+    }
 }
 
 impl App {
@@ -58,40 +87,18 @@ impl App {
 
     /// The last of what was taken down; empty where nothing is to be written.
     pub fn end_recording(&mut self) -> Vec<Batch> {
-        let (now, table) = (self.wall, self.live.table());
         let batches = self.recording.as_mut().and_then(Recording::recorder);
-        batches.map(|batches| batches.end(now, table)).unwrap_or_default()
+        batches.map(|batches| batches.end(self.wall, self.live.table())).unwrap_or_default()
     }
 
     /// Has written what was taken down, unless something is being written.
     pub(super) fn record(&mut self) -> Option<Effect> {
-        let now = self.wall;
-        let recording = self.recording.as_mut()?;
-        let batches = recording.batches.as_mut()?;
-        if recording.is_written {
-            if batches.untaken_bytes() > MAX_UNTAKEN {
-                batches.lost(recording.taken_until, now, "what happened could not be written in time", None);
-            }
-            return None;
-        }
-        let taken = batches.take_batches(now, self.live.table());
-        if taken.is_empty() {
-            return None;
-        }
-        (recording.is_written, recording.taken_until) = (true, now);
-        Some(Effect::Record(taken))
+        self.recording.as_mut()?.write(self.wall, self.live.table())
     }
 
     pub(super) fn recorded(&mut self, recorded: Recorded) -> Update {
-        let now = self.wall;
         let Some(recording) = &mut self.recording else { return Update::default() };
-        let Recorded { since, trouble, lost } = recorded;
-        (recording.is_written, recording.since) = (false, since);
-        let news = trouble.clone().filter(|_| trouble != recording.trouble);
-        recording.trouble = trouble;
-        if let Some((LostBatches { from, reason, tables }, batches)) = lost.zip(recording.recorder()) {
-            batches.lost(from, now, &reason, tables);
-        }
+        let news = recording.written(recorded, self.wall);
         let redraw = news.is_some();
         if let Some(trouble) = news {
             self.show_failure(format!("The past is not written at the moment, and tried again: {trouble}."));

@@ -3,12 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{App, Arrival, Arrived, Effect, Outline, RaisedFinding, Travel, Update, World};
-use crate::tui::keymap::Command;
+use super::{Effect, Outline, RaisedFinding, Travel, World};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{duration, time_of_day};
-use lockscope_past::record::PastTime;
 use lockscope_past::record::history::PastGap;
 
 /// How many times as fast as it happened a recording may be played.
@@ -32,11 +29,6 @@ const PLAY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Steps that are remembered while another one is made: whoever holds a key down for long does not want to wait for all of them.
 const MAX_STEPS_AHEAD: usize = 16;
-
-/// What leads to where the past begins, in place of a time.
-pub(super) const START: &str = "start";
-
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// How fast a recording is played, in tenths of the speed at which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,145 +194,59 @@ impl Replay {
         self.way = Way::Travels;
         Some(Effect::Travel { from: self.at, outlined: self.outlined, travel })
     }
-}
 
-impl App {
-    /// How many events came since the moment of the past that is shown, as the timeline of what is
-    /// live has them, and whether there may be more: it keeps the last ones only, and knows none
-    /// from before the console began.
-    pub fn events_since(&self) -> (usize, bool) {
-        let (timeline, at) = (self.live.timeline(), self.now());
-        let before = timeline.partition_point(|entry| entry.at() <= at);
-        let is_from_before = self.live.lately().begun().is_none_or(|begun| at < begun);
-        (timeline.len() - before, before == 0 && (is_from_before || timeline.first() > 0))
+    /// Turns playing on or off.
+    pub(super) fn play_or_stop(&mut self, wall: Timestamp) {
+        self.playing = !self.playing;
+        self.played_at = wall;
     }
 
-    pub(super) fn travel_by(&mut self, command: Command, argument: Option<&str>) -> Update {
-        let lock = self.lock_to_follow();
-        let (at, end) = match self.replay() {
-            Some(replay) => (replay.at, replay.outline.until),
-            None => (self.now(), self.now()),
-        };
-        let minute = |forward: bool| {
-            let by = i64::try_from(MINUTE.as_millis()).unwrap_or(i64::MAX);
-            Travel::To(Timestamp(at.0.saturating_add(if forward { by } else { -by })))
-        };
-        let travel = match command {
-            Command::NextEvent => Travel::Event { forward: true, lock },
-            Command::PreviousEvent => Travel::Event { forward: false, lock },
-            Command::NextMinute => minute(true),
-            Command::PreviousMinute => minute(false),
-            Command::NextFinding => Travel::Finding { forward: true },
-            Command::PreviousFinding => Travel::Finding { forward: false },
-            Command::GoToTime if argument == Some(START) => Travel::Start,
-            Command::GoToTime => match read_time(argument.unwrap_or_default(), end, self.settings.utc) {
-                Ok(time) => Travel::At(time),
-                Err(why) => {
-                    self.show_failure(why);
-                    return Update::redraw();
-                }
-            },
-            _ => return Update::default(),
-        };
-        let Some(replay) = self.shown.replay_mut() else {
-            let leads_back = !matches!(command, Command::NextEvent | Command::NextMinute | Command::NextFinding);
-            return if leads_back { self.rewind(travel) } else { self.return_to_live() };
-        };
-        replay.playing = false;
-        let effect = replay.travel(travel);
-        Update { redraw: true, effects: effect.into_iter().collect() }
+    pub(super) fn change_speed(&mut self, faster: bool) {
+        self.speed = if faster { (self.speed + 1).min(SPEEDS.len() - 1) } else { self.speed.saturating_sub(1) };
     }
 
-    /// The lock whose events the keys go to: the one that is open, where its queue or its history shows.
-    fn lock_to_follow(&self) -> Option<LockName> {
-        use crate::tui::screen::Screen;
-        matches!(self.screen(), Screen::Queue | Screen::History).then(|| self.opened().cloned()).flatten()
+    /// Stops playing, and wants to go somewhere.
+    pub(super) fn stop_and_travel(&mut self, travel: Travel) -> Option<Effect> {
+        self.playing = false;
+        self.travel(travel)
     }
 
-    pub(super) fn play_or_stop(&mut self) -> Update {
-        let wall = self.wall;
-        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
-        replay.playing = !replay.playing;
-        replay.played_at = wall;
-        Update::redraw()
-    }
-
-    pub(super) fn change_speed(&mut self, faster: bool) -> Update {
-        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
-        replay.speed = if faster { (replay.speed + 1).min(SPEEDS.len() - 1) } else { replay.speed.saturating_sub(1) };
-        Update::redraw()
-    }
-
-    /// When a recording that plays goes on, by the clock on the wall.
+    /// When it goes on, by the clock on the wall; `None` unless it plays.
     pub(super) fn plays_on_at(&self) -> Option<Timestamp> {
-        let replay = self.replay().filter(|replay| replay.playing && replay.way == Way::Stands)?;
-        Some(replay.played_at.plus(PLAY_INTERVAL))
+        (self.playing && self.way == Way::Stands).then(|| self.played_at.plus(PLAY_INTERVAL))
     }
 
     /// Plays on up to where the clock on the wall has got to.
-    pub(super) fn play_on(&mut self) -> Update {
-        let (due, wall) = (self.plays_on_at(), self.wall);
-        let Some(replay) = self.shown.replay_mut().filter(|_| due.is_some_and(|due| due <= wall)) else {
-            return Update::default();
-        };
-        let passed = replay.speed().of(wall.since(replay.played_at));
-        replay.played_at = wall;
-        let effect = replay.travel(Travel::Play { until: replay.at.plus(passed) });
-        Update { redraw: false, effects: effect.into_iter().collect() }
+    pub(super) fn play_on(&mut self, wall: Timestamp) -> Option<Effect> {
+        self.plays_on_at().filter(|due| *due <= wall)?;
+        let passed = self.speed().of(wall.since(self.played_at));
+        self.played_at = wall;
+        self.travel(Travel::Play { until: self.at.plus(passed) })
     }
 
-    /// Shows the moment that one has got to.
-    pub(super) fn arrive(&mut self, arrival: Arrival) -> Update {
-        let Some(replay) = self.shown.replay_mut() else { return Update::default() };
-        replay.way = Way::Stands;
-        if let Some(outline) = arrival.outline {
-            replay.outlined = outline.until;
-            replay.outline = outline;
+    /// Stands at the moment that one has got to, and goes on to the next one that is wanted. What
+    /// shows there is still to be [taken](Self::show).
+    pub(super) fn arrive(&mut self, at: Option<Timestamp>, outline: Option<Outline>) -> Option<Effect> {
+        self.way = Way::Stands;
+        if let Some(outline) = outline {
+            self.outlined = outline.until;
+            self.outline = outline;
         }
-        if !matches!(arrival.what, Arrived::Nowhere(_)) {
-            replay.at = arrival.at;
-        }
-        let mut effects: Vec<Effect> =
-            replay.then.pop_front().and_then(|travel| replay.travel(travel)).into_iter().collect();
-        match arrival.what {
-            Arrived::World(world) => self.show_world(*world),
-            Arrived::Entries(entries) => {
-                if let Some(world) = &mut replay.world {
-                    world.replay(entries);
-                }
-            }
-            Arrived::Nowhere(why) => {
-                replay.playing = false;
-                if replay.is_of_live() && replay.world.is_none() {
-                    effects.extend(self.return_to_live().effects);
-                }
-                self.show_failure(why);
-            }
-        }
-        let world = self.shown.replay_mut().and_then(|replay| replay.world.as_mut());
-        if let Some((open, world)) = self.navigation.open.as_ref().zip(world) {
-            world.reopen(open);
-        }
-        Update { redraw: true, effects }
+        self.at = at.unwrap_or(self.at);
+        self.then.pop_front().and_then(|travel| self.travel(travel))
     }
 
-    /// Shows another world in the orders and with the filters of the one that is shown.
-    fn show_world(&mut self, mut world: World) {
-        world.arrange_as(self.world(), self.moment());
-        if let Some(open) = &self.navigation.open {
-            let lock = world.table().find(&open.path, open.name.as_deref());
-            world.open(lock);
-        }
-        if let Some(replay) = self.shown.replay_mut() {
-            replay.world = Some(world);
-        }
+    /// Nothing was found where one wanted to go: it stops. Gives whether nothing at all can be
+    /// shown, while what is live goes on.
+    pub(super) fn stop(&mut self) -> bool {
+        self.playing = false;
+        self.is_of_live() && self.world.is_none()
     }
-}
 
-/// The time that somebody typed, of a recording with this end; else what to type, as a sentence.
-fn read_time(text: &str, end: Timestamp, utc: bool) -> Result<Timestamp, String> {
-    let time: PastTime = text.parse().map_err(|why| format!("`{text}` is no time: {why}."))?;
-    time.resolve(end, utc).ok_or_else(|| format!("There was no {text} on that day."))
+    /// Shows what was known at that moment.
+    pub(super) fn show(&mut self, world: World) {
+        self.world = Some(world);
+    }
 }
 
 /// What the line below the bar says of the moment that is shown.

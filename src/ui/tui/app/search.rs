@@ -113,10 +113,6 @@ impl App {
             Find::Previous => found > at,
         })
     }
-
-    pub(super) fn end_search(&mut self) {
-        self.navigation.search = Search::default();
-    }
 }
 
 /// All that a line says.

@@ -1,40 +1,13 @@
-//! The page of one session: how it is opened, and the texts beside its list.
+//! The page of one session: the texts beside its list.
 
-use super::{App, Area, Cursor, Screen, TimelineEntry};
+use super::{App, Area, Screen, TimelineEntry};
 use crate::tui::keymap::Command;
 use crate::tui::page::session::{self, SessionEvent, ShownSession};
 use crate::tui::page::{Columns, Page};
-use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
 use lockscope_model::queue::LockEvent;
 
 impl App {
-    /// Opens the page of a session: of the one whose id was typed, else of the selected row.
-    pub(super) fn open_session_of_row(&mut self, typed: Option<&str>) {
-        let found = match typed {
-            Some(text) => session_id(text).ok_or_else(|| format!("`{text}` is no session id: 0x and hex digits.")),
-            None => self
-                .navigation
-                .screen
-                .list()
-                .and_then(|list| list.session(self))
-                .ok_or_else(|| "No session belongs to this row.".to_owned()),
-        };
-        match found {
-            Ok(session) => self.open_session(session),
-            Err(why) => self.show_failure(why),
-        }
-    }
-
-    pub(super) fn open_session(&mut self, session: SessionId) {
-        let left = self.place();
-        if self.world().session_detail().session() != Some(session) {
-            self.cursors.session_places = Cursor::first();
-        }
-        let now = self.now();
-        self.each_world(|world| world.look_at_session(session, now));
-        self.go_from(left, Screen::Session);
-    }
-
     pub(super) fn session_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(Columns::FACTS, area);
@@ -81,12 +54,6 @@ impl App {
     }
 }
 
-/// An id as it is shown, or without its `0x`.
-fn session_id(text: &str) -> Option<SessionId> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).ok().map(|id| SessionId(id.cast_signed()))
-}
-
 fn event(entry: &TimelineEntry) -> SessionEvent {
     let lock = entry.lock().map(ToString::to_string).unwrap_or_default();
     let number = entry.node().and_then(|node| Sequence::split(node)).map(|(_, Sequence(number))| number);
@@ -100,18 +67,4 @@ fn event(entry: &TimelineEntry) -> SessionEvent {
         TimelineEntry::Deletion { ending, .. } => (None, None, Some(ending.to_string())),
     };
     SessionEvent { at: entry.at(), event: entry.event(), lock, number, waited_ms, held_ms, why }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_id_is_read_as_it_is_shown() {
-        for id in [0x0100_0a2b_3c40_001b, -2, 1] {
-            assert_eq!(session_id(&SessionId(id).to_string()), Some(SessionId(id)));
-        }
-        assert_eq!(session_id("1b"), Some(SessionId(0x1b)));
-        assert_eq!(session_id("worker-7"), None);
-    }
 }

@@ -1,4 +1,5 @@
-//! What the screen shows: the ensemble as it is, as it stood when the screen was paused, or a moment of a recording.
+//! What the screen shows: the ensemble as it is, as it stood when the screen was paused, or a
+//! moment of a recording.
 
 use super::{Fleets, Replay, World};
 use lockscope_base::znode::Timestamp;
@@ -99,17 +100,20 @@ impl Shown {
         self.paused().map_or(live, |paused| &paused.fleets)
     }
 
-    /// The time of what goes on, paused or not: now, by the clock on the wall, or the moment of a recording.
+    /// The time of what goes on, paused or not: now, by the clock on the wall, or the moment of a
+    /// recording.
     pub fn moment(&self, wall: Timestamp) -> Timestamp {
         self.replay().map_or(wall, Replay::at)
     }
 
-    /// Why the ensemble is neither changed nor asked, with names of commands in braces; `None` where it may be. A screen that is paused still asks and changes.
+    /// Why the ensemble is neither changed nor asked, with names of commands in braces; `None`
+    /// where it may be. A screen that is paused still asks and changes.
     pub fn refusal(&self) -> Option<&'static str> {
         self.replay().map(|replay| if replay.is_of_live() { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING })
     }
 
-    /// The ensemble has changed: whether that shows. A screen that is paused counts what it does not show.
+    /// The ensemble has changed: whether that shows. A screen that is paused counts what it does
+    /// not show.
     pub fn follow(&mut self, changes: u64) -> bool {
         if let Self::Paused(paused) = self {
             paused.missed += changes;
@@ -117,8 +121,8 @@ impl Shown {
         self.is_live()
     }
 
-    /// Keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause is bounded however
-    /// long it lasts, and all of that moment can be looked at.
+    /// Keeps a copy of everything as of now; what comes goes on into the original. So the memory of
+    /// a pause is bounded however long it lasts, and all of that moment can be looked at.
     pub fn pause(&mut self, at: Timestamp, world: &World, fleets: &Fleets) {
         *self = Self::Paused(Box::new(Paused { at, missed: 0, world: world.clone(), fleets: fleets.clone() }));
     }

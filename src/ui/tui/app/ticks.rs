@@ -1,6 +1,7 @@
-//! What time alone changes: a second that passes, and what moves or plays; and when it is to be waited for.
+//! What time alone changes: a second that passes, and what moves or plays; and when it is to be
+//! waited for.
 
-use super::{App, Recording, Screen, Update};
+use super::{App, Recording, Replay, Screen, Update};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::ConnectionState;
 
@@ -11,25 +12,24 @@ impl App {
         if self.observing && self.live.table().is_live() {
             self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
-        self.tick_deletion();
+        self.deletions.tick(&self.live, &self.settings.bindings, self.wall);
         self.footer.tick(self.wall);
         Update { redraw, effects: self.record().into_iter().collect() }
     }
 
     /// The time came that [`next_due`](Self::next_due) named: a recording or a picture moves on.
     pub(super) fn due(&mut self) -> Update {
-        let mut played = self.play_on();
+        let played = self.shown.replay_mut().and_then(|replay| replay.play_on(self.wall));
         let moved = self.test_clients.move_pictures(self.wall);
-        played.effects.extend(self.test_clients.play_due_step(self.wall));
-        played.redraw |= moved && self.shows_moves();
-        played
+        let stepped = self.test_clients.play_due_step(self.wall);
+        Update { redraw: moved && self.shows_moves(), effects: played.into_iter().chain(stepped).collect() }
     }
 
-    /// When an [`Event::Due`](super::Event::Due) is wanted: for the next step, or for the next frame of what moves; `None`
-    /// while nothing does.
+    /// When an [`Event::Due`](super::Event::Due) is wanted: for the next step, or for the next
+    /// frame of what moves; `None` while nothing does.
     pub fn next_due(&self) -> Option<Timestamp> {
         let of_clients = self.test_clients.next_due(self.wall, self.shows_moves());
-        of_clients.into_iter().chain(self.plays_on_at()).min()
+        of_clients.into_iter().chain(self.replay().and_then(Replay::plays_on_at)).min()
     }
 
     /// Whether what moves between test clients shows.

@@ -1,8 +1,10 @@
-//! Where the guided tour is. What its steps do to the screen is in `steps`.
+//! Where the guided tour is; what its commands and its steps do to the screen is in `commands` and
+//! `follow`.
 
+mod commands;
 mod follow;
 mod left_alone;
-mod steps;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use super::node_page::OpenNode;
-use super::{App, Cursors, Filter, Pane, Screen};
-use crate::tui::page::Scroll;
+use super::{App, Cursors, Filter, Screen};
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::LockName;
 
@@ -71,7 +70,7 @@ impl App {
 
     /// Goes to a screen whose lock, session or node is open already, from a place that was left before these were opened.
     pub(super) fn go_from(&mut self, left: Place, screen: Screen) {
-        self.show(screen);
+        self.navigation.show(screen);
         let here = self.subject();
         if screen == Screen::Locks {
             // Every way back ends there.
@@ -81,19 +80,12 @@ impl App {
         }
     }
 
-    fn show(&mut self, screen: Screen) {
-        self.navigation.pane = Pane::List;
-        self.navigation.scroll = Scroll::default();
-        self.end_search();
-        self.navigation.screen = screen;
-    }
-
     /// Back to where one came from, as it was there.
     pub(super) fn leave(&mut self) {
         let Some(Place { subject, open_node, cursors, filter }) = self.navigation.way_back.0.pop_back() else {
-            return self.show(Screen::Locks);
+            return self.navigation.show(Screen::Locks);
         };
-        self.show(subject.screen);
+        self.navigation.show(subject.screen);
         self.cursors = cursors;
         if let Some(lock) = subject.lock.filter(|lock| self.navigation.open.as_ref() != Some(lock)) {
             let id = self.known_lock(&lock).unwrap_or(lock.id);

@@ -37,7 +37,7 @@ impl ListView for AuditEntries {
             after_filter,
             right: (!audit.is_empty()).then(|| view.following(self.cursor(app).follows_last())),
             uncounted: 0,
-            bottom: app.audit_path().map(|path| view.bottom(&path.to_string_lossy(), theme.dim, Keep::End)),
+            bottom: app.audit().path().map(|path| view.bottom(&path.to_string_lossy(), theme.dim, Keep::End)),
         }
     }
 
@@ -48,7 +48,7 @@ impl ListView for AuditEntries {
 
     fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String> {
         let (app, audit) = (view.app, view.app.audit());
-        let sentence = match (app.audit_path(), audit.failed()) {
+        let sentence = match (app.audit().path(), audit.failed()) {
             (None, _) => {
                 "There is no place for the audit log, so nothing can be changed: name one with --audit-log FILE."
             }

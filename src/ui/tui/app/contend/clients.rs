@@ -1,4 +1,5 @@
-//! The test clients of this console: the fleets, which of them has the keys, and what is made of what they report.
+//! The test clients of this console: the fleets, which of them has the keys, and what is made of
+//! what they report.
 
 use std::sync::Arc;
 
@@ -53,8 +54,8 @@ impl TestClients {
         effects
     }
 
-    /// Starts the fleets of a scene of the tour, two at most; those of the scene before are dismissed. How they went and were
-    /// shown there counts no longer.
+    /// Starts the fleets of a scene of the tour, two at most; those of the scene before are
+    /// dismissed. How they went and were shown there counts no longer.
     pub fn begin_scene(&mut self, scenarios: Vec<Scenario>, comparison: Vec<Scenario>) -> Vec<Effect> {
         let mut scenarios = scenarios.into_iter();
         self.fleets = Fleets::default();

@@ -236,7 +236,8 @@ impl Fleets {
         self.each().map(|(_, fleet)| fleet.living()).sum()
     }
 
-    /// What a waiter watches that is one of these clients; `None` of others. No server need be asked.
+    /// What a waiter watches that is one of these clients; `None` of others. No server need be
+    /// asked.
     pub(in crate::tui::app) fn watched_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<WatchTarget> {
         let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
         let fleets = self.each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());

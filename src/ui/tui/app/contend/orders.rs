@@ -35,8 +35,8 @@ impl<'a> ClientArgument<'a> {
 }
 
 impl TestClients {
-    /// Does to the fleet of the chosen side what the command says: to the client that is named, else to the one that is selected.
-    /// The error is a sentence.
+    /// Does to the fleet of the chosen side what the command says: to the client that is named,
+    /// else to the one that is selected. The error is a sentence.
     pub fn order(
         &self,
         command: Command,

@@ -10,7 +10,8 @@ use lockscope_lab::contend::{ClientId, ClientStatus};
 const OWN_NODE: &str = "lockscope";
 
 impl App {
-    /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
+    /// What the screen shows of the fleets: as they are, or as they were when the screen was
+    /// paused.
     pub fn fleets(&self) -> &Fleets {
         self.shown.fleets(self.test_clients.fleets())
     }
@@ -54,7 +55,8 @@ impl App {
         &self.test_clients.comparison
     }
 
-    /// The node below which the console's own queues lie: within what is observed, so that they show.
+    /// The node below which the console's own queues lie: within what is observed, so that they
+    /// show.
     pub fn own_node(&self) -> ZnodePath {
         let own = ZnodePath::root().child(OWN_NODE);
         let roots = &self.settings.roots;

@@ -63,7 +63,8 @@ impl SlowMotion {
         self.shows_queue_picture = !self.shows_queue_picture;
     }
 
-    /// Draws the pictures larger, and shows the one of Queue or the one of Contend, or draws them as usual.
+    /// Draws the pictures larger, and shows the one of Queue or the one of Contend, or draws them
+    /// as usual.
     pub fn turn_large(&mut self, is_of_queue: bool) {
         self.is_large = !self.is_large;
         if is_of_queue {

@@ -1,4 +1,5 @@
-//! Lets test clients go and holds them: in slow motion they go on only step by step, in step on both sides.
+//! Lets test clients go and holds them: in slow motion they go on only step by step, in step on
+//! both sides.
 
 use std::time::Duration;
 
@@ -88,7 +89,8 @@ impl TestClients {
         Some(Effect::Order { side, order: FleetCommand::Hold(holds) })
     }
 
-    /// The step that is due, for both sides at once; nothing as long as one of them is not ready for it, for a while.
+    /// The step that is due, for both sides at once; nothing as long as one of them is not ready
+    /// for it, for a while.
     pub fn play_due_step(&mut self, now: Timestamp) -> Vec<Effect> {
         let Some(due) = self.motion.next_step().filter(|due| *due <= now) else { return Vec::new() };
         let is_ready = self.fleets.each().all(|(_, fleet)| {
@@ -109,7 +111,8 @@ impl TestClients {
         moved
     }
 
-    /// When the next step is due, or the next frame of what moves, where that shows; `None` while nothing does.
+    /// When the next step is due, or the next frame of what moves, where that shows; `None` while
+    /// nothing does.
     pub fn next_due(&self, now: Timestamp, shows_moves: bool) -> Option<Timestamp> {
         // A side that was not ready says so itself when it is.
         let step = self.motion.next_step().filter(|_| self.fleets.is_running());

@@ -4,11 +4,13 @@
 //! more. Only [`admin::confirm`](lockscope_live::admin::confirm) makes of it what can be carried out.
 
 mod answer;
+mod deletions;
 mod outcome;
 mod tags;
 
 use std::time::Duration;
 
+pub(super) use deletions::Deletions;
 pub use outcome::Working;
 pub use tags::Tags;
 
@@ -16,7 +18,7 @@ use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
 use crate::tui::keymap::{Bindings, Command, FixedKey};
 use crate::tui::page::Scroll;
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
-use lockscope_live::admin::{Action, Confirmation, DeletePlan, NoPlan, TargetKind};
+use lockscope_live::admin::{Confirmation, DeletePlan, NoPlan, TargetKind};
 use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
 
@@ -214,15 +216,9 @@ impl App {
         }
     }
 
-    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use.
+    /// It was found out how the nodes can be made sure of.
     pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
-        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        match found {
-            Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
-            Err(_) if deletion.plan.is_guarded() => {}
-            Err(why) => deletion.not_found_out = Some(format!("{why} {}", leaves())),
-        }
-        Update::redraw()
+        Update { redraw: self.deletions.guards_found(found), effects: Vec::new() }
     }
 
     /// Why nothing can be deleted now, whatever it is.
@@ -240,33 +236,12 @@ impl App {
                     .fill("What stands still may be old: {pause} lets the screen go on, then {delete}."),
             );
         }
-        self.deletions.working.as_ref().map(|working| match working.action() {
-            Action::Delete => "A deletion is under way: wait for what comes of it.".to_owned(),
-            Action::Revoke => "An owner is being asked: wait for what comes of it.".to_owned(),
-        })
+        self.deletions.why_busy().map(str::to_owned)
     }
 
     /// What is tagged, else what is selected.
     fn targets(&self) -> Vec<ZnodePath> {
         let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
         list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))
-    }
-
-    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node that is gone.
-    pub(super) fn recheck_targets(&mut self) {
-        let table = self.live.table();
-        self.deletions.tags.keep(table);
-        if let Some(deletion) = &mut self.deletions.open
-            && deletion.obstacle.is_none()
-            && !(table.is_live() && deletion.is_still_there(table))
-        {
-            deletion.look_again(table, self.live.diagnosis(), &self.settings.bindings, self.wall);
-        }
-    }
-
-    pub(super) fn tick_deletion(&mut self) {
-        if let Some(deletion) = &mut self.deletions.open {
-            deletion.look_again(self.live.table(), self.live.diagnosis(), &self.settings.bindings, self.wall);
-        }
     }
 }

@@ -55,28 +55,45 @@ impl Working {
     }
 }
 
+/// What there is to say of a deletion that is done.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// In a sentence or two.
+    text: String,
+    /// Whether something did not work.
+    failed: bool,
+    entries: Vec<TimelineEntry>,
+    /// The only node that is gone, with its lock.
+    freed: Option<(ZnodePath, LockName)>,
+}
+
+impl Told {
+    pub fn new(outcomes: &[NodeOutcome], working: Option<Working>, now: Timestamp) -> Self {
+        let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
+        Self {
+            text: summary(outcomes, working.as_ref(), now),
+            failed,
+            entries: outcomes.iter().map(|outcome| timeline_entry(outcome, working.as_ref(), now)).collect(),
+            freed: working.filter(|_| !failed).and_then(Working::freed),
+        }
+    }
+}
+
 impl App {
     /// Says what came of it, on every screen and in the timeline. The table shows the truth by itself.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
-        let working = self.deletions.working.take();
         match done {
-            Err(why) => self.show_failure(why),
+            Err(why) => {
+                self.deletions.not_tried();
+                self.show_failure(why);
+            }
             Ok(outcomes) => {
-                for outcome in &outcomes {
-                    let entry = self.timeline_entry(outcome, working.as_ref());
+                let Told { text, failed, entries, freed } = self.deletions.done(&outcomes, self.wall);
+                for entry in entries {
                     self.live.push(entry);
                 }
-                let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
-                let text = summary(&outcomes, working.as_ref(), self.wall);
-                if failed {
-                    self.show_failure(text);
-                } else {
-                    self.show_notice(text);
-                    if let Some(notice) = &mut self.footer.notice {
-                        notice.freed = working.and_then(Working::freed);
-                    }
-                    self.name_new_holder();
-                }
+                self.footer.notice = Some(Notice { freed, ..Notice::new(text, failed, self.wall) });
+                self.name_new_holder();
             }
         }
         self.read_audit_again()
@@ -84,35 +101,28 @@ impl App {
 
     /// Adds to the notice of a deletion who holds the lock now, as soon as the deletion was seen.
     pub(in crate::tui::app) fn name_new_holder(&mut self) {
-        let table = self.live.table();
+        let (now, table) = (self.wall, self.live.table());
         let Some(notice) = &mut self.footer.notice else { return };
-        let Some((node, lock)) = &notice.freed else { return };
-        if table.position(node).is_some() {
-            return;
-        }
-        let holder = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)).map(|lock| {
-            lock.first_holder().map_or_else(
-                || "Nobody holds the lock now.".to_owned(),
-                |holder| match table.identity_of(holder) {
-                    ClientIdentity { session: None, name: None, .. } => {
-                        format!("It is now held by {}.", lock.path_of(holder))
-                    }
-                    client => format!("It is now held by {}.", client.in_sentence(self.wall)),
-                },
-            )
-        });
-        notice.freed = None;
-        if let Some(holder) = holder {
-            *notice = Notice::new(format!("{} {holder}", notice.text), false, self.wall);
+        let Some((_, lock)) = notice.freed.take_if(|(node, _)| table.position(node).is_none()) else { return };
+        if let Some(lock) = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)) {
+            *notice = Notice::new(format!("{} {}", notice.text, holder_now(lock, table, now)), false, now);
         }
     }
+}
 
-    fn timeline_entry(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
-        let known = working.and_then(|working| working.node(outcome));
-        let (lock, client) = known.map(|node| (node.lock.clone(), node.client.clone())).unwrap_or_default();
-        let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
-        TimelineEntry::Deletion { at: self.wall, lock, node, client, ending }
+fn holder_now(lock: &LockQueue, table: &LockTable, now: Timestamp) -> String {
+    let Some(holder) = lock.first_holder() else { return "Nobody holds the lock now.".to_owned() };
+    match table.identity_of(holder) {
+        ClientIdentity { session: None, name: None, .. } => format!("It is now held by {}.", lock.path_of(holder)),
+        client => format!("It is now held by {}.", client.in_sentence(now)),
     }
+}
+
+fn timeline_entry(outcome: &NodeOutcome, working: Option<&Working>, at: Timestamp) -> TimelineEntry {
+    let known = working.and_then(|working| working.node(outcome));
+    let (lock, client) = known.map(|node| (node.lock.clone(), node.client.clone())).unwrap_or_default();
+    let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
+    TimelineEntry::Deletion { at, lock, node, client, ending }
 }
 
 /// What came of all of them, in a sentence or two.

@@ -27,6 +27,18 @@ impl Tags {
         self.0.iter().map(|(path, _)| path)
     }
 
+    /// Tags a contender, or takes its tag away; `false` when there are as many as a plan may hold.
+    fn turn(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
+        if self.has(&path) {
+            self.0.retain(|(tagged, _)| *tagged != path);
+        } else if self.len() == MAX_TARGETS {
+            return false;
+        } else {
+            self.0.push((path, czxid));
+        }
+        true
+    }
+
     pub(in crate::tui::app) fn clear(&mut self) {
         self.0.clear();
     }
@@ -47,13 +59,10 @@ impl App {
             return self.show_failure("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
-        if self.deletions.tags.has(&path) {
-            self.deletions.tags.0.retain(|(tagged, _)| *tagged != path);
-        } else if self.deletions.tags.len() == MAX_TARGETS {
-            return self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
+        if self.deletions.tags.turn(path, row.contender.czxid) {
+            self.step(1);
         } else {
-            self.deletions.tags.0.push((path, row.contender.czxid));
+            self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
         }
-        self.step(1);
     }
 }

@@ -62,7 +62,7 @@ impl ListScreen<App> for AuditEntries {
     }
 
     fn open(&self, app: &mut App) {
-        app.go_to_pane(Pane::Details);
+        app.navigation.go_to_pane(Pane::Details);
     }
 
     fn node(&self, app: &App) -> Option<ZnodePath> {

@@ -163,7 +163,7 @@ impl ListScreen<App> for History {
     }
 
     fn open(&self, app: &mut App) {
-        app.go_to_pane(Pane::Details);
+        app.navigation.go_to_pane(Pane::Details);
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {

@@ -152,7 +152,7 @@ impl ListScreen<App> for Queue {
     }
 
     fn open(&self, app: &mut App) {
-        app.go_to_pane(Pane::Details);
+        app.navigation.go_to_pane(Pane::Details);
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {

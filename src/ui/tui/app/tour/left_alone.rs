@@ -1,11 +1,6 @@
 //! A tour that nobody looks at: its clients go slowly until somebody presses a key.
 
-use std::time::Duration;
-
 use crate::tui::app::{App, Effect, Update};
-
-/// After how long without a key a tour that does not play is left alone.
-const LEFT_ALONE_AFTER: Duration = Duration::from_secs(60);
 
 /// What is said then.
 pub(in crate::tui::app) const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
@@ -24,18 +19,14 @@ impl App {
     fn attend_tour(&mut self) -> Vec<Effect> {
         let now = self.wall;
         let Some(tour) = &mut self.tour else { return Vec::new() };
-        tour.attended_at = now;
+        tour.attend(now);
         if self.tour_is_left_alone() { self.test_clients.set_idle(false, now) } else { Vec::new() }
     }
 
-    /// Notices, once a second, that nobody has pressed a key for a while. A tour that plays is looked at up to its end.
+    /// Notices, once a second, that nobody has pressed a key for a while.
     pub(super) fn leave_alone(&mut self) -> Update {
         let (now, motion) = (self.wall, self.slow_motion());
-        let Some(tour) = &mut self.tour else { return Update::default() };
-        if tour.playing {
-            tour.attended_at = now;
-        }
-        let is_due = now.since(tour.attended_at) >= LEFT_ALONE_AFTER;
+        let is_due = self.tour.as_mut().is_some_and(|tour| tour.is_left_alone(now));
         let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
         if !(is_due && goes) {
             return Update::default();

@@ -1,0 +1,101 @@
+//! Takes events in, one after the other: the layer above all others.
+
+use super::{App, Effect, Event, Recording, Update};
+use lockscope_base::znode::Timestamp;
+use lockscope_live::observe::Observed;
+use lockscope_model::queue::Change;
+
+impl App {
+    /// Takes one event in.
+    pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
+        self.wall = now;
+        let second = matches!(event, Event::Tick);
+        let before = (self.navigation.screen, self.shown.is_paused());
+        let looked = match &event {
+            Event::Tick => true,
+            Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
+            _ => false,
+        };
+        let update = match event {
+            Event::Key(key) => self.attended(|app| app.key(key)),
+            Event::Mouse(mouse) => self.attended(|app| app.mouse(mouse)),
+            Event::Resize(width, height) => {
+                self.size = (width, height);
+                Update::redraw()
+            }
+            Event::Changes(changes) => self.changes(changes),
+            Event::Tick => self.tick(),
+            Event::Due => self.due(),
+            Event::ExportDone(done) => {
+                match done {
+                    Ok(path) => self.show_notice(format!("Written to {}", path.display())),
+                    Err(why) => self.show_failure(why),
+                }
+                Update::redraw()
+            }
+            Event::Note(note) => {
+                self.show_notice(note);
+                Update::redraw()
+            }
+            Event::ContextRefused(why) => self.context_refused(why),
+            Event::ConfigChanged(change) => self.config_changed(*change),
+            Event::GuardsFound(found) => self.guards_found(found),
+            Event::DeletionDone(done) => self.deletion_done(done),
+            Event::NodeRead { path, read } => self.node_read(&path, read),
+            Event::AuditRead(reading) => self.audit_read(*reading),
+            Event::ObserverEnded => {
+                self.observing = false;
+                Update::redraw()
+            }
+            Event::Fleet { side, status } => self.fleet_reported(side, status),
+            Event::FleetFailed { side, why } => self.fleet_failed(side, why),
+            Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
+            Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::FleetCompared(outcome) => self.fleet_compared(outcome),
+            Event::Arrived(arrival) => self.arrive(*arrival),
+            Event::Recorded(recorded) => self.recorded(*recorded),
+            Event::TourBegins(tour) => self.tour_begins(tour),
+            Event::SceneFailed(why) => self.scene_failed(why),
+        };
+        let mut update = self.follow_tour(update, second);
+        if update.redraw {
+            if looked || before != (self.navigation.screen, self.shown.is_paused()) {
+                self.list_again();
+            }
+            self.settle();
+            self.arrange();
+            self.settle();
+        }
+        let asks = self.screen().entry().shows_watchers && self.shown.is_live();
+        if std::mem::replace(&mut self.asks_for_watchers, asks) != asks {
+            update.effects.push(Effect::LookAtWatchers(asks));
+        }
+        update
+    }
+
+    fn changes(&mut self, changes: Vec<Observed>) -> Update {
+        let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
+        self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
+        if let Some(open) = &self.navigation.open {
+            self.live.reopen(open);
+        }
+        self.deletions.recheck(&self.live, &self.settings.bindings, self.wall);
+        self.name_new_holder();
+        Update { redraw: self.shown.follow(count), effects: Vec::new() }
+    }
+
+    /// Fastens the selections again after something moved.
+    fn settle(&mut self) {
+        if let Some((list, layout)) = self.navigation.screen.list().zip(self.layout()) {
+            list.settle(self, layout.rows().1);
+        }
+    }
+
+    /// Makes the rows anew that are not kept up change by change: those of Sessions and Waits are at most a second old.
+    fn list_again(&mut self) {
+        // What is not true any more stays as it was.
+        if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
+            list.list_again(self);
+        }
+    }
+}
