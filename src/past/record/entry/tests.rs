@@ -152,7 +152,7 @@ fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
         let stat = ZnodeStat::of_new(Zxid(turn * 2), at, Some(SessionId(turn % 10)));
         entries.extend(
             [seen(&name(turn), stat, b"10.0.0.1"), deleted(&testing::path(&name(turn - 5)))]
-                .map(|change| (at, Entry::Change(Cow::Owned(change)))),
+                .map(|change| TimedEntry { at, entry: Entry::Change(Cow::Owned(change)) }),
         );
     }
     let chunk = written(&entries, usize::MAX).remove(0);

@@ -11,7 +11,7 @@ use super::exactness::{act, assert_same, record_step};
 use super::fixture::{ALL, ConsoleFixture, SMALL};
 use crate::record::history::{PastContender, PastWindow};
 use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, frame};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 
 /// Cuts a time range out into a file beside the recording.
 fn cut_out(fixture: &ConsoleFixture, from: Timestamp, to: Timestamp) -> Result<Vec<DamagedSegment>, CutError> {

@@ -6,7 +6,7 @@ use super::fixture::{ALL, CONNECT, json};
 use crate::fixture::TableFixture;
 use crate::record::{BatchWriter, Bounds, Playback, RecordOptions, RecordedState};
 use crate::testing::{deleted, reading};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 
 const MAX_BYTES: u64 = 4 << 20;
