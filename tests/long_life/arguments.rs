@@ -7,25 +7,26 @@ use bytesize::ByteSize;
 const USAGE: &str = "\
 Usage: tests/soak [--seed N] [--max-size SIZE] MINUTES
 
-Runs the console (in a terminal), `lockscope watch` and `lockscope record --store --metrics` beside an ensemble of three
-real servers, with test clients of four libraries (Curator, kazoo, ZooKeeper's own WriteLock, the built-in locks), for so
-many minutes. Clients come and go, are killed and frozen; servers are killed and started anew, stopped, and cut off.
+Runs the console (in a terminal), `lockscope watch` and `lockscope record --store --metrics` for MINUTES minutes, with an
+ensemble of three real servers and test clients of four libraries (Curator, kazoo, ZooKeeper's own WriteLock, the built-in
+locks). Clients come and go, are killed and frozen. Servers are killed and started again, stopped, and cut off.
 
-About twice a minute the clients pause. At this quiet point, what the console exports, what the lines of `watch` come to,
-what `lockscope snapshot` reads of the recording and what the metrics say is compared with what a server lists: the locks,
-their contenders in order (of `watch`: without), their sessions, and who holds. The clients write down when they hold, and
-with which fencing token: two at once are a violation, unless one was frozen.
+About twice a minute the clients pause. At this quiet point the run compares what a server lists with the export of the
+console, the lines of `watch`, `lockscope snapshot` of the recording, and the metrics: the locks, their contenders in order
+(for `watch`: without order), their sessions, and the holders. The clients log when they hold, and with which fencing token:
+two holders at once are a violation, unless one was frozen.
 
-At the end it prints the figures. It exits with 1 when a contender was missed or invented, an order or a holder was wrong,
-two clients held at once, a program of lockscope ended, the recording grew beyond its bound, or, when it runs for more than
-10 minutes, one takes more than 10 % more memory in the last two minutes than in the two after the fifth (medians).
+At the end the figures are printed. The run exits with 1 when a contender was missed or invented, an order or a holder was
+wrong, two clients held at once, a program of lockscope ended, or the recording grew beyond its bound. A run of more than
+10 minutes also exits with 1 when the memory of a program, as a median, is more than 10 % higher in the last two minutes
+than in the two minutes after the fifth.
 
 Options:
-  --seed N          The same random choices as a run that printed this seed
+  --seed N          Make the same random choices as a run that printed this seed
   --max-size SIZE   Bound of the recording [default: 16MiB, which half an hour reaches]
   --help            Print this
 
-What it needs is installed by `tests/run --install-only`. It takes about half of two cores.
+`tests/run --install-only` installs what the run needs. It uses about half of two cores.
 ";
 
 /// What it was told.
