@@ -1,4 +1,4 @@
-//! Who wakes whom: each fleet's queue as a picture, side by side.
+//! The queues as pictures of who wakes whom: each fleet's queue, side by side.
 //!
 //! ```text
 //!  one step each 2 s                            the herd: 27x the watch events of the chain
@@ -34,10 +34,10 @@ use lockscope_lab::contend::{FleetStatus, NextStep};
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Keep, width};
 
-/// From how many lines on the ratio is drawn with large digits.
+/// Minimum lines of the area for the ratio in large digits.
 const LINES_FOR_LARGE_RATIO: u16 = 34;
 
-/// Both fleets, or the only one.
+/// Draws both fleets, or the only one.
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let large = view.app.is_large() || area.height >= LINES_FOR_LARGE_RATIO;
@@ -86,7 +86,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
     rows::draw(view, &shown, room, buffer);
 }
 
-/// What comes next, or what is missing.
+/// Returns the next step, or the part that the picture skipped.
 fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, Style)> {
     let status = fleet.status()?;
     let room = usize::from(columns).saturating_sub(6);
@@ -102,7 +102,7 @@ fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, St
     Some((view.fit(&text, room, Keep::Start), style))
 }
 
-/// What the arrows mean, as far as there is room for it beside what comes next.
+/// Returns the legend of the arrows, as far as it fits beside the text of the bottom line.
 fn legend(
     view: View<'_>,
     fleet: &FleetView,
@@ -124,7 +124,7 @@ fn next_step(status: &FleetStatus) -> Option<String> {
     })
 }
 
-/// Writes a text in one style on the left of a line.
+/// Writes a text in one style at the left of a line.
 fn write(view: View<'_>, text: &str, style: Style, area: Rect, buffer: &mut Buffer) {
     let text = view.fit(text, usize::from(area.width), Keep::Start);
     write_line(Span::styled(text, style), area, buffer);

@@ -1,4 +1,4 @@
-//! The queue of the open lock as a picture, whoever stands in it.
+//! The queue of the open lock as a picture, whoever its contenders are.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::tui::app::Queue;
 use crate::tui::picture::RowId;
 use crate::tui::view::View;
 
-/// Columns of a client's address and its session.
+/// Columns of a client's address and session.
 const CLIENT_WIDTH: usize = 32;
 
 /// Draws the open queue in place of its list.
