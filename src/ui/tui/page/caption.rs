@@ -1,12 +1,12 @@
-//! What the tour says.
+//! The tour's caption.
 
 use super::{Columns, Line, Tone, Writer};
 use lockscope_model::text::Charset;
 
-/// Lines of a caption at the most.
+/// Maximum lines of a caption.
 const MAX_LINES: usize = 5;
 
-/// A caption, or why its scene cannot be played, in lines of `width` columns.
+/// Returns the caption, or the reason why its scene cannot be played, in lines of `width` columns.
 pub fn lines(caption: &str, trouble: Option<&str>, width: u16, charset: Charset) -> Vec<Line> {
     let mut page = Writer::new(Columns::TEXT, width, charset);
     match trouble {
@@ -18,8 +18,9 @@ pub fn lines(caption: &str, trouble: Option<&str>, width: u16, charset: Charset)
     lines
 }
 
-/// How many lines the tour takes: as many as the longest caption of a scene needs, so that nothing jumps within one, and one
-/// above them. Captions are ASCII, so that the charset makes no difference.
+/// Returns the height of the tour: as many lines as the longest caption of the scene needs, so that
+/// the screen does not jump within a scene, and one line above them. Captions are ASCII, so the
+/// charset makes no difference.
 pub fn height<'a>(captions: impl Iterator<Item = &'a str>, width: u16) -> u16 {
     let longest = captions.map(|caption| lines(caption, None, width, Charset::Unicode).len()).max().unwrap_or(0);
     u16::try_from(longest + 1).unwrap_or(1)

@@ -1,8 +1,8 @@
-//! Sparklines: a value a column, each as high as it is large.
+//! Sparklines: one column for each value, as high as the value is large.
 
-/// The signs for the newest values that fit into `columns`, measured against `highest`.
+/// Returns the signs for the newest values that fit into `columns`, on a scale up to `highest`.
 ///
-/// A value that is not zero is never drawn as nothing.
+/// A value above zero is always visible.
 pub fn line(values: &[u64], columns: usize, highest: u64, levels: &[&'static str; 9]) -> String {
     let shown = &values[values.len().saturating_sub(columns)..];
     shown.iter().map(|value| levels[level(*value, highest)]).collect()
