@@ -1,7 +1,8 @@
-//! The one table of what keys do on the screens: it drives the keys, the footer, Help and the command line. Pure.
+//! The table of all keys and commands. The keys, the footer, Help and the command line follow it.
+//! Pure.
 //!
-//! Architecture invariant: nothing else in the crate says which key does what, but that the table of screens
-//! (`app::screens`) has the keys that lead to them.
+//! Architecture invariant: no other place in the crate says which key does what, except for the
+//! table of screens (`app::screens`), which has the keys that lead to screens.
 
 mod argument;
 mod bindings;
@@ -16,7 +17,7 @@ pub use habits::habit;
 use super::key::Key;
 use super::screen::Screen;
 
-/// Commands under one heading of Help.
+/// The commands under one heading of Help.
 #[derive(Clone, Copy, Debug)]
 pub struct HelpGroup {
     pub title: &'static str,
@@ -26,19 +27,19 @@ pub struct HelpGroup {
 #[derive(Clone, Copy, Debug)]
 pub struct CommandEntry {
     pub command: Command,
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Other names that it goes by there: those of vim, k9s and less.
+    /// Other names on the command line, as in vim, k9s and less.
     pub synonyms: &'static [&'static str],
-    /// What the command line may give it; `None` when it takes nothing.
+    /// The argument on the command line; `None` when the command takes none.
     pub argument: Option<Argument>,
-    /// Its usual keys; the first is the one that the footer names. [`Bindings`] says which keys it has.
+    /// The default keys; the footer names the first one. [`Bindings`] has the keys in effect.
     pub keys: &'static [Key],
-    /// More keys, where a text is read: those of less.
+    /// Additional keys on text pages, as in less.
     pub pager_keys: &'static [Key],
-    /// Its word in the footer; `None` keeps it out.
+    /// The word in the footer; `None` leaves the command out of the footer.
     pub hint: Option<&'static str>,
-    /// One sentence without a full stop.
+    /// A sentence without a full stop.
     pub help: &'static str,
 }
 
@@ -47,28 +48,28 @@ const fn entry(command: Command, name: &'static str, keys: &'static [Key], help:
 }
 
 impl CommandEntry {
-    /// Names it in the footer.
+    /// Sets the command's word in the footer.
     #[must_use]
     pub const fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// What the command line may give it; in brackets when it may be left out.
+    /// Sets the argument, as Help shows it: in brackets when it is optional.
     #[must_use]
     pub const fn takes(mut self, shown: &'static str, kind: ArgumentKind) -> Self {
         self.argument = Some(Argument { shown, kind });
         self
     }
 
-    /// Other names of it.
+    /// Sets other names of the command.
     #[must_use]
     pub const fn also(mut self, synonyms: &'static [&'static str]) -> Self {
         self.synonyms = synonyms;
         self
     }
 
-    /// More keys, where a text is read.
+    /// Sets additional keys on text pages.
     #[must_use]
     pub const fn pages(mut self, keys: &'static [Key]) -> Self {
         self.pager_keys = keys;
@@ -76,15 +77,15 @@ impl CommandEntry {
     }
 }
 
-/// The line of a command that leads to a screen.
+/// Returns the entry of a command that leads to a screen.
 pub const fn go(screen: Screen, name: &'static str, keys: &'static [Key], help: &'static str) -> CommandEntry {
     entry(Command::Go(screen), name, keys, help)
 }
 
-/// Which client the command line may name: its number, or `holder`.
+/// The argument that names a client: its number, or `holder`.
 const CLIENT: &str = "[WHO]";
 
-/// Every command but those that lead to a screen, in the order of the footer and of Help.
+/// Every command except those that lead to a screen, in the order of the footer and of Help.
 pub const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Move and open",
@@ -258,6 +259,6 @@ pub const GROUPS: &[HelpGroup] = &[
     },
 ];
 
-/// During the tour this key shows the next step where it does nothing else: it is the largest one, and a presenter looks at the
-/// audience. A recording it plays and stops, and elsewhere it pages.
+/// Shows the next step of the tour where the key does nothing else: it is the largest key, and a
+/// presenter looks at the audience. In a recording it plays and stops; elsewhere it pages.
 pub const SPARE_KEY: Key = Key::Char(' ');

@@ -1,8 +1,9 @@
-//! Keys of other programs that do nothing here, and what to press in their place.
+//! Keys of other programs that do nothing here, and the keys to press instead.
 
 use crate::tui::key::Key;
 
-/// Keys of k9s, lazygit and less. Each sentence says what to press here; a key that does something on a screen does that there.
+/// Keys of k9s, lazygit and less, each with a sentence that names the key to press here. A key that
+/// does something on a screen keeps doing that.
 const HABITS: &[(&[Key], &str)] = &[
     (&[Key::Char('0')], "All locks show already: / filters them, and 1 to 7 are the screens."),
     (&[Key::Char('8'), Key::Char('9')], "The screens are 1 to 7; ? lists the others."),
@@ -28,7 +29,7 @@ const HABITS: &[(&[Key], &str)] = &[
     (&[Key::Char('K'), Key::Char('J')], "h, j, k and l move, PgUp and PgDn page, g and G go to the ends."),
 ];
 
-/// What to press in place of a key that does nothing here.
+/// Returns the hint for a key that does nothing here.
 pub fn habit(key: Key) -> Option<&'static str> {
     HABITS.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, sentence)| *sentence)
 }

@@ -1,9 +1,10 @@
-//! Which rows of a queue are shown where there is no room for all.
+//! Chooses the rows of a queue that are shown where not all fit.
 
 use super::queue::{PictureRow, RowState, WakeEffect};
 
-/// So many rows in the order of the queue: the watched parents, who holds first and who waits first, what is just gone, the other
-/// holders, those who were woken, and then the others from the front.
+/// Returns `room` rows in the order of the queue. Their priority: watched parents, the first holder
+/// and the first waiter, nodes just deleted, other holders, woken clients, then the rest from the
+/// front.
 pub(super) fn most_important(rows: &[PictureRow], room: usize) -> Vec<&PictureRow> {
     if rows.len() <= room {
         return rows.iter().collect();
