@@ -7,21 +7,24 @@
 //!                                 view::draw, at most 60 times a second, never when idle
 //! ```
 //!
-//! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `key`, `screen`, `keymap`: keys, screens, and what the keys do, as data; pure.
 //! - `columns`: which columns of a list fit, and where; pure.
-//! - `lock_history`: what happened to each lock, within bounds; pure.
-//! - `page`: what text pages say, as data; pure.
+//! - `lock_history`: the history of each lock, within bounds; pure.
+//! - `page`: the content of text pages, as data; pure.
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
-//!   `past_writer`: the loop and what it touches; `replay_run` starts it on a recording.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
+//!   `deletion_runner`, `node_reader`, `past_reader`, `past_writer`: the loop and everything it
+//!   drives; `replay_run` starts the loop on a recording.
 //!
-//! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
-//! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
-//! nothing. Only `run` and what it starts read, write or wait.
+//! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
+//! and neither `view` nor `widget`. A page is made of plain values, never of the app. `widget`
+//! knows neither `app` nor `page`. `view` draws and decides nothing. Only `run` and what it starts
+//! read, write or wait.
 
-// Hidden, not private: benchmarks and tests of the whole program drive these. They are no interface.
+// Hidden rather than private, because benchmarks and whole-program tests use these modules. They
+// are no stable interface.
 #[doc(hidden)]
 pub mod app;
 #[doc(hidden)]
@@ -93,58 +96,56 @@ use lockscope_model::diagnose::Thresholds;
 use lockscope_model::report::Ensemble;
 use lockscope_past::record::{Batch, StoreError};
 
-/// How long the end of the program waits for a deletion that was confirmed.
+/// How long the end of the program waits for a confirmed deletion.
 const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
 
-/// What is kept of the past in memory where the file named for it is of another ensemble, in bytes.
+/// Bytes of the past kept in memory when the named file belongs to another ensemble.
 const PAST_IN_MEMORY: u64 = 64 << 20;
 
-/// How the screen is started.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line, and any mixture of them is good"
-)]
+/// The options of the screen.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch of the command line")]
 #[derive(Clone, Debug)]
 pub struct TuiOptions {
     /// What to observe.
     pub observe: ObserveOptions,
     /// How to ask the servers about themselves.
     pub survey: SurveyOptions,
-    /// From when on something is called a finding.
+    /// The thresholds of findings.
     pub thresholds: Thresholds,
-    /// Draw with ASCII only: for terminals without UTF-8.
+    /// Whether to draw with ASCII only, for terminals without UTF-8.
     pub ascii: bool,
-    /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`].
+    /// The colours. `NO_COLOR` in the environment replaces them with those of [`ThemeName::Mono`].
     pub theme: Palette,
-    /// Take the mouse; it can no longer select text then.
+    /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,
-    /// Show times in UTC at first.
+    /// Whether times are first shown in UTC.
     pub utc: bool,
     /// Whether the console may change the ensemble.
     pub write: bool,
-    /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
+    /// The audit log of changes; `None` when there is no place for it, and then nothing can be
+    /// changed.
     pub audit_log: Option<PathBuf>,
-    /// The context of the config file that is in force.
+    /// The context of the config file in use.
     pub context: Option<String>,
-    /// The context that marks the ensemble as one that people depend on: deletions ask for its name.
+    /// The context's name if it marks a production ensemble; a deletion then asks for this name.
     pub production: Option<String>,
-    /// The ensembles that the config file knows by a name.
+    /// The ensembles that the config file names.
     pub contexts: Vec<KnownContext>,
-    /// What the user should know at the start; a sentence.
+    /// A sentence to show at the start.
     pub notice: Option<String>,
-    /// Whether somebody named the servers; else those of the connect string are a default.
+    /// Whether the user named the servers; otherwise the connect string is the default.
     pub connect_is_given: bool,
-    /// Where it keeps the past of what it shows.
+    /// Where to keep the past of the console.
     pub past: PastPlace,
-    /// A guided tour.
+    /// The guided tour to start with.
     pub tour: Option<Tour>,
-    /// Keys that are others than the usual ones.
+    /// The keys that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns and order of the lists.
     pub screens: ScreensChosen,
 }
 
-/// Why there is no screen.
+/// Why the screen could not be shown, or ended with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
     /// Standard output is no terminal.
@@ -173,35 +174,36 @@ impl TuiError {
     }
 }
 
-/// Where the options of the console come from.
+/// The source of the console's options.
 pub type Source = Arc<dyn OptionsSource<Options = TuiOptions>>;
 
 type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
-/// given back as it was on every way out. With a source the user can go to other ensembles, and what changes in the config file is
-/// taken in.
+/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed.
+/// Every way out restores the terminal. With a `source`, the user can go to other ensembles, and
+/// changes of the config file take effect.
 ///
-/// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
-/// shows it. Not to be cancelled: the session would be left to its timeout.
+/// The cost for the ensemble is that of [`Observer`] and [`Surveyor`]. The expensive query, the
+/// watches of each session, is sent only while a screen shows its result. Not cancel safe: the
+/// session would be left to its timeout.
 pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
     }
-    // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
-    // colours out instead.
+    // With NO_COLOR, crossterm would drop bold and reverse too, and thus hide the selection. The
+    // theme leaves out only the colours.
     crossterm::style::force_color_output(true);
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let mut past = start_past(&options)?;
     let mut taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
     let mut options = options;
     loop {
-        // On the heap: whoever awaits this would carry all of it along otherwise.
+        // Boxed: the caller's future would otherwise contain this whole future.
         let shown = Box::pin(show(options, past, source.clone(), taken, &mut orders));
         let Some((next, control)) = shown.await? else { return Ok(()) };
         (options, taken) = (next, control);
         past = start_past(&options).or_else(|error| {
-            // It is somebody else's, or of the ensemble before.
+            // The file belongs to another program, or to the previous ensemble.
             options.notice = Some(format!("The past is kept in memory: {error}."));
             options.past = PastPlace::Memory(PAST_IN_MEMORY);
             start_past(&options)
@@ -235,7 +237,7 @@ fn settings(options: &TuiOptions) -> Settings {
     }
 }
 
-/// Shows one ensemble. Gives the options of the next one, and the terminal, where the user goes on to another.
+/// Shows one ensemble. If the user goes on to another one, returns its options and the terminal.
 async fn show(
     options: TuiOptions,
     past: Option<LivePast>,
@@ -274,28 +276,30 @@ async fn show(
         let last = console.end_past();
         let next = console.take_next();
         let left = console.leave();
-        // Where the user goes on to nothing, this gives the terminal back, before anything is said on standard error.
+        // If the user leaves the program, this restores the terminal before anything is written to
+        // stderr.
         let control = next.map(|next| (next, left.control));
         if deleting {
             finish(left.tasks, gone || control.is_some()).await;
         }
         if control.is_none() && fleets.are_running() && !gone {
-            // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
+            // The fleets take a moment to stop, and the screen is already gone. A closed stderr is
+            // no error here.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
         sources.stop().await;
         let ended = ended.and(finish_past(last).await);
         (ended.map(|()| control), gone)
     };
-    // On the heap, as above.
+    // Boxed, as above.
     match Box::pin(fleets.around(work)).await {
-        // A terminal that was closed is the end of the program, not an error that somebody could read.
+        // A closed terminal is the end of the program; nobody could read an error.
         (Err(TuiError::Terminal(_)), true) => Ok(None),
         (ended, _) => ended,
     }
 }
 
-/// Writes the last of the past, which fails when that is not possible within two seconds.
+/// Writes the rest of the past. Fails if that takes longer than two seconds.
 async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiError> {
     let Some((writer, batches)) = last else { return Ok(()) };
     match spawn_blocking(move || writer.finish(batches, now())).await {
@@ -304,10 +308,11 @@ async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiEr
     }
 }
 
-/// Waits for a deletion that was confirmed, a while: what is cut off leaves an intent without an outcome in the audit log.
+/// Waits a while for a confirmed deletion: if it were cut off, the audit log would show an intent
+/// without an outcome.
 async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
     if !silent {
-        // There is no screen any more to say so. Who closed standard error does not care.
+        // The screen is already gone. A closed stderr is no error here.
         let _ = writeln!(io::stderr(), "The deletion is being finished.");
     }
     let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;

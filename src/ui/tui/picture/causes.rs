@@ -191,8 +191,9 @@ impl Causes {
             return last.cause.client;
         }
         let later: Vec<&TraceEntry> = later.collect();
-        // What was sent after the watch was set came after it at the server too. Of the rest that is not known, but that one's own
-        // requests are answered in the order in which they were sent.
+        // A request sent after the watch was set also reached the server after it. For earlier
+        // requests the order is unknown, except for the client's own: those are answered in the
+        // order of sending.
         let after = |_: ClientId, sent: u64| sent > set;
         let before = |other: ClientId, sent: u64| sent <= set && other != client;
         let known = self.answered(place, set, after).or_else(|| self.pending(place, after, &later));
