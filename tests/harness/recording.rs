@@ -1,4 +1,4 @@
-//! A recording of an incident, always the same: made by the recorder itself, of changes at fixed times.
+//! A recording of an incident, always the same: the recorder writes changes at fixed times.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
-/// 2026-05-01T02:10:00Z, when the recording begins.
+/// The start of the recording: 2026-05-01T02:10:00Z.
 pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);
 
-/// The lock that stands still.
+/// The stuck lock.
 pub const LOCK: &str = "/app/locks/billing";
 
 fn second(number: u64) -> Timestamp {
@@ -33,8 +33,9 @@ fn came(number: i64, at: Timestamp) -> Change {
     Change::Seen { path: node(number), node: Node { stat: stat(number, at, Some(worker)), data } }
 }
 
-/// Six workers take turns of two seconds each at a kazoo lock for three minutes. At 02:13:00 the one that holds stops, at 02:14:40 its
-/// session ends, and at 02:15:00 the recorder is stopped.
+/// Records an incident. Six workers take turns of two seconds each at a kazoo lock for three
+/// minutes. At 02:13:00 the holder stops, at 02:14:40 its session ends, and at 02:15:00 the
+/// recorder is stopped.
 pub fn incident(path: &Path) {
     let bounds = Bounds { keep: None, max_bytes: None };
     let options = RecordOptions { bounds, with_data: true, group_reads: false };
