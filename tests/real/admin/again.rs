@@ -1,4 +1,4 @@
-//! What was confirmed is looked at again right before each node is deleted.
+//! Each node of a confirmed plan is checked again right before its deletion.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::observe::fixture::curator;
 
-/// As many as one plan may hold.
+/// The maximum number of nodes in one plan.
 const TAGGED: usize = 100;
 
 fn connection(connect: &str) -> ConnectOptions {
@@ -36,7 +36,7 @@ fn now() -> Timestamp {
     Timestamp(chrono::Utc::now().timestamp_millis())
 }
 
-/// The plan to delete these nodes of a queue, with what the servers say of their owners.
+/// Returns the plan to delete these nodes of a queue, with the servers' reports about their owners.
 async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> DeletePlan {
     let mut table = LockTable::new([]);
     let link = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
@@ -124,7 +124,7 @@ async fn a_client_that_came_back_to_life_after_the_confirmation_is_not_touched()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tagged_nodes_go_also_when_servers_are_slow_and_who_acquires_meanwhile_stays() {
+async fn many_tagged_nodes_are_deleted_despite_slow_servers_but_a_new_holder_stays() {
     let (client, root) = place("again-many").await;
     let relay = Relay::start(&Server::shared().connect_string()).await;
     relay.delay(Duration::from_millis(5));
