@@ -48,7 +48,7 @@ struct Interleaving<'a> {
     other: &'a Client,
     lock: String,
     node: String,
-    /// The number of the case.
+    /// The sequence number of the node.
     number: i64,
 }
 
