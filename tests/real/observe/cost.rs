@@ -14,7 +14,7 @@ use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Heartbeats that a busy or slow test may see besides the requests.
+/// The heartbeats that a slow test may see besides the requests.
 const HEARTBEATS: u64 = 20;
 
 fn received(server: &Server, fixture: &ObserverFixture) -> u64 {
