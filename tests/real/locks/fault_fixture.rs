@@ -70,7 +70,7 @@ impl FaultFixture {
         self.lock.acquire().await.map(Held)
     }
 
-    /// The ephemeral nodes of the lock that a session owns; of all sessions without one.
+    /// Returns the lock's ephemeral nodes of a session, or of all sessions with `None`.
     pub async fn nodes_of(&self, session: Option<&Client>) -> Vec<String> {
         let session = session.map(|session| session.session_id().0);
         let root = self.path.rsplit_once('/').expect("it has a root").0;
