@@ -109,7 +109,7 @@ impl FleetTasks {
     }
 
     fn own_watches(&self, path: &ZnodePath) -> u32 {
-        // Of nested roots, the observer watches only the topmost.
+        // The observer watches only the topmost of nested roots.
         u32::from(self.roots.is_empty() || self.roots.iter().any(|root| path.is_within(root)))
     }
 }

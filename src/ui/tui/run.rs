@@ -48,8 +48,7 @@ const MAX_CHANGES_PER_SLICE: usize = 1_000;
 /// After a batch of fewer changes than this, further changes are gathered before they are applied.
 const FEW_CHANGES: usize = 512;
 
-/// How long changes are gathered: less than the time between two frames of changes, so nothing is
-/// shown later.
+/// How long changes are gathered: less than the time between two frames of changes.
 const GATHER: Duration = Duration::from_millis(20);
 
 /// How often ages are updated.

@@ -292,7 +292,7 @@ fn watched(
                 return None;
             }
             let owns = |other: &&ClientStatus| other.node.as_ref() == Some(path) && other.id != client.id;
-            // Of two clients that both think they own a node, the silent one does not own it.
+            // If two clients think they own a node, the silent one does not own it.
             let is_silent = |other: &ClientStatus| other.frozen || other.link == LinkState::Cut;
             let owner = status.clients.iter().filter(owns).min_by_key(|other| is_silent(other))?;
             Some(RowId::Client(u64::from(owner.id.0)))

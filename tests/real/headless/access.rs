@@ -99,7 +99,7 @@ async fn a_check_of_an_unreadable_root_fails() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
-    // Of several roots, the readable ones are shown.
+    // The readable roots are shown beside the unreadable one.
     for root in ["/closed", "/nowhere"] {
         let (code, reported, stderr) = checked(&connect, &["--root", "/open", "--root", root]).await;
         assert_eq!((code, &reported["passed"], &reported["locks"]), (Some(2), &false.into(), &1.into()), "{reported}");

@@ -1,5 +1,5 @@
-//! One queue of this crate's locks and those of other libraries, with names that both sides recognize:
-//! never two holders, the order follows the sequence, and tokens rise.
+//! One queue of this crate's locks and those of other libraries, with names that both sides
+//! recognize: never two holders, the order follows the sequence, and tokens rise.
 
 use std::time::Duration;
 

@@ -216,7 +216,7 @@ impl ShownFleet<'_> {
         highest: Option<Zxid>,
     ) -> PictureRow {
         let number = u64::from(client.id.0);
-        // Of two holders of an exclusive lock, the one with the higher token is right.
+        // If two clients think they hold an exclusive lock, the higher token is right.
         let outdated = self.facts.is_exclusive && client.token < highest || client.node.is_none();
         let state = match gone {
             Some(departure) => RowState::Gone(departure),

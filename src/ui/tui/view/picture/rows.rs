@@ -17,7 +17,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Charset, Keep, width};
 
-/// What is drawn.
+/// A queue to draw, with everything in flight.
 pub struct DrawnQueue<'a> {
     pub picture: &'a QueuePicture,
     /// The watch events in flight, and the requests of the woken clients.
