@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_leave_in_their_order_of_importance() {
+    fn the_least_important_columns_are_left_out_first() {
         assert_eq!(keys(80), [0, 1, 2, 3]);
         assert_eq!(keys(30), [0, 1, 3]);
         assert_eq!(keys(20), [0, 1]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_take_the_room_that_they_can_use_and_no_more() {
+    fn columns_take_only_the_room_that_they_can_use() {
         for width in 0..200 {
             let placed = place(COLUMNS, 0, width);
             for (column, next) in placed.iter().zip(&placed[1..]) {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_marks_stand_out_from_their_ground() {
+    fn text_and_marks_contrast_with_their_background() {
         let mut faults = Vec::new();
         for name in [ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
             for (depth, palette) in [("true", name.palette()), ("256", name.palette().in_256_colours())] {

@@ -160,7 +160,7 @@ async fn a_waiter_that_gives_up_at_the_head_of_the_queue_leaves_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gives_up_left_at_once_where_the_server_has_no_recursive_watches() {
+async fn without_recursive_watches_a_waiter_that_gives_up_leaves_at_once() {
     let at = zk::own_root("watch-semaphore-old").await;
     let client = parents(&at).await;
     let (server, chroot) = at.split_once('/').expect("a chroot");

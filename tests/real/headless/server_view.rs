@@ -56,7 +56,7 @@ async fn a_contender_shows_its_client_its_liveness_and_its_watch() {
 /// In Curator, a read under one's own write has the number of the write, and contenders that queued
 /// in between watch the write.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_writer_behind_a_write_and_its_own_read_is_shown_to_wait_for_the_write_that_it_watches() {
+async fn a_writer_behind_a_write_with_its_own_read_waits_for_the_write() {
     let server = Server::start();
     let at = server.connect_string();
     let (holder, waiter) = (zk::connect(&at).await, zk::connect(&at).await);

@@ -28,7 +28,7 @@ fn everything(side: &mut Side, session: usize, path: &str) {
 }
 
 #[test]
-fn each_permission_allows_what_it_says() {
+fn each_permission_allows_its_operations() {
     for permissions in [0, 1, 2, 4, 8, 16, 17, 12, 31] {
         same(2, |side| {
             side.ask(0, &R::auth("digest", "ann:secret"));

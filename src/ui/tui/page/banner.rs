@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_named_no_server_reads_how_to_and_that_the_demo_needs_none() {
+    fn without_a_named_server_the_banner_says_how_to_name_one_and_names_the_demo() {
         insta::assert_snapshot!(shown(true, false).join("\n"), @r"
         no session: localhost:2181 refused the connection: check the port, and that
         the server runs

@@ -137,7 +137,7 @@ mod tests {
     use lockscope_model::queue::{Change, ConnectionState, LockTable};
 
     #[test]
-    fn of_one_that_was_never_read_no_session_is_denied() {
+    fn a_contender_that_was_never_read_is_not_said_to_have_no_session() {
         let (mut table, now) = (LockTable::new([]), Timestamp(1_000));
         let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
         let at = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-0000000001";

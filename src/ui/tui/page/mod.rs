@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_goes_on_has_one_label_and_one_sign() {
+    fn a_text_of_several_lines_has_one_label_and_one_sign() {
         let mut page = Writer::in_box(Columns::SIGNED_FACTS, 24, Charset::Unicode);
         page.add(Some(Sign::Warning), Some("careful"), "one two three", Tone::Careful);
         page.sentence("one two three four", Tone::Text);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn scrolling_ends_where_the_last_line_shows() {
+    fn scrolling_ends_at_the_last_line() {
         let mut page = Writer::new(Columns::TEXT, 20, Charset::Unicode);
         (0..10).for_each(|_| page.sentence("line", Tone::Text));
         let page = Page::new("Ten lines", Columns::TEXT, page.lines());

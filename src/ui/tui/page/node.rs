@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_laid_out_and_its_values_stay_as_they_were_written() {
+    fn json_is_laid_out_and_its_values_stay_as_written() {
         let laid_out = |text: &str| pretty_json(text.as_bytes()).map(|lines| lines.join("\n"));
         assert_eq!(
             laid_out(r#" {"a":1.50,"a":[1e3, {} ,[ ]],"b c":{"d":"x:, \"}"}}"#).unwrap(),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_stand_in_two_groups_with_what_they_are_in_ascii() {
+    fn bytes_are_shown_in_two_groups_with_their_ascii_characters() {
         assert_eq!(
             hex(16, b"a\x00\xff\x1b 0123456", BYTES_PER_LINE),
             "0010  6100ff1b20303132 33343536          a... 0123456"

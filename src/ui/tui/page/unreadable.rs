@@ -53,7 +53,7 @@ mod tests {
     use lockscope_model::text::Charset;
 
     #[test]
-    fn a_place_with_a_long_name_and_a_long_answer_can_be_read_as_a_whole() {
+    fn a_place_with_a_long_name_and_a_long_answer_is_shown_in_full() {
         let path = ZnodePath::new(&format!("/tenants/{}/locks", "a".repeat(80))).expect("a path");
         let reason = "not authenticated for reading: the ACL names sasl:billing-service@EXAMPLE.COM alone";
         let short = ZnodePath::new("/vault").expect("a path");

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_semaphore_shows_its_leases_then_who_is_next_then_the_queue() {
+    fn a_semaphore_shows_its_leases_then_the_next_client_then_the_queue() {
         let holding = |id, node| ClientStatus { node: Some(path(node)), ..client(id, ClientState::Holding) };
         let waiting = |id, node, watches: WatchPlace| ClientStatus {
             node: Some(path(node)),

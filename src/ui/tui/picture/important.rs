@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_queue_the_holder_the_next_and_the_woken_are_shown_before_those_who_sleep_on() {
+    fn a_long_queue_shows_the_holder_the_next_and_the_woken_before_sleeping_clients() {
         let sleeps = Some(WakeEffect::SleepsOn);
         let mut rows = vec![row(1, RowState::Gone(Departure::Released), None), row(2, RowState::Holds, None)];
         rows.extend((3..50).map(|number| row(number, RowState::Waits, sleeps)));

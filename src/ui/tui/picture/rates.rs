@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_those_of_the_last_seconds() {
+    fn rates_cover_the_last_seconds() {
         let mut rates = WakeRates::default();
         assert_eq!(rates.per_second(), None);
         for second in 0..10_u64 {

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_style_is_read_word_by_word() {
+    fn a_style_is_parsed_word_by_word() {
         let expected = Style::new().fg(Color::Rgb(255, 0, 0)).bg(Color::Black).add_modifier(Modifier::BOLD);
         assert_eq!(read_style("bold #ff0000 on black"), Ok(expected));
         assert_eq!(read_style(""), Ok(Style::new()));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_theme_is_said_with_its_place() {
+    fn an_error_in_a_theme_is_reported_with_its_place() {
         for (text, at, part) in [
             ("text = 'red'\nbody = 'red'", "body", "has no style `body`"),
             ("text = 'pinkish'", "'pinkish'", "`pinkish` is no colour"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn in_256_colours_a_colour_is_one_of_the_cube_or_a_grey() {
+    fn a_colour_becomes_the_nearest_of_the_cube_or_the_greys() {
         assert_eq!(nearest(Color::Rgb(255, 0, 0)), Color::Indexed(196));
         assert_eq!(nearest(Color::Rgb(118, 118, 118)), Color::Indexed(243));
         assert_eq!(nearest(Color::Red), Color::Red);

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_long_as_its_value_and_a_small_one_is_not_lost() {
+    fn a_bar_is_proportional_to_its_value_and_never_empty_above_zero() {
         assert_eq!([0.0, 0.1, 50.0, 100.0].map(|value| cells(value, 100.0, 20)), [0, 1, 10, 20]);
         assert_eq!((cells(1.0, 0.0, 20), cells(3.0, 3.0, 0)), (0, 1));
     }

@@ -21,7 +21,7 @@ mod tests {
     const LEVELS: [&str; 9] = ["0", "1", "2", "3", "4", "5", "6", "7", "8"];
 
     #[test]
-    fn the_highest_value_is_full_and_the_smallest_is_not_lost() {
+    fn the_highest_value_is_full_and_the_smallest_is_visible() {
         assert_eq!(line(&[0, 1, 50, 100], 10, 100, &LEVELS), "0148");
         assert_eq!(line(&[1, 2, 3], 2, 3, &LEVELS), "68");
         assert_eq!(line(&[0, 0], 5, 0, &LEVELS), "00");
