@@ -92,8 +92,8 @@ fn a_hand_over_takes_a_bounded_number_of_allocations() {
     assert!(allocations <= MOST_ALLOCATIONS, "{allocations} allocations a hand-over");
 }
 
-/// The maximum bytes for the past of each contender read at the start, without SQLite's memory,
-/// which has a bound of its own.
+/// The maximum bytes for the past of each contender read at the start, without the memory of
+/// `SQLite`, which has a bound of its own.
 const MOST_FOR_THE_PAST: usize = 300;
 
 #[test]
