@@ -8,12 +8,13 @@ use anyhow::Context;
 use lockscope::cli::{self, Arguments, MayPass, Verdict};
 use tikv_jemallocator::Jemalloc;
 
-/// The system's allocator has a pool for each thread, and what is free in one is of no use to another: with 100,000 locks that takes a
-/// quarter more memory. This one has a single pool, as `.cargo/config.toml` says when it is built.
+/// The system's allocator has a pool for each thread, and memory that is free in one pool is of no
+/// use to another: with 100,000 locks this takes a quarter more memory. jemalloc has a single pool
+/// here, as set in `.cargo/config.toml` at build time.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// It could not be done: usage, connection, permission.
+/// Exit code for a failure of usage, connection or permission.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::from_words(words) {
         Ok(arguments) => arguments,
         Err(help) if !help.use_stderr() => {
-            // Help or version; a reader that is gone does not miss them.
+            // Help or version. A reader that has closed the pipe is no error.
             let _ = help.print();
             return ExitCode::SUCCESS;
         }
@@ -41,18 +42,18 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         .build()
         .context("cannot start the runtime's threads")?;
     let outcome = runtime.block_on(cli::run(arguments));
-    // A write to a pipe that nobody empties must not keep the program.
+    // A blocked write to a pipe that nobody reads must not keep the program alive.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
 }
 
-/// Says on stderr why nothing came of it.
+/// Prints on stderr why the command failed.
 fn fail(sentence: &str, code: u8) -> ExitCode {
     cli::note(sentence);
     ExitCode::from(code)
 }
 
-/// The same on the one line that monitoring reads.
+/// Prints the reason as the one line that monitoring plugins read.
 fn fail_as_plugin(sentence: &str, _code: u8) -> ExitCode {
     ExitCode::from(cli::unknown_service(sentence).code())
 }

@@ -1,5 +1,5 @@
-//! What a frame costs, and a change on its way to the screen, at three lengths of the queue and three numbers of locks: they
-//! must not follow them.
+//! The cost of a frame, and of a change on its way to the screen, at three lengths of the queue and
+//! three numbers of locks. The cost must not grow with either.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,8 +54,8 @@ fn press(app: &mut App, keys: &[Key]) {
     }
 }
 
-/// Measures a screen, to which these keys lead: each time the next changes come, and the screen shows them. `changes` gives them by
-/// how many came before.
+/// Measures the screen that `keys` lead to: each iteration applies the next changes and draws.
+/// `changes` returns the changes by the number of earlier iterations.
 fn measure(
     group: &mut BenchmarkGroup<'_, WallTime>,
     length: i64,
@@ -103,7 +103,7 @@ fn frames(criterion: &mut Criterion) {
     }
 }
 
-/// A live console with that many locks, each with a holder and a waiter.
+/// A live console with `locks` locks, each with a holder and a waiter.
 fn console_of_locks(locks: i64) -> App {
     let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
     let mut changes = vec![
@@ -143,7 +143,8 @@ fn frames_of_many_locks(criterion: &mut Criterion) {
     }
 }
 
-/// A herd of that many clients: the first holds, the others watch the parent; `woken` of them just got an event.
+/// A herd of `many` clients: the first holds, the others watch the parent. `woken` of them have
+/// just got an event.
 fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
     let path = ZnodePath::new("/lockscope/herd").expect("a path");
     let place = WatchPlace::Children(path.clone());
@@ -201,7 +202,8 @@ fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
     }
 }
 
-/// Two herds in slow motion, each with an event on its way to every waiter: the next moment comes, and the screen shows it.
+/// Two herds in slow motion, each with an event on its way to every waiter. Each iteration advances
+/// the time and draws.
 fn frames_of_the_picture(criterion: &mut Criterion) {
     let mut app = App::new(Settings { write: true, ..Settings::default() }, SIZE, Timestamp(0));
     let keys = [Key::Char('5'), Key::Char('c'), Key::Char('1'), Key::Char('0'), Key::Char('0'), Key::Enter];

@@ -1,13 +1,17 @@
-//! Locks side by side on one real server: this crate's `chain`, `chain-ahead` and `herd`, zookeeper-client's own, kazoo's and
-//! Curator's. Clients with a session each acquire and release one lock in a loop, and hold it for no time.
+//! Compares lock libraries on one real server: this crate's `chain`, `chain-ahead` and `herd`,
+//! zookeeper-client's own lock, kazoo's and Curator's. Clients with a session each acquire and
+//! release one lock in a loop and hold it for no time.
 //!
-//! `cargo bench --bench locks` prints acquisitions per second (the median of several passes, in turn, straight at the
-//! server), and requests and watch events per acquisition (counted by a relay, in a pass of their own). Numbers of
-//! clients and names choose among the rows: `cargo bench --bench locks -- 20 chain Curator`. With a time all go through a
-//! relay that delays each packet by so much, each way: `cargo bench --bench locks -- 20 2ms`.
+//! `cargo bench --bench locks` prints acquisitions per second and requests and watch events per
+//! acquisition. The rate is the median of several passes, in turns, without a relay. The other
+//! figures are counted by a relay, in a pass of their own.
+//!
+//! Numbers of clients and names select rows: `cargo bench --bench locks -- 20 chain Curator`. With
+//! a time, all traffic passes a relay that delays each packet by this time in each direction:
+//! `cargo bench --bench locks -- 20 2ms`.
 
 #[path = "../harness/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
+#[expect(dead_code, unused_imports, reason = "a benchmark needs only a part of the harness")]
 mod harness;
 
 use std::fmt::Debug;
@@ -28,23 +32,23 @@ use harness::zk;
 
 const CLIENTS: [usize; 3] = [2, 20, 100];
 
-/// How many acquisitions a pass makes, all clients together.
+/// The acquisitions of a pass, all clients together.
 const ACQUISITIONS: usize = 2000;
 
-/// The same for a library that takes a long time.
+/// The acquisitions of a pass of a slow library.
 const FEW_ACQUISITIONS: usize = 500;
 
-/// The same where each packet is delayed.
+/// The acquisitions of a pass with delayed packets.
 const DELAYED_ACQUISITIONS: usize = 400;
 
-/// How often each figure is taken; the median counts.
+/// The number of passes for each figure; the median counts.
 const PASSES: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     Chain,
     ChainAhead,
-    /// With names that contain only a number.
+    /// A chain whose node names contain only a number.
     ChainByNumber,
     ChainAheadByNumber,
     Herd,
@@ -86,7 +90,8 @@ impl Library {
         (if slow { FEW_ACQUISITIONS } else { ACQUISITIONS } / clients).max(5)
     }
 
-    /// Lets as many clients contend; gives the number of acquisitions and the time from the first to the last.
+    /// Lets clients contend. Returns the number of acquisitions and the time from the first to the
+    /// last.
     async fn contend(self, at: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
         match self {
             Self::Kazoo => foreign(Foreign::kazoo(at), "lock", path, clients, rounds).await,
@@ -95,7 +100,7 @@ impl Library {
         }
     }
 
-    /// Connects all clients, lets them begin at once, each in a task of its own, and takes the time.
+    /// Connects all clients, starts them at once, each in a task of its own, and measures the time.
     async fn in_process(self, at: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
         let sessions = join_all((0..clients).map(|_| zk::connect(at))).await;
         let start = Arc::new(Barrier::new(clients + 1));
@@ -150,12 +155,12 @@ async fn zookeeper_clients_own(client: &Client, path: &str, rounds: usize) {
         let prefix = LockPrefix::new_curator(path, "lock-").expect("a good path");
         let options = LockOptions::new(Acls::anyone_all());
         let lock = client.lock(prefix, &[], options).await.expect("a sound connection");
-        // As its documentation has it released: the deletion goes on in the background.
+        // Released as the library documents it: the deletion continues in the background.
         drop(lock);
     }
 }
 
-/// What a library did in one setting.
+/// The figures of a library in one setting.
 struct Row {
     library: Library,
     clients: usize,
@@ -164,7 +169,7 @@ struct Row {
     events: f64,
 }
 
-/// A path that no pass has used.
+/// Returns a path that no pass has used.
 async fn fresh(server: &Server) -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let path = format!("/bench-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -183,7 +188,7 @@ async fn speed(server: &Server, library: Library, clients: usize, delay: Duratio
     figure(count) / time.as_secs_f64()
 }
 
-/// Requests and watch events per acquisition.
+/// Returns the requests and watch events per acquisition.
 async fn cost(server: &Server, library: Library, clients: usize) -> (f64, f64) {
     let path = fresh(server).await;
     let relay = Relay::start(&server.connect_string()).await;
@@ -203,7 +208,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 async fn compare(server: &Server, libraries: &[Library], clients: usize, delay: Duration) -> Vec<Row> {
-    // The libraries take turns, so that a busy moment of the machine meets none of them alone.
+    // The libraries take turns, so that load on the machine does not hit only one of them.
     let mut speeds = vec![Vec::new(); libraries.len()];
     for _ in 0..PASSES {
         for (library, speeds) in libraries.iter().zip(&mut speeds) {
@@ -218,7 +223,8 @@ async fn compare(server: &Server, libraries: &[Library], clients: usize, delay: 
     rows
 }
 
-/// What the arguments ask for: numbers of clients, words of libraries' names, and a delay. No number or word asks for all of them.
+/// Parses the arguments: numbers of clients, words of libraries' names, and a delay. Without a
+/// number or a word, all are selected.
 fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>, Duration) {
     let is_no_number = |argument: &&String| argument.parse::<usize>().is_err();
     let delay = arguments.iter().filter(is_no_number).find_map(|argument| humantime::parse_duration(argument).ok());
@@ -235,13 +241,13 @@ fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>, Duration) {
 #[tokio::main]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test` runs benchmarks too, and wants to know only that they start.
+    // `cargo test` runs benchmarks too, but only checks that they start.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
     let (settings, libraries, delay) = wished(&arguments);
     let server = Settings::default().heap_mib(1024).start();
-    // The server's code is compiled as it runs: nobody is to pay for that alone.
+    // A first pass warms up the server's JIT compiler, so that no library pays for it.
     speed(&server, Library::Chain, 20, Duration::ZERO).await;
     println!("{:<26} {:>7} {:>15} {:>13} {:>11}", "", "clients", "acquisitions/s", "requests each", "events each");
     for clients in settings {

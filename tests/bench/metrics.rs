@@ -1,5 +1,6 @@
-//! What a scrape of 10,000 locks costs: for who observes the ensemble (copying the figures), for the thread that writes them
-//! down, and altogether over HTTP. Each lock is held and waited for, each was handed on, and each has a finding.
+//! The cost of a scrape of 10,000 locks: for the observer (copying the figures), for the thread
+//! that writes the text, and in total over HTTP. Each lock has a holder, a waiter, a past hand-over
+//! and a finding.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +17,8 @@ mod nodes;
 
 const LOCKS: i64 = 10_000;
 
-/// Of how many locks each has series of its own: as usual, and as many as are allowed.
+/// The maximum number of locks with series of their own: the default, and the largest allowed
+/// value.
 const NAMED: [usize; 2] = [DEFAULT_MAX_LOCKS, 10_000];
 
 struct Counted {
@@ -37,7 +39,7 @@ impl Counted {
             counted.apply(nodes::seen(&parent(number), "lock-", number), 0);
         }
         counted.apply(Change::Synced, 0);
-        // Handed on twice, so that a whole hold and a whole wait were seen.
+        // Two hand-overs, so that a whole hold and a whole wait were seen.
         for number in 0..2 * LOCKS {
             let (gone, comes) = (nodes::path(&parent(number), "lock-", number), number + 2 * LOCKS);
             counted.apply(nodes::seen(&parent(comes), "lock-", comes), 1_000 + number);
@@ -79,7 +81,7 @@ fn scrape(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Answers whoever asks, on a thread that ends with the process.
+/// Answers requests on a thread that ends with the process.
 fn serve(mut counted: Counted) -> SocketAddr {
     let (sender, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -99,9 +101,9 @@ fn serve(mut counted: Counted) -> SocketAddr {
 }
 
 fn fetch(address: SocketAddr) -> usize {
-    let mut stream = TcpStream::connect(address).expect("it listens");
+    let mut stream = TcpStream::connect(address).expect("a listener");
     let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n";
-    stream.write_all(request.as_bytes()).expect("it is taken");
+    stream.write_all(request.as_bytes()).expect("a sent request");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("an answer");
     assert!(answer.ends_with(b"# EOF\n"), "all of it");

@@ -1,18 +1,18 @@
-//! Contenders as a read finds them, for measurements.
+//! Contenders as read from an ensemble, for benchmarks.
 
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::Change;
 
-/// What each contender's node holds.
+/// The data of each contender's node.
 pub const DATA: &[u8] = b"10.0.4.170";
 
-/// The node that Curator's recipe of that kind (`lock-`, `__READ__`) would make.
+/// The path that Curator's recipe would create for a kind of request (`lock-`, `__READ__`).
 pub fn path(parent: &str, kind: &str, number: i64) -> ZnodePath {
     let path = format!("{parent}/_c_{number:08x}-0000-4000-8000-000000000000-{kind}{number:010}");
     ZnodePath::new(&path).expect("a path")
 }
 
-/// The contender with that number, each with a session of its own.
+/// The contender with a number. Each has a session of its own.
 pub fn seen(parent: &str, kind: &str, number: i64) -> Change {
     let of_new = ZnodeStat::of_new(Zxid(number), Timestamp(number), Some(SessionId(number)));
     let stat = ZnodeStat { data_length: 10, ..of_new };

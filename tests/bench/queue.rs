@@ -1,4 +1,5 @@
-//! What one change costs the table, at three lengths of the queue: it must not follow the length.
+//! The cost of one change of the table, at three lengths of the queue. The cost must not grow with
+//! the length.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope_base::znode::{SessionId, Timestamp};
@@ -10,7 +11,7 @@ mod nodes;
 
 const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
 
-/// A live table with one queue; every tenth request of a read/write queue is for writing.
+/// A live table with one queue. Every tenth request of a read/write queue is for writing.
 fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
     let mut table = LockTable::new([]);
     let now = Timestamp(0);
@@ -87,7 +88,8 @@ fn load(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Very many locks that some hundred sessions hold and wait for, each for longer than a lock may be held.
+/// Very many locks that some hundred sessions hold and wait for, each held for longer than the
+/// threshold.
 fn examine(criterion: &mut Criterion) {
     const LOCKS: i64 = 100_000;
     const SESSIONS: i64 = 400;

@@ -1,4 +1,4 @@
-//! What recording costs, and how fast the past is found again.
+//! The cost of recording, and the speed of reading a recording.
 //!
 //! `cargo bench --bench record -- 10000000 116` records so many changes (2,000,000 unless it is said), so many a second
 //! (5,000): 400 clients that take turns at 50 locks, with the names that Curator gives. Half of the changes are new nodes,
@@ -6,7 +6,7 @@
 //! costs with and without a recorder (CPU of this process, in one run), its bytes in the file, the memory on the way, and
 //! how long it takes to go to a moment, to the events beside it, to rank the locks, and to report 100,000 holds.
 
-#![expect(clippy::cast_precision_loss, reason = "figures are printed with one decimal")]
+#![expect(clippy::cast_precision_loss, reason = "figures are printed with one decimal place")]
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -22,12 +22,13 @@ use lockscope_past::record::{Bounds, Past, Playback, ReadSegment, RecordOptions,
 
 const LOCKS: usize = 50;
 const CLIENTS: usize = 8;
-/// Entries before a moment of which the console shows what happened.
+/// The entries before a time that the console shows in its timeline.
 const TIMELINE_ENTRIES: usize = 2_000;
-/// Moments that are gone to.
+/// The number of jumps.
 const SEEKS: usize = 41;
 
-/// Clients that take turns, as an observer reports them: a holder's node goes, and its client comes again.
+/// Clients that take turns, as an observer reports them: a holder's node goes, and its client comes
+/// again.
 struct Turns {
     random: fastrand::Rng,
     zxid: i64,
@@ -69,7 +70,7 @@ impl Turns {
         changes
     }
 
-    /// Two changes.
+    /// Returns the two changes of a hand-over.
     fn turn(&mut self, at: Timestamp) -> [Change; 2] {
         let lock = self.random.usize(..LOCKS);
         let (path, client) = self.queues[lock].pop_front().expect("a holder");
@@ -78,7 +79,7 @@ impl Turns {
     }
 }
 
-/// CPU that this process has used, of the user and of the system.
+/// Returns the CPU time of this process, user and system.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
@@ -86,14 +87,14 @@ fn cpu() -> Duration {
     Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
-/// What the process has in memory, in MB.
+/// Returns the resident memory of the process, in MB.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
     line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") / 1024
 }
 
-/// How many changes there are, and in how long.
+/// The number of changes and their rate.
 #[derive(Clone, Copy)]
 struct Load {
     changes: usize,
@@ -101,12 +102,12 @@ struct Load {
 }
 
 impl Load {
-    /// When this change comes.
+    /// Returns the time of a change.
     fn at(self, change: usize) -> Timestamp {
         Timestamp(1_777_601_400_000 + i64::try_from(change * 1000 / self.per_second).expect("small"))
     }
 
-    /// Whether a second ends with this change and the next one.
+    /// Returns whether a second ends between this change and the next one.
     fn ends_second(self, change: usize) -> bool {
         change / self.per_second != (change + 2) / self.per_second
     }
@@ -116,7 +117,7 @@ fn table() -> (LockTable, Diagnosis) {
     (LockTable::new([]), Diagnosis::new(Thresholds::default()))
 }
 
-/// The same changes without a recorder: what they cost in any case.
+/// Applies the same changes without a recorder, as a baseline.
 fn unrecorded(load: Load) -> Duration {
     let (mut turns, (mut table, mut diagnosis)) = (Turns::new(), table());
     let began = cpu();
@@ -161,12 +162,12 @@ fn recorded(path: &Path, load: Load) -> Duration {
     cpu().saturating_sub(began)
 }
 
-/// Why the file cannot be read, if it cannot.
+/// Returns why the file cannot be read, if so.
 fn recorder_trouble(path: &Path) -> Option<String> {
     Past::open(path).err().map(|error| error.to_string())
 }
 
-/// How many bytes of the stream there are: entries, and keyframes.
+/// Returns the bytes of the stream: entries and keyframes.
 fn stream(path: &Path) -> (u64, u64) {
     let connection = rusqlite::Connection::open(path).expect("a file");
     let sum = |query: &str| connection.query_row(query, [], |row| row.get::<_, u64>(0)).expect("a sum");
@@ -178,7 +179,8 @@ fn median(mut times: Vec<Duration>) -> (Duration, Duration) {
     (times[times.len() / 2], times[times.len() - 1])
 }
 
-/// Goes to moments, each in a recording that was just opened, and from there to the events beside it.
+/// Jumps to several times, each in a newly opened recording, and from there to the neighbouring
+/// events.
 fn seek(path: &Path, load: Load) {
     let mut random = fastrand::Rng::with_seed(3);
     let (mut seeks, mut reads, mut steps) = (Vec::new(), Vec::new(), Vec::new());
@@ -216,7 +218,7 @@ fn history(path: &Path, load: Load) {
     let began = Instant::now();
     let history = History::read(&mut store, &query).expect("it can be read");
     println!("history of {} holds: {:.1?}", history.hold_count, began.elapsed());
-    // As many changes as there are in 100,000 holds.
+    // As many changes as 100,000 holds have.
     let to = load.at(load.changes.min(200_000));
     let began = Instant::now();
     let window = PastWindow::read(&mut store, None, Some(to)).expect("it can be read").expect("recorded");

@@ -1,9 +1,11 @@
-//! The sandbox beside a real server: 20 chain clients contend for one lock, in turn on either.
+//! Compares the sandbox with a real server: 20 chain clients contend for one lock, in turns on
+//! either.
 //!
-//! `cargo bench --bench sandbox` prints acquisitions per second, the median of several passes, and their ratio.
+//! `cargo bench --bench sandbox` prints acquisitions per second (the median of several passes) and
+//! their ratio.
 
 #[path = "../harness/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
+#[expect(dead_code, unused_imports, reason = "a benchmark needs only a part of the harness")]
 mod harness;
 
 use lockscope_sandbox::{Sandbox, SandboxConfig};
@@ -15,7 +17,7 @@ use harness::server::Server;
 const CLIENTS: u32 = 20;
 const ROUNDS: u32 = 100;
 
-/// How often each figure is taken, after a pass to warm up.
+/// The number of passes for each figure, after a pass to warm up.
 const PASSES: usize = 5;
 
 fn median(mut figures: Vec<f64>) -> f64 {
@@ -27,7 +29,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 async fn main() {
     let real = Server::start();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let sandbox = Sandbox::start(listener, SandboxConfig::default()).expect("it starts");
+    let sandbox = Sandbox::start(listener, SandboxConfig::default()).expect("a sandbox");
     let (mut slow, mut fast) = (Vec::new(), Vec::new());
     for pass in 0..=PASSES {
         let figures = (

@@ -1,11 +1,11 @@
-//! What the config file and the environment say.
+//! Settings from the config file and the environment.
 
 use std::fs;
 
 use super::{UNUSED_ADDRESS, home, lockscope, ran, refused};
 
 #[test]
-fn keys_of_the_config_file_that_belong_to_other_commands_are_not_used() {
+fn keys_of_the_config_file_for_other_commands_are_ignored() {
     let home = home();
     let file = home.path().join("my.toml");
     fs::write(&file, "root = ['/a']\nwrite = true\ntheme = 'mono'\ntimeout = '300ms'\nstuck-after = '1s'").unwrap();
@@ -17,7 +17,7 @@ fn keys_of_the_config_file_that_belong_to_other_commands_are_not_used() {
 }
 
 #[test]
-fn the_environment_and_the_config_file_say_where_to_connect() {
+fn the_environment_and_the_config_file_name_the_servers() {
     let home = home();
     let folder = home.path().join(".config/lockscope");
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! How the program ends: closed pipes, outputs that take no more, signals.
+//! The end of the program: closed pipes, failing outputs, signals.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, refused};
 
-/// Starts it with pipes, as a shell would.
+/// Starts the program with pipes, as a shell would.
 pub fn started(home: &Path, arguments: &[&str]) -> Child {
     std::process::Command::new(assert_cmd::cargo::cargo_bin("lockscope"))
         .args(arguments)
@@ -21,14 +21,14 @@ pub fn started(home: &Path, arguments: &[&str]) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("it starts")
+        .expect("the program starts")
 }
 
-/// Waits for its end with a deadline; answers exit code and stderr.
+/// Waits for the program to end, with a deadline. Returns the exit code and stderr.
 pub fn ended(mut child: Child) -> (Option<i32>, String) {
     let deadline = Instant::now() + DEADLINE;
     let status = loop {
-        if let Some(status) = child.try_wait().expect("it can be waited for") {
+        if let Some(status) = child.try_wait().expect("a child process") {
             break status;
         }
         if Instant::now() > deadline {
@@ -43,7 +43,7 @@ pub fn ended(mut child: Child) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_reader_that_closes_the_pipe_ends_it_quietly() {
+fn a_closed_pipe_ends_the_program_quietly() {
     let home = home();
     for arguments in [&["man"][..], &["completions", "zsh"], &["--help"]] {
         let mut child = started(home.path(), arguments);
@@ -58,7 +58,7 @@ fn a_reader_that_closes_the_pipe_ends_it_quietly() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_an_error_that_names_its_reason_once() {
+fn a_failing_output_is_an_error_that_names_its_reason_once() {
     let home = home();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
     let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("lockscope"))
@@ -75,7 +75,7 @@ fn an_output_that_cannot_be_written_is_an_error_that_names_its_reason_once() {
 }
 
 #[test]
-fn a_signal_ends_watch_as_done_though_no_server_answers() {
+fn a_signal_ends_watch_successfully_even_without_a_server() {
     let home = home();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT)] {
         let log = home.path().join(name);
@@ -93,7 +93,7 @@ fn a_signal_ends_watch_as_done_though_no_server_answers() {
 }
 
 #[test]
-fn a_log_file_that_nobody_reads_or_that_takes_no_more_holds_nothing_up() {
+fn a_blocked_or_full_log_file_delays_nothing() {
     let home = home();
     let fifo = home.path().join("fifo");
     mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).expect("a FIFO");

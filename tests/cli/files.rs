@@ -1,4 +1,4 @@
-//! Files on which something depends: whose they must be, who may change them, and what is no file.
+//! Files that must be trustworthy: their owner, their mode, and their kind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, refused};
 
-/// The files that the program opens, as arguments.
+/// The options that name a file which the program opens.
 const OPTIONS: [&str; 4] = ["--config", "--auth-file", "--tls-key", "--audit-log"];
 
 fn file(folder: &Path, name: &str, content: &str, mode: u32) -> PathBuf {
@@ -20,7 +20,8 @@ fn file(folder: &Path, name: &str, content: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// The sentence on stderr of a command that is given this file by that option. It must come before any server is asked.
+/// Returns the error on stderr for a file given with an option. The error must come before any
+/// server is contacted.
 fn refusal(home: &Path, option: &str, path: &Path) -> String {
     let path = path.to_str().expect("text");
     let mut command = lockscope(home, &["delete", "/locks/a/x-0000000000", "--yes", "--connect", UNUSED_ADDRESS]);
@@ -50,7 +51,7 @@ fn a_directory_a_fifo_and_a_device_are_refused_at_once_by_kind() {
 }
 
 #[test]
-fn what_others_may_change_or_read_is_refused_with_the_mode_to_set() {
+fn a_file_with_too_open_a_mode_is_refused_with_the_mode_to_set() {
     let home = home();
     for (option, mode, remedy) in [
         ("--config", 0o666, "chmod go-w"),
@@ -64,7 +65,7 @@ fn what_others_may_change_or_read_is_refused_with_the_mode_to_set() {
         let stderr = refusal(home.path(), option, &path);
         assert!(stderr.contains(remedy) && stderr.contains(&format!("{mode:04o}")), "{option} {mode:o}: {stderr}");
     }
-    // With the right mode the file is accepted, and the next error is that nothing listens.
+    // With the right mode the file is accepted; the next error is that nothing listens.
     for (option, mode) in [("--config", 0o644), ("--auth-file", 0o400), ("--audit-log", 0o660)] {
         let path = file(home.path(), &format!("{mode:o}"), "", mode);
         assert!(refusal(home.path(), option, &path).contains("refused the connection"), "{option} {mode:o}");
@@ -88,7 +89,7 @@ fn a_file_of_another_user_is_refused() {
 }
 
 #[test]
-fn the_audit_log_is_not_written_through_a_link_and_what_is_made_for_it_is_its_owners_alone() {
+fn the_audit_log_is_never_a_link_and_new_files_belong_to_the_owner_alone() {
     let home = home();
     let (target, link) = (home.path().join("target"), home.path().join("link"));
     symlink(&target, &link).expect("a link");

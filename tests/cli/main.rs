@@ -1,4 +1,4 @@
-//! The program without a server: arguments, sentences on stderr, exit codes.
+//! The program without a server: arguments, messages on stderr, exit codes.
 
 mod config;
 mod endings;
@@ -15,13 +15,13 @@ use std::time::Duration;
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// An address where nothing listens.
+/// An address without a listener.
 const UNUSED_ADDRESS: &str = "127.0.0.1:1";
 
-/// How long anything here may take on a machine that is busy.
+/// The time limit of each command on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The program with an empty home and no variable of the environment.
+/// The program with an empty home and without environment variables.
 fn lockscope(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockscope").expect("the program is built");
     command.args(arguments).env_clear().env("HOME", home).timeout(DEADLINE);
@@ -32,14 +32,15 @@ fn home() -> TempDir {
     tempfile::tempdir().expect("a directory for the test")
 }
 
-/// Runs it and returns exit code, stdout and stderr.
+/// Runs the command. Returns exit code, stdout and stderr.
 fn ran(mut command: Command) -> (i32, String, String) {
     let output = command.output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// Checks that it failed as documented: code 2, one sentence on stderr, nothing on stdout. Returns the sentence.
+/// Asserts that the command failed as documented: code 2, one sentence on stderr, nothing on
+/// stdout. Returns the sentence.
 fn refused(command: Command) -> String {
     let (code, out, stderr) = ran(command);
     assert_eq!((code, out.as_str()), (2, ""), "{stderr}");
@@ -104,7 +105,7 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
 }
 
 #[test]
-fn a_usage_error_of_a_plugin_is_unknown_and_stands_on_its_line() {
+fn a_usage_error_of_a_plugin_is_unknown_and_on_its_line() {
     let home = home();
     for (arguments, part) in [
         (&["check", "--nagios", "--format", "json"][..], "--format"),
@@ -121,13 +122,13 @@ fn a_usage_error_of_a_plugin_is_unknown_and_stands_on_its_line() {
 
 #[cfg(not(feature = "gssapi"))]
 #[test]
-fn a_program_that_was_built_without_kerberos_says_so_before_it_asks_a_server() {
+fn a_program_without_kerberos_says_so_before_it_contacts_a_server() {
     let home = tempfile::tempdir().unwrap();
     let stderr = refused(lockscope(home.path(), &["snapshot", "--connect", "localhost:1", "--kerberos"]));
     assert!(stderr.contains("built without it") && stderr.contains("feature gssapi"), "{stderr}");
 }
 
-/// Every command with what it needs to be complete, and the options of others that it does not take.
+/// Every command with its required arguments, and options of other commands that it must refuse.
 const FOREIGN_OPTIONS: [(&[&str], &[&str]); 11] = [
     (&[], &["--format=json", "--timeout=1s", "--for=1s", "--path=/a", "--play", "--yes", "--port=1"]),
     (&["snapshot"], &["--ascii", "--theme=mono", "--mouse", "--write", "--audit-log=x", "--for=1s", "--path=/a"]),
@@ -173,7 +174,7 @@ const FOREIGN_OPTIONS: [(&[&str], &[&str]); 11] = [
 ];
 
 #[test]
-fn an_option_that_a_command_does_not_take_is_refused_wherever_it_stands_and_is_not_in_its_help() {
+fn an_option_of_another_command_is_refused_anywhere_and_absent_from_the_help() {
     let home = home();
     for (command, options) in FOREIGN_OPTIONS {
         let help = [&command[..command.len().min(1)], &["--help"]].concat();
@@ -193,14 +194,14 @@ fn an_option_that_a_command_does_not_take_is_refused_wherever_it_stands_and_is_n
 }
 
 #[test]
-fn the_screen_without_a_terminal_names_the_commands_that_need_none() {
+fn without_a_terminal_the_screen_names_the_headless_commands() {
     let home = home();
     let stderr = refused(lockscope(home.path(), &["--connect", UNUSED_ADDRESS]));
     assert!(stderr.contains("terminal") && stderr.contains("lockscope snapshot"), "{stderr}");
 }
 
 #[test]
-fn secrets_are_never_printed_and_never_taken_from_a_file_that_others_read() {
+fn secrets_are_never_printed_or_read_from_a_file_that_others_can_read() {
     let home = home();
     let file = home.path().join("auth");
     fs::write(&file, "digest:me:secret").unwrap();

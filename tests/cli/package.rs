@@ -1,5 +1,5 @@
-//! What the Debian package is made of: everything is there, scripts can be read, and the unit starts what the program knows.
-//! `tests/package` builds and installs it.
+//! The contents of the Debian package: all files exist, the scripts are valid, and the unit starts
+//! a command that the program accepts. `tests/package` builds and installs the package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn metadata() -> Table {
     manifest["package"]["metadata"]["deb"].as_table().expect("the package's table").clone()
 }
 
-/// The values of a key of the unit, in order.
+/// Returns the values of a key of the unit, in order.
 fn values(key: &str) -> Vec<String> {
     let unit = text("assets/package/lockscope.service");
     let lines = unit.lines().filter_map(|line| line.split_once('='));
@@ -30,7 +30,7 @@ fn values(key: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_file_of_the_package_is_there_and_every_config_file_is_one_of_them() {
+fn every_file_of_the_package_exists_and_the_config_files_are_among_them() {
     let metadata = metadata();
     let assets = metadata["assets"].as_array().expect("a list");
     let mut installed = Vec::new();
@@ -78,7 +78,7 @@ fn shells_can_read_the_scripts_of_the_package() {
 }
 
 #[test]
-fn the_unit_starts_a_command_that_the_program_takes_and_tells_it_what_it_understands() {
+fn the_unit_starts_a_command_with_options_that_the_program_accepts() {
     let [start] = &values("ExecStart")[..] else { panic!("one command") };
     let default = text("assets/package/default");
     let options = default.lines().find_map(|line| line.strip_prefix("RECORD_OPTIONS=")).expect("its options");
@@ -89,7 +89,7 @@ fn the_unit_starts_a_command_that_the_program_takes_and_tells_it_what_it_underst
     let mut command = crate::lockscope(home.path(), &words[1..]);
     command.arg("--help");
     assert_eq!(ran(command).0, 0, "{start}");
-    // Whatever it may not write or read would keep it from starting on the first machine and not here.
+    // A path that the unit may not access would prevent its start on other machines, but not here.
     let state = PathBuf::from("/var/lib").join(&values("StateDirectory")[0]);
     assert!(
         words.iter().any(|word| Path::new(word).starts_with(&state)),
@@ -103,7 +103,7 @@ fn the_unit_starts_a_command_that_the_program_takes_and_tells_it_what_it_underst
 }
 
 #[test]
-fn the_config_of_the_service_is_right_and_so_is_each_line_that_is_commented_out() {
+fn the_config_of_the_service_is_valid_with_each_commented_line_enabled() {
     let home = home();
     let config = text("assets/package/config.toml");
     let all: Vec<&str> = config

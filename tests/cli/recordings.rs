@@ -1,4 +1,4 @@
-//! The commands that read a recording, without one that they can read, and with options that contradict each other.
+//! The commands that read a recording, given files that they cannot read and contradictory options.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::endings::{ended, started};
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, ran, refused};
 
-/// Every command that reads a recording, with what it needs besides; `FILE` stands for the recording, and `OUT` for a folder.
+/// Every command that reads a recording, with its required arguments. `FILE` stands for the
+/// recording, and `OUT` for a folder.
 const READERS: [&[&str]; 8] = [
     &["snapshot", "--store", "FILE"],
     &["check", "--store", "FILE"],
@@ -54,7 +55,7 @@ fn recording(home: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_no_recording_is_named_in_a_sentence_and_nothing_is_written() {
+fn a_file_that_is_no_recording_is_named_and_nothing_is_written() {
     let home = home();
     let out = home.path().join("out");
     fs::create_dir(&out).unwrap();
@@ -82,7 +83,7 @@ fn what_is_no_recording_is_named_in_a_sentence_and_nothing_is_written() {
 }
 
 #[test]
-fn a_recording_that_one_may_not_read_is_named_with_the_reason() {
+fn an_unreadable_recording_is_named_with_the_reason() {
     let home = home();
     let store = recording(home.path());
     fs::set_permissions(&store, Permissions::from_mode(0o000)).unwrap();
@@ -97,7 +98,7 @@ fn a_recording_that_one_may_not_read_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_time_that_is_none_or_not_recorded_is_named_with_what_is() {
+fn an_invalid_or_unrecorded_time_is_named_with_the_recorded_span() {
     let home = home();
     let store = recording(home.path());
     for (index, reader) in READERS.iter().enumerate() {
@@ -135,7 +136,7 @@ fn a_time_that_is_none_or_not_recorded_is_named_with_what_is() {
 }
 
 #[test]
-fn where_the_servers_never_answered_nobody_can_tell_how_the_locks_are() {
+fn without_answers_of_the_servers_the_state_of_the_locks_is_unknown() {
     let home = home();
     let store = recording(home.path());
     let given = ["check", "--store", store.to_str().expect("text"), "--nagios"];
@@ -147,7 +148,7 @@ fn where_the_servers_never_answered_nobody_can_tell_how_the_locks_are() {
 }
 
 #[test]
-fn what_of_a_time_lies_outside_of_the_recording_is_a_gap() {
+fn the_part_of_a_span_outside_of_the_recording_is_a_gap() {
     let home = home();
     let store = recording(home.path());
     let within = ["--from=2020-01-01T00:00:00Z", "--to=2099-01-01T00:00:00Z"].map(str::to_owned);
@@ -172,7 +173,7 @@ fn what_of_a_time_lies_outside_of_the_recording_is_a_gap() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused_wherever_they_stand() {
+fn contradictory_options_are_refused_in_any_order() {
     let home = home();
     for (given, parts) in [
         (&["snapshot", "--store", "a.db", "--connect", "b"][..], ["--store", "--connect"]),
@@ -213,7 +214,7 @@ fn options_that_contradict_each_other_are_refused_wherever_they_stand() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_replaced_by_a_cut_and_one_without_a_folder_is_named() {
+fn cut_never_replaces_a_file_and_names_a_missing_folder() {
     let home = home();
     let store = recording(home.path());
     let store = store.to_str().unwrap();

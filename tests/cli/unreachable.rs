@@ -1,4 +1,4 @@
-//! An ensemble that cannot be reached: how long each command waits, and what it says.
+//! An unreachable ensemble: how long each command waits, and its message.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, ran, refused};
 
 #[test]
-fn an_ensemble_that_cannot_be_reached_is_reported_within_the_time_given() {
+fn an_unreachable_ensemble_is_reported_within_the_given_time() {
     let home = home();
     for command in ["snapshot", "watch"] {
         let began = Instant::now();
@@ -27,13 +27,13 @@ fn a_command_that_reads_once_does_not_wait_for_a_server_that_refuses() {
             assert!(stderr.contains(part), "{stderr}");
         }
         assert!(!stderr.contains("lockscope demo"), "an address was given: {stderr}");
-        // Without this it takes 15 s.
+        // Otherwise the command takes 15 s.
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
 }
 
 #[test]
-fn who_waits_for_a_server_is_told_at_once_that_it_refuses() {
+fn a_command_that_waits_reports_a_refused_connection_at_once() {
     let home = home();
     for command in [&["watch"][..], &["snapshot", "--timeout", "20s"]] {
         let arguments = [command, &["--connect", UNUSED_ADDRESS]].concat();
@@ -57,7 +57,7 @@ fn who_waits_for_a_server_is_told_at_once_that_it_refuses() {
 }
 
 #[test]
-fn where_nobody_named_a_server_the_error_says_how_and_names_the_demo() {
+fn without_a_named_server_the_error_says_how_to_name_one_and_names_the_demo() {
     let home = home();
     for command in [
         &["snapshot", "--timeout", "300ms"][..],
@@ -67,7 +67,7 @@ fn where_nobody_named_a_server_the_error_says_how_and_names_the_demo() {
     ] {
         let named = refused(lockscope(home.path(), &[command, &["--connect", UNUSED_ADDRESS]].concat()));
         assert!(!named.contains("ZOOKEEPER_CONNECT"), "{named}");
-        // A server may well run at the default address of this machine.
+        // A server may be running at the default address of this machine.
         let (code, _, stderr) = ran(lockscope(home.path(), command));
         if code == 2 {
             for part in ["localhost:2181", "--connect", "ZOOKEEPER_CONNECT", "lockscope demo"] {
@@ -78,7 +78,7 @@ fn where_nobody_named_a_server_the_error_says_how_and_names_the_demo() {
 }
 
 #[test]
-fn test_clients_that_get_no_session_are_reported_within_the_time_given() {
+fn test_clients_without_a_session_are_reported_within_the_given_time() {
     let home = home();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = silent.local_addr().expect("an address").to_string();

@@ -1,37 +1,37 @@
-//! Chromium without a screen.
+//! Headless Chromium.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::wait::eventually;
 
-/// What a file looked like.
+/// The rendering of a file.
 pub struct Opened {
     /// The picture, as PNG.
     pub picture: Vec<u8>,
-    /// What was written to the console: errors, warnings, and what was refused.
+    /// The messages on the console: errors, warnings and refused requests.
     pub messages: Vec<String>,
 }
 
-/// A browser that ends with this value.
+/// A browser that is killed when dropped.
 struct Browser(Child);
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It has ended already, as a rule.
+        // The browser has usually ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Opens a file as a browser shows it, on a light or on a dark screen.
+/// Opens a file in the browser with the light or the dark colour scheme.
 pub async fn open(file: &Path, dark: bool) -> Opened {
     let profile = tempfile::tempdir().expect("a folder for the profile");
     let (picture, log) = (profile.path().join("picture.png"), profile.path().join("log"));
     let mut command = Command::new("chromium");
     command
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,900"])
-        // No question of its own to anybody.
+        // The browser must contact nobody on its own.
         .args(["--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync"])
         .args(["--enable-logging=stderr", "--v=0"])
         .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(!dark)))

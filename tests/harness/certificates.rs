@@ -1,19 +1,20 @@
-//! An authority, a server and a client with certificates by it, made by `openssl`.
+//! A certificate authority, and certificates that it signed for a server and a client, made by
+//! `openssl`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// PEM files in a server's folder.
+/// The PEM files in a server's folder.
 #[derive(Clone, Debug)]
 pub struct Certificates {
-    /// Who signed the others.
+    /// The authority that signed the others.
     pub authority: PathBuf,
     /// A client's certificate.
     pub client: PathBuf,
-    /// The key to it.
+    /// The key of the client's certificate.
     pub client_key: PathBuf,
-    /// An authority that signed none of these.
+    /// An authority that signed none of the others.
     pub stranger: PathBuf,
 }
 
@@ -23,7 +24,7 @@ impl Certificates {
     /// The authority's certificate.
     pub const AUTHORITY: &str = "ca.pem";
 
-    /// Makes them in a folder.
+    /// Creates the files in a folder.
     pub fn make(folder: &Path) -> Self {
         authority(folder, "ca");
         authority(folder, "stranger");
@@ -42,26 +43,27 @@ impl Certificates {
     }
 }
 
-/// Makes a client's certificate and key that the authority of no server here signed.
+/// Creates a client's certificate and key, signed by an authority that no server here knows.
 pub fn foreign_client(folder: &Path) -> [PathBuf; 2] {
     signed(folder, "foreign", "clientAuth", "stranger");
     ["foreign.crt", "foreign.key"].map(|file| folder.join(file))
 }
 
-/// Writes a certificate for the server anew, by the same authority, that is valid for these days (`YYYYMMDD`) and names.
+/// Replaces the server's certificate with one by the same authority for these days (`YYYYMMDD`) and
+/// names.
 pub fn replace_server(folder: &Path, from: &str, until: &str, names: &str) {
     let certificate = signed_for(folder, "server", "serverAuth", [from, until], names);
     let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
     fs::write(folder.join(Certificates::SERVER), key + &certificate).expect("the folder is writable");
 }
 
-/// Writes the client's certificate anew, by the same authority, that is valid for these days (`YYYYMMDD`).
+/// Replaces the client's certificate with one by the same authority for these days (`YYYYMMDD`).
 pub fn replace_client(folder: &Path, from: &str, until: &str) {
     let certificate = signed_for(folder, "client", "clientAuth", [from, until], "DNS:localhost");
     fs::write(folder.join("client.crt"), certificate).expect("the folder is writable");
 }
 
-/// A certificate in PEM form for a request that is there, by the authority.
+/// Returns a certificate in PEM form that the authority signed for an existing request.
 fn signed_for(folder: &Path, name: &str, usage: &str, days: [&str; 2], names: &str) -> String {
     let config = "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nnew_certs_dir=.\nrand_serial=yes\ndefault_md=sha256\n\
                   unique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n";

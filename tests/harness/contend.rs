@@ -1,4 +1,4 @@
-//! Clients that contend for one lock, and how often it changes hands.
+//! Clients that contend for one lock, and the rate of its hand-overs.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use lockscope_lock::{Algorithm, Lock};
 
 use super::zk;
 
-/// Lets so many chain clients, each with its own session, acquire and release one lock in so many rounds, and hold it for
-/// no time; gives the acquisitions per second.
+/// Runs chain clients, each with its own session, that acquire and release one lock `rounds` times
+/// and hold it for no time. Returns the acquisitions per second.
 pub async fn chain_clients(at: &str, clients: u32, rounds: u32) -> f64 {
     let sessions = join_all((0..clients).map(|_| zk::connect(at))).await;
     let began = Instant::now();

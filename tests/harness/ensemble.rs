@@ -1,4 +1,4 @@
-//! A real ensemble of three servers, each on a loopback address of its own, as three machines would be.
+//! A real ensemble of three servers, each on a loopback address of its own, as on three machines.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,25 +11,25 @@ use super::server::{JARS, ports_free_on};
 use super::wait::eventually_blocking;
 use super::words;
 
-/// How many servers there are; two of them are a majority.
+/// The number of servers; two of them are a majority.
 pub const MEMBERS: usize = 3;
 
-/// How often other ports are tried when somebody takes the chosen ones.
+/// How often other ports are tried when another process takes the chosen ones.
 const ATTEMPTS: usize = 5;
 
-/// How long a server that may still be starting gets to answer, before it is asked again.
+/// How long a starting server gets to answer before it is asked again.
 const STARTING: Duration = Duration::from_millis(500);
 
-/// Three servers. They end, and their folders go, with this value.
+/// Three servers. When dropped, they end and their folders are removed.
 #[derive(Debug)]
 pub struct Ensemble {
     members: Vec<Member>,
     ports: Ports,
-    /// Lines of `zoo.cfg` besides those that every server has.
+    /// Additional lines of `zoo.cfg`.
     lines: Vec<String>,
-    /// System properties of each member's JVM, as `NAME=VALUE`.
+    /// The system properties of each member's JVM, as `NAME=VALUE`.
     properties: [Vec<String>; MEMBERS],
-    /// What stands between the members, where one of them can be cut off.
+    /// The relays between the members, if members can be cut off.
     links: Option<QuorumLinks>,
     has_links: bool,
 }
@@ -41,7 +41,7 @@ struct Member {
     process: Option<Supervised>,
 }
 
-/// The same on each address.
+/// The ports, the same on each address.
 #[derive(Clone, Copy, Debug)]
 struct Ports {
     client: u16,
@@ -51,29 +51,29 @@ struct Ports {
 }
 
 impl Ensemble {
-    /// An ensemble that serves, and has a leader, when this returns.
+    /// Starts an ensemble. It serves and has a leader when this returns.
     pub fn start() -> Self {
         Self::with(&[])
     }
 
-    /// As `start`, with more lines of `zoo.cfg`.
+    /// Starts an ensemble with additional lines of `zoo.cfg`.
     pub fn with(lines: &[&str]) -> Self {
         Self::set_up(lines, Default::default())
     }
 
-    /// As `start`; any member can be cut off from the others ([`Self::cut_off`]), and believes in
-    /// its leader for so many ticks of 0.2 s then. To be called within a runtime of several
-    /// threads.
+    /// Starts an ensemble in which any member can be cut off from the others ([`Self::cut_off`]).
+    /// The member then keeps its leader for `sync_limit` ticks of 0.2 s. Must be called within a
+    /// multi-threaded runtime.
     pub fn with_links(sync_limit: u32) -> Self {
         Self::set_up_with(&[&format!("syncLimit={sync_limit}")], Default::default(), true)
     }
 
-    /// As `start`; a member that is alone serves reads.
+    /// Starts an ensemble in which a member without a quorum serves reads.
     pub fn with_read_only_mode() -> Self {
         Self::set_up(&[], [(); MEMBERS].map(|()| vec!["readonlymode.enabled=true".to_owned()]))
     }
 
-    /// As `start`, with system properties of each member's JVM, as `NAME=VALUE`.
+    /// Starts an ensemble with system properties of each member's JVM, as `NAME=VALUE`.
     pub fn with_properties(properties: [Vec<String>; MEMBERS]) -> Self {
         Self::set_up(&[], properties)
     }
@@ -104,22 +104,22 @@ impl Ensemble {
         panic!("no ensemble after {ATTEMPTS} attempts; the last words of its first member:\n{}", ensemble.log(0));
     }
 
-    /// `HOST:PORT` of each server.
+    /// Returns `HOST:PORT` of all servers, separated by commas.
     pub fn connect_string(&self) -> String {
         (0..MEMBERS).map(|member| self.address(member)).collect::<Vec<_>>().join(",")
     }
 
-    /// `HOST:PORT` of a server, counted from 0.
+    /// Returns `HOST:PORT` of a server, counted from 0.
     pub fn address(&self, member: usize) -> String {
         self.socket(member).to_string()
     }
 
-    /// `http://HOST:PORT/commands`, where `HOST` stands for each server's own.
+    /// Returns `http://HOST:PORT/commands`, where the literal `HOST` stands for each server's host.
     pub fn admin_url(&self) -> String {
         format!("http://HOST:{}/commands", self.ports.admin)
     }
 
-    /// Kills a server; its data stays.
+    /// Kills a server but keeps its data.
     pub fn stop(&mut self, member: usize) {
         if let Some(process) = self.members[member].process.take() {
             process.kill();
@@ -132,29 +132,29 @@ impl Ensemble {
         assert!(self.serves(member), "member {member} did not start again; its last words:\n{}", self.log(member));
     }
 
-    /// Kills the leader, and gives its number. The others elect another meanwhile.
+    /// Kills the leader and returns its number. The other members then elect a new leader.
     pub fn kill_leader(&mut self) -> usize {
         let leader = self.leader();
         self.stop(leader);
         leader
     }
 
-    /// Freezes a server: its connections stay, nothing is answered.
+    /// Freezes a server: its connections stay, but nothing is answered.
     pub fn pause(&self, member: usize) {
         self.running(member).freeze();
     }
 
-    /// Goes on after `pause`.
+    /// Ends `pause`.
     pub fn resume(&self, member: usize) {
         self.running(member).thaw();
     }
 
-    /// Cuts a member off from the others, which its clients still reach.
+    /// Cuts a member off from the other members, but not from its clients.
     pub fn cut_off(&self, member: usize) {
         self.links().cut_off(member);
     }
 
-    /// Goes on after `cut_off`.
+    /// Ends `cut_off`.
     pub fn heal(&self) {
         self.links().heal();
     }
@@ -163,7 +163,7 @@ impl Ensemble {
         self.links.as_ref().expect("the ensemble was started with links")
     }
 
-    /// Waits until there is a leader, and gives its number.
+    /// Waits until there is a leader, and returns its number.
     pub fn leader(&self) -> usize {
         eventually_blocking("a leader", || {
             let modes: Vec<_> = (0..MEMBERS).map(|member| self.mode(member)).collect();
@@ -171,13 +171,13 @@ impl Ensemble {
         })
     }
 
-    /// A server that follows the leader.
+    /// Returns a server that follows the leader.
     pub fn follower(&self) -> usize {
         let leader = self.leader();
-        (0..MEMBERS).find(|member| *member != leader && self.members[*member].process.is_some()).expect("one follows")
+        (0..MEMBERS).find(|member| *member != leader && self.members[*member].process.is_some()).expect("a follower")
     }
 
-    /// Waits until a server that is alone serves reads.
+    /// Waits until a server without a quorum serves reads.
     pub fn await_reads_only(&self, member: usize) {
         eventually_blocking("a member that serves reads only", || match self.mode(member) {
             Some(mode) if mode == "read-only" => Ok(()),
@@ -215,7 +215,7 @@ impl Ensemble {
         member.process = Some(Supervised::start(&member.folder, &command));
     }
 
-    /// Waits until a server is part of a quorum; `false` when it ended instead.
+    /// Waits until a server is part of a quorum. Returns `false` if the server ended instead.
     fn serves(&self, member: usize) -> bool {
         eventually_blocking("a server in a quorum", || match self.mode(member) {
             Some(_) => Ok(true),
@@ -256,7 +256,7 @@ impl Drop for Ensemble {
         if !std::thread::panicking() {
             pids.into_iter().for_each(await_end_of);
         }
-        // After a stop nobody else removes it; otherwise the supervisor has.
+        // After a stop, only this removes the folder; otherwise the supervisor has removed it.
         for member in &self.members {
             let _ = fs::remove_dir_all(&member.folder);
         }

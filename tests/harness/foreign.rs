@@ -1,6 +1,6 @@
-//! Real lock libraries of other languages, each in a process of its own, driven line by line.
+//! Real lock libraries of other languages, each in a process of its own, driven by lines of text.
 //!
-//! The commands are described in `tests/foreign/ForeignClient.java`. One process may have many sessions.
+//! `tests/foreign/ForeignClient.java` describes the commands. One process may have many sessions.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,25 +35,26 @@ const JARS: [&str; 14] = [
     "metrics-core",
 ];
 
-/// The session timeout that a foreign session asks for when a test does not care.
+/// The session timeout of foreign sessions whose test does not care.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A process with sessions of a foreign library. It is killed with this value, and ends with the test's process.
+/// A process with sessions of a foreign library. The process is killed when this is dropped, and
+/// ends with the test's process.
 #[derive(Debug)]
 pub struct Foreign {
     process: Child,
     answers: mpsc::Receiver<String>,
-    /// What the process complains about; a file without a name, which needs no removal.
+    /// The process's stderr: a file without a name, which needs no removal.
     complaints: File,
 }
 
 impl Foreign {
-    /// Curator and Java's `WriteLock`.
+    /// Starts Curator and Java's `WriteLock`.
     pub fn java(connect: &str) -> Self {
         Self::spawn(&java_program("ForeignClient"), connect)
     }
 
-    /// kazoo.
+    /// Starts kazoo.
     pub fn kazoo(connect: &str) -> Self {
         Self::spawn(&kazoo_program("kazoo_client.py"), connect)
     }
@@ -70,7 +71,7 @@ impl Foreign {
             .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
         let (sender, answers) = mpsc::channel(64);
-        // Ends with the process.
+        // The thread ends with the process.
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 if sender.blocking_send(line).is_err() {
@@ -81,34 +82,35 @@ impl Foreign {
         Self { process, answers, complaints }
     }
 
-    /// Opens a session and gives it a name.
+    /// Opens a session under a name.
     pub async fn connect(&mut self, client: &str) -> SessionId {
         self.connect_within(client, SESSION_TIMEOUT).await
     }
 
-    /// As `connect`, with a session timeout.
+    /// Opens a session under a name, with a session timeout.
     pub async fn connect_within(&mut self, client: &str, timeout: Duration) -> SessionId {
         let session = self.answer("connected", &format!("connect {client} {}", timeout.as_millis())).await;
         let bits = u64::from_str_radix(session.trim_start_matches("0x"), 16).expect("a session's id in hex");
         SessionId(bits.cast_signed())
     }
 
-    /// Lets a session contend in the background, under an id. For a semaphore, the number of leases goes after the path.
+    /// Lets a session contend in the background, under an id. For a semaphore, the number of leases
+    /// follows the path.
     pub async fn start(&mut self, client: &str, id: &str, recipe: &str, path: &str) {
         self.answer("ok", &format!("start {client} {id} {recipe} {path}")).await;
     }
 
-    /// Waits until a contender holds; gives its node's name, or `-` where the library hides it.
+    /// Waits until a contender holds. Returns its node's name, or `-` where the library hides it.
     pub async fn held(&mut self, id: &str) -> String {
         self.answer("held", &format!("wait {id}")).await
     }
 
-    /// Whether a contender holds, by the library's own account.
+    /// Returns whether a contender holds, according to its library.
     pub async fn holds(&mut self, id: &str) -> bool {
         self.ask(&format!("holds {id}")).await == "yes"
     }
 
-    /// The queue as a contender's library sees it: names of nodes, or identifiers.
+    /// Returns the queue as a contender's library sees it: names of nodes, or identifiers.
     pub async fn order(&mut self, id: &str) -> Vec<String> {
         let order = self.answer("order", &format!("order {id}")).await;
         order.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -124,24 +126,25 @@ impl Foreign {
         self.answer("left", &format!("abandon {id}")).await;
     }
 
-    /// Starts threads, each with its own session, that acquire and release in a loop, all from the same moment.
+    /// Starts threads that acquire and release in a loop, each with its own session, all at the
+    /// same moment.
     pub async fn churn(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
         self.answer("ok", &format!("churn {id} {recipe} {path} {threads} {rounds}")).await;
     }
 
-    /// As `churn`; each holder checks below `PATH-inside` who else holds, and writes itself down below `PATH-record`.
-    /// Both have to be there.
+    /// Starts a `churn` in which each holder checks below `PATH-inside` whether another client
+    /// holds, and writes an entry below `PATH-record`. Both nodes must exist.
     pub async fn churn_checked(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
         self.answer("ok", &format!("churn {id} {recipe} {path} {threads} {rounds} checked")).await;
     }
 
-    /// Waits for the end of a `churn`; gives the number of acquisitions.
+    /// Waits for the end of a `churn`. Returns the number of acquisitions.
     pub async fn churned(&mut self, id: &str) -> usize {
         self.churned_in(id).await.0
     }
 
-    /// Waits for the end of a `churn`; gives the number of acquisitions, and the time from the first to the last,
-    /// without that for making sessions.
+    /// Waits for the end of a `churn`. Returns the number of acquisitions and the time from the
+    /// first to the last, without the time for opening sessions.
     pub async fn churned_in(&mut self, id: &str) -> (usize, Duration) {
         let done = self.answer("done", &format!("wait {id}")).await;
         let (count, millis) = done.split_once(' ').expect("a number and a time");
@@ -158,19 +161,19 @@ impl Foreign {
         self.answer("bye", "quit").await;
     }
 
-    /// The process's id.
+    /// Returns the process's id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Sends a command and gives what follows the expected word in the answer.
+    /// Sends a command. Returns the text after the expected word of the answer.
     async fn answer(&mut self, word: &str, command: &str) -> String {
         let answer = self.ask(command).await;
         let rest = answer.strip_prefix(word).map(|rest| rest.trim_start().to_owned());
         rest.unwrap_or_else(|| panic!("{command:?} was answered by {answer:?}\n{}", self.complaints()))
     }
 
-    /// Sends a command and gives the answer.
+    /// Sends a command and returns the answer.
     pub async fn ask(&mut self, command: &str) -> String {
         let input = self.process.stdin.as_mut().expect("it is piped");
         let sent = writeln!(input, "{command}").and_then(|()| input.flush());
@@ -184,7 +187,7 @@ impl Foreign {
 
     fn complaints(&self) -> String {
         let mut bytes = vec![0; 1 << 16];
-        // Positioned, for the process shares the file's cursor.
+        // A positioned read, because the process shares the file's cursor.
         let length = self.complaints.read_at(&mut bytes, 0).unwrap_or_default();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
@@ -192,13 +195,13 @@ impl Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // Both fail only when the process is already gone.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What starts a class of `tests/foreign`.
+/// Returns the command that starts a class of `tests/foreign`.
 pub fn java_program(class: &str) -> Vec<String> {
     let mut command = java(256);
     command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
@@ -207,7 +210,8 @@ pub fn java_program(class: &str) -> Vec<String> {
     command
 }
 
-/// What starts a script of `tests/foreign`, by the Python that has kazoo: `KAZOO_PYTHON`, or Debian's.
+/// Returns the command that starts a script of `tests/foreign` with a Python that has kazoo:
+/// `KAZOO_PYTHON`, or Debian's.
 pub fn kazoo_program(script: &str) -> Vec<String> {
     let python = std::env::var("KAZOO_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned());
     vec![python, sources().join(script).display().to_string()]
@@ -217,7 +221,8 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign")
 }
 
-/// The folder with the classes, compiled once for each state of the sources.
+/// Returns the folder of the compiled classes. They are compiled once for each state of the
+/// sources.
 fn compiled() -> &'static Path {
     static CLASSES: OnceLock<PathBuf> = OnceLock::new();
     CLASSES.get_or_init(|| {
@@ -240,7 +245,8 @@ fn compiled() -> &'static Path {
     })
 }
 
-/// Compiles aside and renames, so that test processes at the same time see all classes or none.
+/// Compiles into another folder and renames it, so that concurrent test processes see all classes
+/// or none.
 fn compile(files: &[PathBuf], target: &Path, classes: &Path) {
     let aside = tempfile::Builder::new().prefix("foreign-").tempdir_in(target).expect("a folder can be made");
     let javac = Command::new("javac")

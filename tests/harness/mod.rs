@@ -1,7 +1,7 @@
-//! Real servers, foreign clients and what stands between them, for tests.
+//! Real servers, foreign clients, and relays between them, for tests.
 //!
-//! Everything here ends with the value that stands for it, also when a test panics or its process is killed.
-//! What the tests need beyond Rust is installed by `tests/run`.
+//! Every server or process here ends when its value is dropped, also when a test panics or its
+//! process is killed. `tests/run` installs what the tests need beyond Rust.
 
 pub mod browser;
 pub mod certificates;

@@ -1,4 +1,4 @@
-//! A screen as an SVG picture.
+//! Renders a screen as SVG.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,13 +11,14 @@ const BACKGROUND: &str = "#14171c";
 const FOREGROUND: &str = "#d7dae0";
 const FONT: &str = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 
-/// The sixteen colours that the terminal of the picture has.
+/// The sixteen colours of the picture's terminal.
 const PALETTE: [&str; 16] = [
     "#14171c", "#e06c75", "#8cc570", "#d9a75c", "#61a0ef", "#c678dd", "#56b6c2", "#c8ccd4", "#7b8494", "#f08a92",
     "#a8d98f", "#f0c987", "#8fbdf7", "#d9a0ea", "#7fd0da", "#ffffff",
 ];
 
-/// The lines of a picture, without what differs from run to run: numbers, times, ids, addresses, sparklines, and the order of rows.
+/// Returns the lines of a picture without the parts that differ from run to run: numbers, times,
+/// ids, addresses, sparklines and the order of rows.
 pub fn lines(svg: &str) -> Vec<String> {
     let mut rows = BTreeMap::<&str, Vec<String>>::new();
     for line in svg.lines().filter(|line| line.starts_with("<text ")) {
@@ -31,13 +32,13 @@ pub fn lines(svg: &str) -> Vec<String> {
     lines
 }
 
-/// Whether a word is the same in every run.
+/// Returns whether a word is the same in every run.
 fn stays(word: &str) -> bool {
     let letters = word.trim_matches(|letter: char| !letter.is_alphabetic());
     !letters.is_empty() && !word.contains(|letter: char| letter.is_ascii_digit())
 }
 
-/// Draws the screen.
+/// Renders the screen.
 pub fn svg(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let width = f32::from(columns.get()) * CELL.0 + 2.0 * MARGIN;

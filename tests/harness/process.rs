@@ -1,4 +1,4 @@
-//! Programs of the JVM, and a supervisor that ends them with the test's process.
+//! Programs on the JVM, and a supervisor that ends them with the test's process.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,11 @@ use std::process::{Child, Command, Stdio};
 use super::signal;
 use super::wait::eventually_blocking;
 
-/// Debian's jars, as the packages that `tests/run` installs lay them out.
+/// The folder of Debian's jars, from the packages that `tests/run` installs.
 const JARS: &str = "/usr/share/java";
 
-/// A class path of Debian's jars. Panics when one is missing, with how to get it.
+/// Returns a class path of Debian's jars. Panics when one is missing, with a hint how to install
+/// it.
 pub fn class_path(jars: &[&str]) -> String {
     let paths: Vec<String> = jars.iter().map(|jar| format!("{JARS}/{jar}.jar")).collect();
     for path in &paths {
@@ -21,7 +22,7 @@ pub fn class_path(jars: &[&str]) -> String {
     paths.join(":")
 }
 
-/// `java`, tuned to start fast rather than to run long.
+/// Returns the command for `java`, tuned for a fast start rather than a long run.
 pub fn java(heap_mib: u32) -> Vec<String> {
     ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
         .into_iter()
@@ -30,9 +31,10 @@ pub fn java(heap_mib: u32) -> Vec<String> {
         .collect()
 }
 
-/// Starts the program named after `$0` and the folder, prints its process id, and kills it when a line comes or the
-/// input ends; at the end of the input the folder goes too. The pipe to it ends with the test's process, however that
-/// ends, so nothing is left behind.
+/// Starts the program after `$0` and the folder, prints its process id, and kills it when a line
+/// arrives or the input ends. At the end of the input the folder is removed too. The pipe to the
+/// supervisor closes whenever the test's process ends, for whatever reason, so nothing is left
+/// behind.
 const SUPERVISE: &str = r#"
 folder=$1; shift
 "$@" >>"$folder/log" 2>&1 & pid=$!
@@ -42,7 +44,7 @@ kill -9 "$pid"; wait "$pid"
 [ -n "$keep" ] || rm -rf -- "$folder"
 "#;
 
-/// A program under supervision.
+/// A supervised program.
 #[derive(Debug)]
 pub struct Supervised {
     supervisor: Child,
@@ -59,7 +61,8 @@ impl Supervised {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Out of reach of a ^C on the terminal, which would end the supervisor before its program.
+            // A ^C on the terminal must not reach the supervisor, which would end before its
+            // program.
             .process_group(0)
             .spawn()
             .expect("sh starts");
@@ -70,17 +73,17 @@ impl Supervised {
         Self { supervisor, pid }
     }
 
-    /// The program's process id.
+    /// Returns the program's process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Whether the program has not ended by itself.
+    /// Returns whether the program still runs.
     pub fn runs(&self) -> bool {
         process_runs(self.pid)
     }
 
-    /// Freezes the program, and returns when its last thread stands still.
+    /// Freezes the program. Returns once its last thread has stopped.
     pub fn freeze(&self) {
         self.signal("STOP");
         let tasks = format!("/proc/{}/task", self.pid);
@@ -91,7 +94,7 @@ impl Supervised {
         });
     }
 
-    /// Goes on after `freeze`.
+    /// Ends `freeze`.
     pub fn thaw(&self) {
         self.signal("CONT");
     }
@@ -100,7 +103,7 @@ impl Supervised {
         signal::send(self.pid, name);
     }
 
-    /// Kills the program and keeps its folder.
+    /// Kills the program but keeps its folder.
     pub fn kill(mut self) {
         let stdin = self.supervisor.stdin.as_mut().expect("it is piped");
         stdin.write_all(b"keep\n").expect("the supervisor listens");
@@ -111,20 +114,20 @@ impl Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         drop(self.supervisor.stdin.take());
-        // A supervisor that cannot be waited for is gone already.
+        // A failure to wait means that the supervisor is already gone.
         let _ = self.supervisor.wait();
     }
 }
 
-/// Whether a process exists and is no zombie.
+/// Returns whether a process exists and is no zombie.
 pub fn process_runs(pid: u32) -> bool {
     state(Path::new(&format!("/proc/{pid}"))).is_some_and(|state| state != 'Z')
 }
 
-/// The state of a process or thread, from its folder below `/proc`.
+/// Returns the state of a process or thread, read from its folder below `/proc`.
 fn state(folder: &Path) -> Option<char> {
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    // The field before it is a name in parentheses, which may contain anything.
+    // The field before the state is a name in parentheses, which may contain anything.
     stat.rsplit_once(") ")?.1.chars().next()
 }
 

@@ -1,4 +1,4 @@
-//! A real Prometheus that scrapes, and `promtool`: Debian's package `prometheus`.
+//! A real Prometheus that scrapes, and `promtool`. Both come from Debian's package `prometheus`.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use super::process::Supervised;
 use super::wait::eventually;
 
-/// How long an answer may take.
+/// Answer timeout.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running Prometheus. It ends with this value.
+/// A running Prometheus. It ends when dropped.
 #[derive(Debug)]
 pub struct Prometheus {
     port: u16,
@@ -24,7 +24,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Scrapes and evaluates once a second, by these lines of its config.
+    /// Starts a Prometheus with these lines of its config. It scrapes and evaluates once a second.
     pub async fn start(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!("global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n{config}");
@@ -49,14 +49,14 @@ impl Prometheus {
         Self { port, _process: process, _folder: folder }
     }
 
-    /// What its API says below this path.
+    /// Returns the answer of the API for a path.
     pub fn api(&self, path: &str) -> Value {
         let (status, body) = get(self.port, &format!("/api/v1/{path}"), &[]).expect("an answer");
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str::<Value>(&body).expect("JSON")["data"].take()
     }
 
-    /// The samples of an expression now: labels, and the value.
+    /// Evaluates an expression now. Returns the labels and the value of each sample.
     pub fn query(&self, expression: &str) -> Vec<(Value, String)> {
         let encoded = expression.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
         let found = self.api(&format!("query?query={encoded}"));
@@ -65,7 +65,7 @@ impl Prometheus {
     }
 }
 
-/// Asks a server of HTTP on this machine: the status, and the body.
+/// Sends a GET request to a server on this machine. Returns the status and the body.
 pub fn get(port: u16, path: &str, headers: &[&str]) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -78,13 +78,13 @@ pub fn get(port: u16, path: &str, headers: &[&str]) -> std::io::Result<(u16, Str
     Ok((status.ok_or(std::io::ErrorKind::InvalidData)?, body.to_owned()))
 }
 
-/// Runs `promtool`, which must have nothing to complain of.
+/// Runs `promtool`, which must not complain.
 pub fn promtool(arguments: &[&str], input: &str) {
     let mut command = Command::new("promtool");
     let piped = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().expect("promtool, which tests/run --install-only installs");
     let mut stdin = child.stdin.take().expect("it is piped");
-    // Who does not read its input may have ended.
+    // A program that does not read its input may have ended.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let ended = child.wait_with_output().expect("it ends");
@@ -92,7 +92,7 @@ pub fn promtool(arguments: &[&str], input: &str) {
     assert!(ended.status.success(), "promtool {arguments:?}: {said}");
 }
 
-/// The path of one of the crate's own files.
+/// Returns the path of one of the crate's files.
 pub fn asset(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(name).display().to_string()
 }

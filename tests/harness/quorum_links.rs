@@ -1,4 +1,4 @@
-//! The connections between the members of an ensemble, each through a relay: a member can be cut
+//! The connections between the members of an ensemble, each through a relay. A member can be cut
 //! off from the others while clients still reach it.
 
 use std::net::Ipv4Addr;
@@ -8,21 +8,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Relays for what followers and their leader say to each other. They end with this value.
+/// Relays for the traffic between followers and their leader. They end when dropped.
 ///
-/// What they say at an election goes directly: a member that is cut off here believes in its leader
-/// for `syncLimit` ticks, and cannot follow another one then.
+/// The traffic of elections goes directly. A member that is cut off keeps its leader for
+/// `syncLimit` ticks and cannot follow another one during that time.
 #[derive(Debug)]
 pub struct QuorumLinks {
-    /// The port at the second member's address by which the first one reaches it; 0 for itself.
+    /// `ports[from][to]` is the port, at the address of member `to`, by which member `from` reaches
+    /// it.
     ports: Vec<Vec<u16>>,
     cut_off: watch::Sender<Option<usize>>,
     _relays: JoinSet<()>,
 }
 
 impl QuorumLinks {
-    /// Relays between members at these addresses, who listen for each other on that port, in the
-    /// current runtime.
+    /// Starts relays in the current runtime, between members at the addresses `hosts`. Each member
+    /// listens for the others on the port `quorum`.
     pub fn start(hosts: &[Ipv4Addr], quorum: u16) -> Self {
         let (cut_off, _) = watch::channel(None);
         let (mut relays, mut ports) = (JoinSet::new(), Vec::new());
@@ -41,18 +42,18 @@ impl QuorumLinks {
         Self { ports, cut_off, _relays: relays }
     }
 
-    /// The port by which a member reaches another one.
+    /// Returns the port by which a member reaches another one.
     pub fn port(&self, from: usize, to: usize) -> u16 {
         self.ports[from][to]
     }
 
-    /// Holds up everything between a member and the others, until `heal`. Connections stay, as in a
+    /// Holds up everything between a member and the others until `heal`. Connections stay, as in a
     /// network that loses packets.
     pub fn cut_off(&self, member: usize) {
         self.cut_off.send_replace(Some(member));
     }
 
-    /// Lets what was held up through.
+    /// Releases everything that was held up.
     pub fn heal(&self) {
         self.cut_off.send_replace(None);
     }
@@ -65,7 +66,7 @@ struct Link {
 }
 
 impl Link {
-    /// Waits until none of the two members is cut off.
+    /// Waits until neither member is cut off.
     async fn is_open(&mut self) {
         let between = self.between;
         let is_open = |cut_off: &Option<usize>| cut_off.is_none_or(|member| !between.contains(&member));
@@ -83,7 +84,7 @@ async fn serve(listener: TcpListener, target: (Ipv4Addr, u16), link: Link) {
             let Ok(server) = TcpStream::connect(target).await else { return };
             let (from_client, to_client) = client.into_split();
             let (from_server, to_server) = server.into_split();
-            // Each direction has its own end, as on the wire.
+            // Each direction ends on its own, as on the wire.
             tokio::join!(copy(from_client, to_server, link.clone()), copy(from_server, to_client, link));
         });
     }

@@ -1,4 +1,4 @@
-//! A recording of an incident, always the same: made by the recorder itself, of changes at fixed times.
+//! A recording of an incident, always the same: the recorder writes changes at fixed times.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::reading::{self, deleted, seen};
 /// 2026-05-01T02:10:00Z, when the recording begins.
 pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);
 
-/// The lock that stands still.
+/// The stuck lock.
 pub const LOCK: &str = "/app/locks/billing";
 
 fn second(number: u64) -> Timestamp {
@@ -34,8 +34,9 @@ fn came(number: i64, at: Timestamp) -> Change {
     seen(node(number).as_str(), stat(number, at, Some(worker)), format!("billing-worker-{worker}").as_bytes())
 }
 
-/// Six workers take turns of two seconds each at a kazoo lock for three minutes. At 02:13:00 the one that holds stops, at 02:14:40 its
-/// session ends, and at 02:15:00 the recorder is stopped.
+/// Records an incident. Six workers take turns of two seconds each at a kazoo lock for three
+/// minutes. At 02:13:00 the holder stops, at 02:14:40 its session ends, and at 02:15:00 the
+/// recorder is stopped.
 pub fn incident(path: &Path) {
     let bounds = Bounds { keep: None, max_bytes: None };
     let options = RecordOptions { bounds, with_data: true, group_reads: false };

@@ -1,4 +1,4 @@
-//! A real ZooKeeper server, standalone, on a free loopback port, with a folder of its own.
+//! A real standalone ZooKeeper server, on a free loopback port and with a folder of its own.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -16,7 +16,7 @@ use super::settings::{Ports, Settings};
 use super::wait::{PATIENCE, eventually_blocking};
 use super::words::{self, Connection};
 
-/// What a server needs, with its AdminServer.
+/// The jars that a server needs, with its AdminServer.
 pub(super) const JARS: [&str; 25] = [
     "zookeeper",
     "zookeeper-jute",
@@ -45,17 +45,18 @@ pub(super) const JARS: [&str; 25] = [
     "servlet-api",
 ];
 
-/// How often another port is tried when somebody takes the chosen one.
+/// How often another port is tried when another process takes the chosen one.
 const ATTEMPTS: usize = 8;
 
-/// How long a server that may still be starting gets to answer, before it is asked again.
+/// How long a starting server gets to answer before it is asked again.
 const STARTING: Duration = Duration::from_millis(500);
 
-/// When this variable says `sandbox`, every server that needs nothing special is this crate's own sandbox, in a process: so
-/// the suites run on either. What a sandbox cannot do by its nature, as keeping its data over a restart, fails then.
+/// When this variable is `sandbox`, every server without special settings is this crate's own
+/// sandbox, in a process, so the suites run on either. Tests of features that a sandbox lacks by
+/// design, such as data that survives a restart, then fail.
 const KIND: &str = "LOCKSCOPE_SERVER";
 
-/// A running server. It ends, and its folder goes, with this value.
+/// A running server. When dropped, it ends and its folder is removed.
 #[derive(Debug)]
 pub struct Server {
     process: Option<Supervised>,
@@ -66,13 +67,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with the default settings, which serves when this returns.
+    /// Starts a server with the default settings. It serves when this returns.
     pub fn start() -> Self {
         Self::with(Settings::default())
     }
 
-    /// A server that is shared by all tests of a process, each of which keeps below a node of its own
-    /// (see `zk::own_root`). It ends with the process.
+    /// Returns a server that all tests of a process share; each test stays below a node of its own
+    /// (see `zk::own_root`). The server ends with the process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| Settings::default().heap_mib(1024).start())
@@ -93,75 +94,76 @@ impl Server {
         panic!("no server after {ATTEMPTS} attempts; its last words:\n{}", server.log());
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> String {
         format!("127.0.0.1:{}", self.ports.plain)
     }
 
-    /// `127.0.0.1:PORT` for TLS.
+    /// Returns `127.0.0.1:PORT` with the port for TLS.
     pub fn secure_connect_string(&self) -> String {
         format!("127.0.0.1:{}", self.ports.secure)
     }
 
-    /// The plain port.
+    /// Returns the port without TLS.
     pub fn port(&self) -> u16 {
         self.ports.plain
     }
 
-    /// Certificates for clients of a TLS server.
+    /// Returns the client certificates of a TLS server.
     pub fn certificates(&self) -> &Certificates {
         self.certificates.as_ref().expect("the server was started with TLS")
     }
 
-    /// Where the server keeps its data.
+    /// Returns the folder of the server's data.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The JVM's process id.
+    /// Returns the JVM's process id.
     pub fn pid(&self) -> u32 {
         self.running().pid()
     }
 
-    /// Kills the server; its data stays.
+    /// Kills the server but keeps its data.
     pub fn stop(&mut self) {
         if let Some(process) = self.process.take() {
             process.kill();
         }
     }
 
-    /// Starts the server again on its port and data, after it was stopped or in its place.
+    /// Starts the server again on its port and data. A running server is stopped first.
     pub fn restart(&mut self) {
         self.stop();
         assert!(self.launch(), "the server did not start again; its last words:\n{}", self.log());
     }
 
-    /// Freezes the server as a long collection of garbage would: connections stay, nothing is answered.
+    /// Freezes the server, as a long garbage collection would: connections stay, but nothing is
+    /// answered.
     pub fn pause(&self) {
         self.running().freeze();
     }
 
-    /// Goes on after `pause`.
+    /// Ends `pause`.
     pub fn resume(&self) {
         self.running().thaw();
     }
 
-    /// The answer to a four-letter word.
+    /// Returns the answer to a four-letter word.
     pub fn words(&self, word: &str) -> String {
         words::ask(self.port(), word, PATIENCE).expect("the server answers")
     }
 
-    /// The connections that have a session.
+    /// Returns the connections that have a session.
     pub fn connections(&self) -> Vec<Connection> {
         words::connections(&self.words("cons"))
     }
 
-    /// A session's connection with its packet counts, when it has one.
+    /// Returns a session's connection with its packet counts, if it has one.
     pub fn connection_of(&self, session: SessionId) -> Option<Connection> {
         self.connections().into_iter().find(|connection| connection.session == session)
     }
 
-    /// A figure of `mntr`, such as `zk_watch_count`.
+    /// Returns a figure of `mntr`, such as `zk_watch_count`.
     pub fn figure(&self, name: &str) -> u64 {
         let answer = self.words("mntr");
         words::figure(&answer, name).unwrap_or_else(|| panic!("no {name} in:\n{answer}"))
@@ -171,7 +173,7 @@ impl Server {
         self.process.as_ref().expect("the server was not stopped")
     }
 
-    /// Starts the JVM and waits until it serves; `false` when it ended instead.
+    /// Starts the JVM and waits until it serves. Returns `false` if the JVM ended instead.
     fn launch(&mut self) -> bool {
         let sandbox = std::env::var(KIND).is_ok_and(|kind| kind == "sandbox") && self.settings.is_plain();
         let command = if sandbox { self.settings.sandbox(self.port()) } else { self.real() };
@@ -188,7 +190,7 @@ impl Server {
         serves
     }
 
-    /// What starts a real server, whose configuration it writes.
+    /// Returns the command for a real server, and writes the server's configuration.
     fn real(&self) -> Vec<String> {
         let config = self.folder.join("zoo.cfg");
         let write = |path: &Path, text: String| fs::write(path, text).expect("the folder is writable");
@@ -204,7 +206,8 @@ impl Server {
         command
     }
 
-    /// Whether the port for TLS, which opens after the plain one, accepts connections; `true` without TLS.
+    /// Returns whether the TLS port, which opens after the plain one, accepts connections; `true`
+    /// without TLS.
     fn listens_securely(&self) -> bool {
         self.settings.tls.is_none() || TcpStream::connect((Ipv4Addr::LOCALHOST, self.ports.secure)).is_ok()
     }
@@ -225,7 +228,7 @@ impl Drop for Server {
                 await_end_of(pid);
             }
         }
-        // After a stop nobody else removes it; otherwise the supervisor has.
+        // After a stop, only this removes the folder; otherwise the supervisor has removed it.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -236,8 +239,8 @@ fn free_ports() -> Ports {
     Ports { plain: next(), secure: next() }
 }
 
-/// Ports that nobody listens on, below those that the system gives to outgoing connections, so that one stays
-/// free while its server is stopped.
+/// Returns ports without listeners, below the range that the system uses for outgoing connections.
+/// A port thus stays free while its server is stopped.
 pub fn ports_free_on(hosts: &[Ipv4Addr]) -> impl Iterator<Item = u16> {
     let seed = RandomState::new().hash_one(std::process::id());
     (0..)

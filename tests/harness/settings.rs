@@ -1,4 +1,4 @@
-//! How a server is set up.
+//! The settings of a server.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::certificates::Certificates;
 use super::server::Server;
 
-/// Whether a TLS server asks for a client's certificate.
+/// Whether a TLS server requires a client's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificate {
-    /// It does not ask.
+    /// The server does not ask for a certificate.
     None,
-    /// It refuses who has none.
+    /// The server refuses clients without a certificate.
     Need,
 }
 
@@ -25,7 +25,7 @@ impl ClientCertificate {
     }
 }
 
-/// What a server can be asked to be.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(super) heap_mib: u32,
@@ -52,70 +52,71 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The server's clock: sessions may be two ticks to one minute, and expire at ticks.
+    /// Sets the tick: session timeouts range from two ticks to one minute, and sessions expire at
+    /// ticks.
     pub fn tick(mut self, tick: Duration) -> Self {
         self.tick = tick;
         self
     }
 
-    /// The JVM's heap, in MiB.
+    /// Sets the JVM's heap, in MiB.
     pub fn heap_mib(mut self, mib: u32) -> Self {
         self.heap_mib = mib;
         self
     }
 
-    /// The largest packet, in bytes, of requests.
+    /// Sets the maximum size of a request, in bytes.
     pub fn jute_maxbuffer(mut self, bytes: u32) -> Self {
         self.jute_maxbuffer = Some(bytes);
         self
     }
 
-    /// A port for TLS besides the plain one.
+    /// Adds a port for TLS to the plain one.
     pub fn tls(mut self, clients: ClientCertificate) -> Self {
         self.tls = Some(clients);
         self
     }
 
-    /// A user who may authenticate by SASL DIGEST-MD5.
+    /// Adds a user who may authenticate by SASL DIGEST-MD5.
     pub fn sasl_user(mut self, name: &str, password: &str) -> Self {
         self.sasl_users.push((name.to_owned(), password.to_owned()));
         self
     }
 
-    /// A line of `zoo.cfg`.
+    /// Adds a line to `zoo.cfg`.
     pub fn line(mut self, line: &str) -> Self {
         self.lines.push(line.to_owned());
         self
     }
 
-    /// A system property of the JVM, as `NAME=VALUE`.
+    /// Adds a system property of the JVM, as `NAME=VALUE`.
     pub fn property(mut self, property: &str) -> Self {
         self.properties.push(property.to_owned());
         self
     }
 
-    /// Starts a server so set up.
+    /// Starts a server with these settings.
     pub fn start(self) -> Server {
         Server::with(self)
     }
 
-    /// Whether a sandbox can be what is wanted here.
+    /// Returns whether a sandbox can have these settings.
     pub(super) fn is_plain(&self) -> bool {
         let special = self.tls.is_some() || self.jute_maxbuffer.is_some();
         !special && self.sasl_users.is_empty() && self.lines.is_empty() && self.properties.is_empty()
     }
 
-    /// What starts a sandbox on a port.
+    /// Returns the command that starts a sandbox on a port.
     pub(super) fn sandbox(&self, port: u16) -> Vec<String> {
         let least = format!("{}ms", (self.tick * 2).as_millis());
-        // Tests of the library alone are built without the program, and start real servers only.
+        // Tests of the library alone are built without the program, and start only real servers.
         let Some(program) = option_env!("CARGO_BIN_EXE_lockscope") else {
             panic!("the program is not built with these tests");
         };
         [program, "sandbox", "--port", &port.to_string(), "--min-session-timeout", &least].map(str::to_owned).to_vec()
     }
 
-    /// The text of `zoo.cfg`.
+    /// Returns the text of `zoo.cfg`.
     pub(super) fn zoo_cfg(&self, folder: &Path, ports: Ports) -> String {
         let tick = self.tick.as_millis();
         let mut text = format!(
@@ -127,7 +128,7 @@ impl Settings {
             ports.plain,
         );
         if let Some(clients) = self.tls {
-            // Those of the quorum are AdminServer's too.
+            // AdminServer and the quorum use the same files.
             let [server, authority] =
                 [Certificates::SERVER, Certificates::AUTHORITY].map(|file| folder.join(file).display().to_string());
             let _ = writeln!(
@@ -149,7 +150,7 @@ impl Settings {
         text
     }
 
-    /// The text of the login configuration, when there are users.
+    /// Returns the login configuration, if there are users.
     pub(super) fn jaas(&self) -> Option<String> {
         let mut users = String::new();
         for (name, password) in &self.sasl_users {
@@ -159,7 +160,7 @@ impl Settings {
             .then(|| format!("Server {{\n  org.apache.zookeeper.server.auth.DigestLoginModule required{users};\n}};\n"))
     }
 
-    /// The JVM's system properties.
+    /// Returns the JVM's system properties.
     pub(super) fn properties(&self, folder: &Path) -> Vec<String> {
         let mut properties = vec!["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned()];
         if !self.sasl_users.is_empty() {
@@ -171,7 +172,7 @@ impl Settings {
     }
 }
 
-/// Where a server listens.
+/// The ports of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Ports {
     pub plain: u16,

@@ -1,8 +1,8 @@
-//! Signals to processes, without a program that a small system does not have.
+//! Sends signals to processes, without the program `kill`, which small systems lack.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Sends a process a signal, named as by `kill`: `TERM`. Panics when it is not there.
+/// Sends a signal, named as for `kill`, such as `TERM`. Panics if the process does not exist.
 pub fn send(pid: u32, name: &str) {
     let signal = match name {
         "CONT" => Signal::CONT,

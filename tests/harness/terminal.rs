@@ -1,4 +1,4 @@
-//! The program in a real pseudo-terminal, and what a person would see there.
+//! The program in a real pseudo-terminal, and the screen that a user would see.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use vt100::{Cell, Color, Parser, Screen};
 use super::signal;
 use super::wait::eventually_blocking;
 
-/// How many of the bytes that a program sends are kept: more than any test looks at.
+/// The maximum number of kept bytes of output: more than any test looks at.
 const MAX_SENT: usize = 64 << 20;
 
-/// A program that runs in a terminal. It is killed with this value.
+/// A program that runs in a terminal. It is killed when dropped.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
@@ -32,12 +32,12 @@ fn non_zero(number: u16) -> std::num::NonZeroU16 {
 }
 
 impl Terminal {
-    /// Runs this crate's program with these arguments in a terminal of that size.
+    /// Runs this crate's program with these arguments in a terminal of this size.
     pub fn lockscope(arguments: &[&str], columns: u16, rows: u16) -> Self {
         Self::start(with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments), columns, rows)
     }
 
-    /// Runs a program as a shell would, which prints the modes of the terminal before and after (see
+    /// Runs a program from a shell, which prints the modes of the terminal before and after (see
     /// [`Self::modes`]) and the program's exit code.
     pub fn in_shell(program: &str, arguments: &[&str], columns: u16, rows: u16) -> Self {
         let script = r#"echo "modes $(stty -g)"; "$0" "$@"; echo "exit code $?"; echo "modes $(stty -g)""#;
@@ -45,7 +45,7 @@ impl Terminal {
         Self::start(with_usual_environment("sh", &arguments), columns, rows)
     }
 
-    /// Runs a command in a terminal of that size.
+    /// Runs a command in a terminal of this size.
     pub fn start(command: CommandBuilder, columns: u16, rows: u16) -> Self {
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
         let child = pair.slave.spawn_command(command).expect("the program starts");
@@ -62,7 +62,7 @@ impl Terminal {
                 if kept.len() > MAX_SENT {
                     kept.drain(..MAX_SENT / 2);
                 }
-                // With the lock: the screen never shows less than what is said to be sent.
+                // Under the lock, so that the screen is never older than the bytes in `sent`.
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&piece[..length]);
             }
         });
@@ -70,27 +70,28 @@ impl Terminal {
         Self { child, master: pair.master, keys, parser, raw, reader: Some(reader) }
     }
 
-    /// The program's process id; below a shell, the shell's.
+    /// Returns the process id of the program, or of the shell around it.
     pub fn id(&self) -> u32 {
         self.child.process_id().expect("a process that was not awaited yet")
     }
 
-    /// Types. `\x1b` is Esc, `\r` is Enter.
+    /// Types keys: `\x1b` is Esc, `\r` is Enter.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
     }
 
-    /// What is on the screen.
+    /// Returns the screen.
     pub fn screen(&self) -> Screen {
         self.parser.lock().unwrap_or_else(PoisonError::into_inner).screen().clone()
     }
 
-    /// What is on the screen, as text.
+    /// Returns the text on the screen.
     pub fn text(&self) -> String {
         self.screen().contents()
     }
 
-    /// What each cell of the screen shows, row by row. One that was never written is as blank as one with a space.
+    /// Returns the appearance of each cell, row by row. A cell that was never written is blank,
+    /// like one with a space.
     pub fn cells(&self) -> Vec<Appearance> {
         let screen = self.screen();
         let (rows, columns) = screen.size();
@@ -98,7 +99,8 @@ impl Terminal {
         places.filter_map(|(row, column)| screen.cell(row, column)).map(Appearance::of).collect()
     }
 
-    /// Every byte that the program has sent to the terminal; of one that has sent very many, the last.
+    /// Returns the bytes that the program has sent to the terminal; of very many bytes, the last
+    /// ones.
     pub fn sent(&self) -> Vec<u8> {
         self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -108,7 +110,7 @@ impl Terminal {
         self.shows_all(&[text]);
     }
 
-    /// Waits until the screen shows all of these texts at once.
+    /// Waits until the screen shows all texts at once.
     pub fn shows_all(&self, texts: &[&str]) {
         eventually_blocking(&format!("{texts:?} on the screen"), || {
             let seen = self.text();
@@ -116,7 +118,7 @@ impl Terminal {
         });
     }
 
-    /// Waits until the screen does not show a text any more.
+    /// Waits until the screen no longer shows a text.
     pub fn hides(&self, text: &str) {
         eventually_blocking(&format!("{text:?} gone from the screen"), || {
             let seen = self.text();
@@ -124,7 +126,7 @@ impl Terminal {
         });
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         self.parser
             .lock()
@@ -134,7 +136,7 @@ impl Terminal {
         self.master.resize(size(columns, rows)).expect("the terminal takes a size");
     }
 
-    /// Sends the program a signal, as `TERM`; below a shell, the shell's child.
+    /// Sends the program a signal, such as `TERM`. Below a shell, the shell's child gets it.
     pub fn signal(&self, name: &str) {
         let shell = self.id();
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
@@ -142,7 +144,7 @@ impl Terminal {
         signal::send(child.unwrap_or(shell), name);
     }
 
-    /// Waits until the program ends, and until all that it sent has been read.
+    /// Waits until the program has ended and all its output has been read.
     pub fn ends(&mut self) -> ExitStatus {
         let child = &mut self.child;
         let status =
@@ -154,7 +156,7 @@ impl Terminal {
     }
 }
 
-/// How one cell looks.
+/// The appearance of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Appearance {
     text: String,
@@ -170,13 +172,13 @@ impl Appearance {
         Self { text, colours, is_bold: cell.bold(), is_reversed: cell.inverse() }
     }
 
-    /// The same, bold or not.
+    /// Returns the same appearance without bold.
     pub fn without_weight(self) -> Self {
         Self { is_bold: false, ..self }
     }
 }
 
-/// What a terminal shows after each few of the bytes that it is sent, as text: what a slow connection would let one see.
+/// Returns the text of the screen after every few bytes of the output, as on a slow connection.
 pub fn moments(sent: &[u8], columns: u16, rows: u16) -> impl Iterator<Item = String> {
     let mut parser = Parser::new(non_zero(rows), non_zero(columns), 0);
     sent.chunks(64).map(move |piece| {
@@ -185,7 +187,7 @@ pub fn moments(sent: &[u8], columns: u16, rows: u16) -> impl Iterator<Item = Str
     })
 }
 
-/// The modes of the terminal that the shell of [`Terminal::in_shell`] printed, before and after.
+/// Returns the modes that the shell of [`Terminal::in_shell`] printed, before and after.
 pub fn modes(sent: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(sent);
     let after = text.split("modes ").skip(1);
@@ -194,7 +196,7 @@ pub fn modes(sent: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// A program that finds no settings of the person who runs the tests.
+/// Returns a command for a program that finds no settings of the user who runs the tests.
 pub fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuilder {
     let mut command = CommandBuilder::new(program);
     command.args(arguments);

@@ -1,22 +1,22 @@
-//! Waiting for a condition, never for a time.
+//! Waits for a condition, never for a fixed time.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How long a test waits for what must happen: long enough for a machine that is busy with everything else.
+/// How long a test waits for something that must happen: long enough on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks again and again until the answer is `Ok`, and gives it. Panics after [`PATIENCE`] with what was awaited and
-/// what was seen instead.
+/// Probes repeatedly until the result is `Ok`, and returns its value. After [`PATIENCE`] panics
+/// with the description and the last error.
 pub async fn eventually<T, E: Debug>(what: &str, probe: impl AsyncFnMut() -> Result<T, E>) -> T {
     eventually_within(PATIENCE, what, probe).await
 }
 
-/// As [`eventually`], with a deadline of its own.
+/// Probes as [`eventually`] does, with a deadline of its own.
 pub async fn eventually_within<T, E: Debug>(
     patience: Duration,
     what: &str,
@@ -32,7 +32,7 @@ pub async fn eventually_within<T, E: Debug>(
     }
 }
 
-/// As [`eventually`], for what is asked without awaiting. Sleeps on the thread.
+/// Probes as [`eventually`] does, without awaiting: sleeps on the thread.
 pub fn eventually_blocking<T, E: Debug>(what: &str, mut probe: impl FnMut() -> Result<T, E>) -> T {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! Four-letter words: what a server says about itself.
+//! Four-letter words: a server's answers about itself.
 
 use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use lockscope_base::znode::SessionId;
 
-/// What the server on a loopback port answers within a time. A server that just starts may never answer.
+/// Returns the answer of the server on a loopback port within a time. A server that just starts may
+/// never answer.
 pub fn ask(port: u16, word: &str, within: Duration) -> Result<String> {
     ask_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), word, within)
 }
 
-/// As [`ask`], for a server on another of the loopback addresses.
+/// Asks as [`ask`] does, a server on another loopback address.
 pub fn ask_at(server: SocketAddr, word: &str, within: Duration) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&server, within)?;
     stream.set_read_timeout(Some(within))?;
@@ -21,19 +22,19 @@ pub fn ask_at(server: SocketAddr, word: &str, within: Duration) -> Result<String
     Ok(answer)
 }
 
-/// One connection, by `cons`.
+/// A connection, as listed by `cons`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     pub session: SessionId,
-    /// Packets that the server received from it, pings included.
+    /// Packets that the server received from the client, pings included.
     pub received: u64,
-    /// Packets that the server sent to it, watch events included.
+    /// Packets that the server sent to the client, watch events included.
     pub sent: u64,
     /// The last operation.
     pub last: String,
 }
 
-/// Reads the answer to `cons`. Connections without a session are left out.
+/// Parses the answer to `cons`. Connections without a session are left out.
 pub fn connections(cons: &str) -> Vec<Connection> {
     cons.lines().filter_map(connection).collect()
 }
@@ -50,7 +51,7 @@ fn connection(line: &str) -> Option<Connection> {
     })
 }
 
-/// A figure of `mntr`.
+/// Returns a figure of `mntr`.
 pub fn figure(mntr: &str, name: &str) -> Option<u64> {
     mntr.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t')?.trim().parse().ok())
 }

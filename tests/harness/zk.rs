@@ -1,4 +1,4 @@
-//! Sessions and trees, made fast.
+//! Sessions and trees for tests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,34 +9,35 @@ use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, Stat};
 
 use super::server::Server;
 
-/// How many requests are outstanding at once.
+/// The maximum number of outstanding requests.
 const PIPELINED: usize = 500;
 
-/// The session timeout of a test's own sessions: they outlive every hold-up that a test makes on purpose elsewhere.
+/// The session timeout of a test's own sessions. These outlive every hold-up that a test makes on
+/// purpose elsewhere.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whoever may do whatever.
+/// Returns options with an ACL that allows everything to everyone.
 pub fn open(mode: CreateMode) -> CreateOptions<'static> {
     mode.with_acls(Acls::anyone_all())
 }
 
-/// A session.
+/// Opens a session.
 pub async fn connect(connect: &str) -> Client {
     connect_within(connect, SESSION_TIMEOUT).await
 }
 
-/// A session with a timeout.
+/// Opens a session with a timeout.
 pub async fn connect_within(connect: &str, timeout: Duration) -> Client {
     let connector = Client::connector().with_session_timeout(timeout);
     connector.connect(connect).await.unwrap_or_else(|error| panic!("no session at {connect}: {error}"))
 }
 
-/// A session's id in the crate's own terms.
+/// Returns a session's id as the crate's type.
 pub fn session_of(client: &Client) -> SessionId {
     SessionId(client.session_id().0)
 }
 
-/// Makes a node of a test's own on the shared server; gives the connect string with it as chroot.
+/// Creates a node for one test on the shared server. Returns the connect string with this chroot.
 pub async fn own_root(subject: &str) -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let server = Server::shared();
@@ -45,7 +46,7 @@ pub async fn own_root(subject: &str) -> String {
     server.connect_string() + &path
 }
 
-/// Makes persistent nodes, in order, with their missing parents.
+/// Creates persistent nodes, in order, with their missing parents.
 pub async fn make(client: &Client, paths: impl IntoIterator<Item = String>) {
     for path in paths {
         let made = client.mkdir(&path, &open(CreateMode::Persistent)).await;
@@ -53,7 +54,8 @@ pub async fn make(client: &Client, paths: impl IntoIterator<Item = String>) {
     }
 }
 
-/// Creates nodes below existing parents, many requests at a time. Gives their paths, in the order of the wishes.
+/// Creates nodes below existing parents, with many requests at a time. Returns their paths in the
+/// given order.
 pub async fn create_all(
     client: &Client,
     mode: CreateMode,
@@ -72,7 +74,8 @@ pub async fn create_all(
         .await
 }
 
-/// Deletes nodes without children, many requests at a time. Who is gone already is passed over.
+/// Deletes nodes without children, with many requests at a time. Ignores nodes that are already
+/// gone.
 pub async fn delete_all(client: &Client, paths: impl IntoIterator<Item = String>) {
     stream::iter(paths)
         .map(|path| async move {
@@ -86,7 +89,7 @@ pub async fn delete_all(client: &Client, paths: impl IntoIterator<Item = String>
         .await;
 }
 
-/// One node as it stands.
+/// A node with its stat.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub path: String,
@@ -94,7 +97,8 @@ pub struct Node {
     pub stat: Stat,
 }
 
-/// Everything below a node, without the node itself, in the order of the paths. What goes meanwhile is left out.
+/// Returns all nodes below `root` in the order of their paths. Nodes that go meanwhile are left
+/// out.
 pub async fn tree(client: &Client, root: &str) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut level = vec![root.trim_end_matches('/').to_owned()];

@@ -1,4 +1,4 @@
-//! Recordings that somebody made by hand: small files that unpack to a gigabyte.
+//! Crafted recordings: small files that unpack to a gigabyte.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use rusqlite::{Connection, params};
 
 use super::nodes;
 
-/// How much each unpacks to, in bytes.
+/// The unpacked size of each piece, in bytes.
 pub const UNPACKED: usize = 1 << 30;
 
-/// How much is compressed at once: the rest of a piece says the same again.
+/// The size of one compressed frame; the rest of a piece repeats it.
 const BLOCK: usize = 1 << 20;
 
-/// What a piece of a recording says: some bytes, and then others, again and again.
+/// The content of a crafted piece: some bytes, followed by other bytes that repeat.
 pub struct Content {
     pub name: &'static str,
     pub place: Place,
@@ -26,16 +26,16 @@ pub struct Content {
     unpacked: usize,
 }
 
-/// The piece that was replaced.
+/// The piece of a recording that is replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The state that the segment begins with.
+    /// The state at the beginning of the segment.
     Keyframe,
-    /// Its entries.
+    /// The entries of the segment.
     Entries,
 }
 
-/// A number as postcard writes it.
+/// A number in postcard's encoding.
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number > 0x7f {
@@ -55,7 +55,8 @@ fn entries(name: &'static str, begin: &[u8], again: &[u8]) -> Content {
     Content { name, place: Place::Entries, begin, again: again.to_vec(), unpacked: UNPACKED }
 }
 
-/// A table of so many locks with so many contenders each, whose nodes have so much data, and whose owners are alive or not.
+/// A table of `locks` locks with `each` contenders, whose nodes have `data` bytes, and whose owners
+/// are partly alive.
 fn table(locks: usize, each: usize, data: usize) -> LockTable {
     let mut table = LockTable::new([]);
     let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
@@ -80,7 +81,7 @@ fn table(locks: usize, each: usize, data: usize) -> LockTable {
     table
 }
 
-/// What a recorder would write of a table, if it wrote one as large.
+/// The keyframe that a recorder would write for a table of this size.
 pub fn state(name: &'static str, locks: usize, each: usize, data: usize) -> Content {
     let diagnosis = Diagnosis::new(Thresholds::default());
     let recipes: &[OwnRecipe] = &[];
@@ -88,19 +89,19 @@ pub fn state(name: &'static str, locks: usize, each: usize, data: usize) -> Cont
     Content { name, place: Place::Keyframe, unpacked: begin.len(), begin, again: Vec::new() }
 }
 
-/// A new node each time: of entry 2, `Seen`, all that was named before is a number.
+/// A `Seen` entry (number 2) for a new node. Texts that occurred before are encoded as numbers.
 const SEEN: &[u8] = &[0, 2, 1, 0, 0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0];
 
-/// The first of them, which names its parent.
+/// The first such entry, which spells out the parent.
 fn seen_first(parent: &str) -> Vec<u8> {
     let parent = [&varint(parent.len() as u64), parent.as_bytes()].concat();
     [&[0, 2, 1, 1], &*parent, &[1, 5], b"lock-", &[0, 0, 1, 2, 0, 2, 0, 1, 1, 2, 0]].concat()
 }
 
-/// The fields of a table before the servers' view: none of anything.
+/// The fields of a table before the servers' view, all of them empty.
 const BEFORE_VIEW: usize = 24;
 
-/// Pieces that say as much as a gigabyte can.
+/// Pieces that cost as much as a gigabyte can.
 pub fn contents() -> Vec<Content> {
     let very_many = varint(1 << 33);
     let node = [&[0, 2, 1, 1, 2][..], b"/a", &[1, 5], b"lock-", &[0, 0, 1, 2]].concat();
@@ -129,7 +130,7 @@ pub fn contents() -> Vec<Content> {
     ]
 }
 
-/// zstd unpacks frames that follow each other as one.
+/// Concatenated zstd frames unpack as one.
 fn pack(content: &Content) -> Vec<u8> {
     let frame = |bytes: &[u8]| zstd::encode_all(bytes, 1).expect("it is compressed");
     let mut packed = frame(&content.begin);
@@ -141,7 +142,7 @@ fn pack(content: &Content) -> Vec<u8> {
     packed
 }
 
-/// A recording in which one piece was replaced.
+/// A recording with one replaced piece.
 pub fn recording(folder: &Path, content: &Content) -> PathBuf {
     let path = folder.join("crafted.db");
     sound(&path);
@@ -153,7 +154,7 @@ pub fn recording(folder: &Path, content: &Content) -> PathBuf {
     path
 }
 
-/// A recording of a minute of three contenders.
+/// A valid recording of one minute with three contenders.
 pub fn sound(path: &Path) {
     let options = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
     let mut recorder = Recorder::start(path, "localhost:2181", options).expect("a file");

@@ -1,5 +1,5 @@
-//! How much memory the table takes a contender, besides the data of its node, and what a hand-over allocates; and what a recording takes
-//! of who reads it.
+//! The memory of a contender in the table, without its node's data; the allocations of a hand-over;
+//! and the memory of commands that read a recording.
 
 use std::sync::RwLock;
 
@@ -16,10 +16,12 @@ mod recordings;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// The allocations of the whole process are counted: one test counts at a time, and no other runs meanwhile.
+/// The counts cover the whole process, so one test counts at a time and no other test runs
+/// meanwhile.
 static COUNTING: RwLock<()> = RwLock::new(());
 
-/// How many locks, with at least how many contenders each, how many of them have one more, and what a contender may take then, in bytes.
+/// Cases: the number of locks, the minimum contenders of each, how many locks have one more, and
+/// the allowed bytes for each contender.
 const SHAPES: [(usize, usize, usize, usize); 4] =
     [(1, 20_000, 0, 450), (5_000, 4, 0, 360), (1, 100_000, 0, 410), (100_000, 1, 75_000, 500)];
 
@@ -53,7 +55,8 @@ fn a_contender_takes_few_bytes_besides_its_data() {
     }
 }
 
-/// What one hand-over may allocate: a node goes, another comes, and what that means is reported.
+/// The maximum allocations of one hand-over: a node goes, another comes, and the events are
+/// reported.
 const MOST_ALLOCATIONS: u64 = 24;
 
 fn allocations_a_hand_over() -> u64 {
@@ -89,8 +92,8 @@ fn a_hand_over_takes_a_bounded_number_of_allocations() {
     assert!(allocations <= MOST_ALLOCATIONS, "{allocations} allocations a hand-over");
 }
 
-/// What it may take to be able to go back, a contender that was read at the start, in bytes, besides what `SQLite` keeps, which has a
-/// bound of its own.
+/// The maximum bytes for the past of each contender read at the start, without the memory of
+/// `SQLite`, which has a bound of its own.
 const MOST_FOR_THE_PAST: usize = 300;
 
 #[test]
@@ -119,7 +122,7 @@ fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() 
     assert!(past < MOST_FOR_THE_PAST, "{past} bytes a contender");
 }
 
-/// Contenders of locks of their own as they are read at the start, so many at once.
+/// The changes of the first reading: contenders of locks of their own, in batches.
 fn fillings(locks: usize) -> impl Iterator<Item = Vec<Change>> {
     const AT_ONCE: usize = 1_000;
     let of = |lock: usize| nodes::seen(&format!("/locks/lock-of-service-{lock}"), "lock-", 0);

@@ -1,4 +1,4 @@
-//! What a recording that somebody made by hand takes of the memory of the commands that read it, whatever it unpacks to.
+//! The memory of the commands that read a crafted recording, whatever the recording unpacks to.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,17 +11,18 @@ use rusqlite::Connection;
 use super::COUNTING;
 use super::crafted::{self, Content};
 
-/// The most that a command may take, in bytes.
+/// The maximum memory of a command, in bytes.
 const MOST: u64 = 300_000_000;
 
-/// How long a command may take.
+/// The time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The most memory that the program has had so far as this process, in bytes; `None` before it started and after it ended.
+/// Returns the peak memory of the process since the program started in it, in bytes; `None` before
+/// the program starts and after it ends.
 fn peak(id: u32) -> Option<u64> {
-    // Until then it is a copy of this process.
+    // Until the exec, the process is a copy of this one.
     let program = std::fs::read_link(format!("/proc/{id}/exe")).ok()?;
     if program != Path::new(env!("CARGO_BIN_EXE_lockscope")) {
         return None;
@@ -31,7 +32,7 @@ fn peak(id: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// The most memory that a command has had, in bytes, and what it said on stderr.
+/// Returns a command's peak memory in bytes, and its stderr.
 fn run(arguments: &[&str]) -> (u64, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockscope"));
     command.args(arguments).env("TZ", "UTC").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -58,7 +59,7 @@ fn watch(child: &mut Child) -> u64 {
     most
 }
 
-/// The most memory of every command that reads a recording, and what it said.
+/// Returns the peak memory and the stderr of every command that reads a recording.
 fn all_commands(folder: &Path, recording: &Path) -> Vec<(&'static str, u64, String)> {
     let recording = recording.to_str().expect("text");
     let file = |name: &str| folder.join(name).to_str().expect("text").to_owned();
@@ -79,7 +80,7 @@ fn all_commands(folder: &Path, recording: &Path) -> Vec<(&'static str, u64, Stri
     commands.into_iter().map(run).collect()
 }
 
-/// What a recording with this content takes too much, as sentences.
+/// Returns the excessive costs of a recording with this content, as sentences.
 fn measure(content: &Content) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let recording = crafted::recording(folder.path(), content);
@@ -100,7 +101,8 @@ fn no_crafted_recording_takes_300_mb_of_any_command() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// In one line of the table of locks a path as long as the largest value, and very many contenders of that lock.
+/// One row of the table of locks has a path of the maximum size, and the lock has very many
+/// contenders.
 #[test]
 fn a_text_that_very_many_rows_share_does_not_take_300_mb_of_any_command() {
     let _beside_others = COUNTING.read();

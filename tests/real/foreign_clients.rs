@@ -1,4 +1,4 @@
-//! The harness itself: foreign clients acquire, queue, release, give up and die.
+//! Tests of the harness: foreign clients acquire, queue, release, give up and die.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::harness::foreign::Foreign;
 use crate::harness::wait::eventually;
 use crate::harness::{server::Server, zk};
 
-/// Waits until so many ephemeral nodes stand below a path, whose last name may go on (kazoo's semaphore has a sibling).
+/// Waits until `count` ephemeral nodes exist below a path. The last name of the path may be a
+/// prefix, since kazoo's semaphore has a sibling.
 pub async fn queued(client: &Client, path: &str, count: usize) {
     eventually("the contenders' nodes", async || {
         let nodes = zk::tree(client, "/").await;
@@ -19,10 +20,10 @@ pub async fn queued(client: &Client, path: &str, count: usize) {
     .await;
 }
 
-/// Recipes whose library does not show the holder's node.
+/// Recipes whose library does not expose the holder's node.
 const HIDES_NODE: [&str; 3] = ["semaphore-mutex", "multi", "selector"];
 
-/// Two sessions of a library: one holds, one waits, and takes over.
+/// Two sessions of a library: one holds, the other waits and takes over.
 async fn hand_over(foreign: &mut Foreign, client: &Client, recipe: &str, nodes: usize) {
     let path = format!("/{recipe}/lock");
     zk::make(client, [format!("/{recipe}")]).await;
@@ -47,7 +48,7 @@ async fn hand_over(foreign: &mut Foreign, client: &Client, recipe: &str, nodes: 
         let tree = zk::tree(client, "/").await;
         let is_node = |found: &str| found.starts_with(&path) && found.ends_with(&format!("/{node}"));
         assert!(tree.iter().any(|found| is_node(&found.path)), "{recipe}: {node} is not below {path}");
-        // kazoo lists who contends, the others their nodes.
+        // kazoo lists the contenders' identifiers, the other libraries the nodes.
         assert!(left[0] == second || left[0] == node, "{recipe}: {node} of {left:?}");
     }
     foreign.release(&second).await;
@@ -155,7 +156,7 @@ async fn a_killed_client_holds_until_its_session_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_closed_session_takes_its_nodes_along() {
+async fn closing_a_session_removes_its_nodes() {
     let at = zk::own_root("closed").await;
     let client = zk::connect(&at).await;
     for (mut foreign, recipe) in [(Foreign::java(&at), "mutex"), (Foreign::kazoo(&at), "lock")] {

@@ -1,5 +1,4 @@
-//! A member that is cut off from the others still answers its clients, and shows them the ensemble
-//! as it was.
+//! A member that is cut off from the others still answers its clients, with an outdated state.
 
 use std::time::Duration;
 
@@ -19,10 +18,10 @@ use crate::harness::zk;
 use crate::headless::program::{Running, lockscope};
 use crate::observe::fixture::connection;
 
-/// So many ticks a member goes on without its leader: 30 s.
+/// The ticks for which a member continues without its leader: 30 s.
 const SYNC_LIMIT: u32 = 150;
 
-/// Reads lines until one is of that event.
+/// Reads lines until one has this event.
 async fn until(watch: &mut Running, event: &str) -> Value {
     loop {
         let line: Value = serde_json::from_str(&watch.line().await.expect("it goes on")).expect("JSON");
@@ -33,14 +32,14 @@ async fn until(watch: &mut Running, event: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_cut_off_member_shows_is_not_live_and_another_member_is_asked_where_there_is_one() {
+async fn the_state_of_a_cut_off_member_is_not_live_and_another_member_is_tried() {
     let ensemble = Ensemble::with_links(SYNC_LIMIT);
     let (leader, cut_off) = (ensemble.leader(), ensemble.follower());
     let client = zk::connect(&ensemble.address(leader)).await;
     zk::make(&client, ["/locks/job".to_owned()]).await;
     let queue = ["alice", "bob"].map(|name| ("/locks/job/lock-".to_owned(), name.into()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, queue).await;
-    // It is there only when both consoles have a session with the other member.
+    // The relay opens only once both consoles have a session with the other member.
     let other = Relay::start(&ensemble.address(leader)).await;
     other.refuse().await;
     let (own, both) = (ensemble.address(cut_off), format!("{},{}", ensemble.address(cut_off), other.connect_string()));
@@ -56,7 +55,7 @@ async fn what_a_cut_off_member_shows_is_not_live_and_another_member_is_asked_whe
     let lags = format!("live, but {own} lags");
     alone.shows_all(&[&lags, &format!("{own} lags behind"), "name other members in --connect", "shown as of"]);
     moving.shows_all(&["● live", "bob"]);
-    // The other one has not waited until the member noticed that it has no leader.
+    // The console does not wait until the member notices that it has no leader.
     alone.shows(&lags);
     alone.hides("● live");
     let line = until(&mut watch, "disconnected").await;
@@ -67,7 +66,8 @@ async fn what_a_cut_off_member_shows_is_not_live_and_another_member_is_asked_whe
     until(&mut watch, "resynced").await;
 }
 
-/// When the session expires, by the newest view, while nobody is connected with it.
+/// Returns when the session expires according to the newest view, while nobody is connected with
+/// it.
 fn expiry(view: &ServerView, session: lockscope_base::znode::SessionId) -> Option<Timestamp> {
     match view.liveness(session) {
         Liveness::Disconnected { expires_at } => expires_at,
@@ -75,7 +75,7 @@ fn expiry(view: &ServerView, session: lockscope_base::znode::SessionId) -> Optio
     }
 }
 
-/// Whether four seconds have passed in which it was the same.
+/// Returns whether the expiry has stayed the same for four seconds.
 fn stands(seen: &[(Timestamp, Timestamp)]) -> bool {
     let Some((now, last)) = seen.last() else { return false };
     let same = seen.iter().rev().take_while(|(_, at)| at == last);
@@ -83,7 +83,7 @@ fn stands(seen: &[(Timestamp, Timestamp)]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_counted_down_also_by_a_survey_whose_own_member_is_cut_off() {
+async fn a_survey_counts_a_session_down_even_if_its_own_member_is_cut_off() {
     let ensemble = Ensemble::with_links(SYNC_LIMIT);
     let (leader, cut_off) = (ensemble.leader(), ensemble.follower());
     let relay = Relay::start(&ensemble.address(leader)).await;

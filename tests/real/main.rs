@@ -1,4 +1,4 @@
-//! What is true on a real server, with real foreign clients, in a real terminal.
+//! Tests with a real server, real foreign clients and a real terminal.
 
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -1,4 +1,5 @@
-//! The harness itself: a relay makes a fault at the very packet that it was armed for, and counts round trips.
+//! Tests of the harness: a relay makes a fault at exactly the packet for which it was armed, and
+//! counts round trips.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// A relay with a client behind it, a client with a path of its own, and that path.
+/// Returns a relay with a client behind it, a client without a relay, and the path of the test.
 async fn relayed(subject: &str) -> (Relay, Client, Client, String) {
     let server = Server::shared().connect_string();
     let path = zk::own_root(subject).await.split_off(server.len());
@@ -60,7 +61,7 @@ async fn a_request_cut_after_it_arrived_is_executed_and_its_reply_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_fault_after_another_and_none_more() {
+async fn faults_strike_one_after_another_and_only_once() {
     let (relay, client, witness, path) = relayed("cut-twice").await;
     relay.arm(&[cut(Place::AfterRequest(1)), cut(Place::BeforeRequest(2)), cut(Place::AfterRequest(9))]);
     for name in ["first", "second"] {
@@ -72,12 +73,13 @@ async fn one_fault_after_another_and_none_more() {
     assert!(!relay.disarm());
 }
 
-// On one thread, so that all is asked before the client's task sends the first: who asks after the cut waits for a connection.
+// Single-threaded, so that all requests are made before the client's task sends the first one: a
+// request after the cut would wait for a connection.
 #[tokio::test]
-async fn what_was_asked_before_a_cut_is_answered_and_what_was_asked_after_it_is_lost() {
+async fn requests_before_a_cut_are_answered_and_later_ones_are_lost() {
     let (relay, client, witness, path) = relayed("cut-between").await;
     for (place, executed) in [(Place::BeforeRequest(2), vec!["a"]), (Place::AfterRequest(2), vec!["a", "b"])] {
-        // Whoever asks late on a slow machine must not find the next connection.
+        // On a slow machine, a late request must not find the next connection.
         relay.arm(&[Fault { place, then: Then::Bar }]);
         let asked = ["a", "b", "c"].map(|name| create(&client, &path, name));
         let [a, b, c] = asked;
@@ -128,7 +130,7 @@ async fn a_session_expires_before_and_after_a_request_and_at_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_expires_while_nothing_is_asked() {
+async fn a_session_expires_without_a_request() {
     let (relay, client, witness, path) = relayed("expire-idle").await;
     create(&client, &path, "own").await.expect("it can be made");
     relay.expire().await;
@@ -142,10 +144,10 @@ async fn a_session_expires_while_nothing_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_sent_together_are_one_round_trip_and_requests_in_turn_are_two() {
+async fn requests_sent_together_are_one_round_trip_and_sequential_ones_two() {
     let (relay, client, _, path) = relayed("trips").await;
     relay.delay(Duration::from_millis(20));
-    // A machine that is busy elsewhere may part two requests that were sent together.
+    // A busy machine may separate two requests that were sent together.
     let mut logs = Vec::new();
     for _ in 0..10 {
         relay.record();
@@ -172,7 +174,7 @@ async fn requests_sent_together_are_one_round_trip_and_requests_in_turn_are_two(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delay_holds_each_packet_up_and_none_behind_another() {
+async fn a_delay_applies_to_each_packet_on_its_own() {
     let (relay, client, _, path) = relayed("delay").await;
     let each_way = Duration::from_millis(20);
     relay.delay(each_way);
@@ -185,7 +187,7 @@ async fn a_delay_holds_each_packet_up_and_none_behind_another() {
     for read in reads {
         read.await.expect("it can be read");
     }
-    // Held up one by one they would be a hundred; a busy machine parts a few.
+    // One after the other they would take a hundred round trips; a busy machine separates a few.
     let trips = round_trips(&relay.recorded());
     assert!(trips < 10, "{trips}");
 }

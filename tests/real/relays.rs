@@ -1,4 +1,4 @@
-//! The harness itself: a relay cuts, refuses, holds up, counts and rewrites.
+//! Tests of the harness: a relay cuts, refuses, stalls, counts and rewrites.
 
 use zookeeper_client::{AddWatchMode, Client, Error, SessionState};
 
@@ -32,7 +32,7 @@ async fn a_cut_connection_comes_back_with_its_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_passes_while_the_relay_refuses() {
+async fn no_connection_passes_while_the_relay_refuses() {
     let (relay, client) = relayed().await;
     relay.refuse().await;
     assert_eq!(relay.live(), 0);
@@ -43,7 +43,7 @@ async fn nobody_passes_while_the_relay_refuses() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_held_up_passes_later() {
+async fn stalled_packets_pass_later() {
     let (relay, client) = relayed().await;
     let (up, down) = relay.bytes();
     relay.pause();
@@ -80,7 +80,8 @@ async fn an_operation_rewritten_to_an_unknown_one_is_unimplemented_as_on_an_old_
     let refused = client.watch("/", AddWatchMode::PersistentRecursive).await;
     assert_eq!(refused.err(), Some(Error::Unimplemented));
     assert_eq!(relay.requests().get(&op::ADD_WATCH), Some(&1));
-    // A real server closes the connection with that answer, as old ones do; the session goes on.
+    // A real server closes the connection with that answer, as old servers do; the session
+    // continues.
     eventually("another connection", async || {
         reads(&client).await;
         if relay.accepted() == 2 { Ok(()) } else { Err(relay.accepted()) }

@@ -1,4 +1,4 @@
-//! The harness itself: servers come, obey and go.
+//! Tests of the harness: servers start, obey and stop.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ async fn a_stopped_server_starts_again_with_its_port_its_tree_and_its_sessions()
 }
 
 #[test]
-fn a_server_goes_with_its_value_also_when_a_test_panics() {
+fn a_server_ends_with_its_value_even_when_a_test_panics() {
     let seen = Mutex::new(None);
     let failed = std::panic::catch_unwind(|| {
         let server = Server::start();
@@ -79,7 +79,7 @@ fn starts_everything_and_never_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_server_answers_nothing_until_it_goes_on() {
+async fn a_frozen_server_answers_nothing_until_it_resumes() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     server.pause();
@@ -124,7 +124,7 @@ async fn many_nodes_are_made_read_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_takes_packets_up_to_its_bound() {
+async fn a_server_accepts_packets_up_to_its_limit() {
     let server = Settings::default().jute_maxbuffer(4 << 20).start();
     let client = zk::connect(&server.connect_string()).await;
     let data = vec![b'x'; 2 << 20];
@@ -137,7 +137,7 @@ async fn a_session_without_a_client_expires_soon() {
     let server = Settings::default().tick(Duration::from_millis(100)).start();
     let timeout = Duration::from_secs(2);
     let connector = Client::connector().with_session_timeout(timeout).with_detached();
-    // The client gives up after the session's own timeout, which a busy machine may need.
+    // The client gives up after the session's own timeout, which may pass on a busy machine.
     let connect = async || connector.clone().connect(&server.connect_string()).await;
     let gone = eventually("a session", connect).await;
     assert_eq!(gone.session_timeout(), timeout);
@@ -152,7 +152,7 @@ async fn a_session_without_a_client_expires_soon() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tls_server_is_believed_by_its_authority_only() {
+async fn a_tls_server_is_trusted_only_by_its_authority() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let certificates = server.certificates();
     secure(&server, &certificates.authority, false).await.expect("the authority is the server's");

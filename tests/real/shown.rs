@@ -1,4 +1,4 @@
-//! Queues that real libraries made are shown as those libraries see them: recipe, holders, order.
+//! Queues of real libraries are shown as the libraries see them: recipe, holders, order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::harness::foreign::Foreign;
 use crate::harness::zk;
 use crate::observe::fixture::{ObserverFixture, path};
 
-/// How long a library and what is shown may differ.
+/// How long the table and the library may disagree.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How long changes are taken before the library is asked again.
+/// How long changes are taken in before the library is asked again.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 
-/// One lock of a library: who contends, one session each, in this order.
+/// A lock of a library, and its contenders in order, each with a session of its own.
 struct Case {
     contenders: &'static [&'static str],
     path: &'static str,
-    /// What follows the path: a semaphore's leases.
+    /// The text after the path: a semaphore's number of leases.
     leases: &'static str,
     recipe: &'static str,
 }
@@ -41,7 +41,8 @@ impl Case {
     }
 }
 
-/// What the table says of a lock: each contender's session, whether it holds, its node's name and data.
+/// Returns a lock in the table: each contender's session, whether it holds, and its node's name and
+/// data.
 fn shown(lock: &LockQueue) -> Vec<(Option<SessionId>, bool, String, String)> {
     let rows = lock.rows(0..lock.len());
     rows.map(|row| {
@@ -85,7 +86,8 @@ impl QueueFixture<'_> {
             .await;
     }
 
-    /// Waits until what is shown of a contender is what its own library says. Either may be ahead of the other for a moment.
+    /// Waits until a contender is shown as its own library sees it. Either may be ahead for a
+    /// moment.
     async fn agrees(&mut self, case: &Case, id: &str) {
         let (session, at) = (self.sessions.get(id).copied(), path(case.path));
         let holds = |watched: &ObserverFixture| {
@@ -110,7 +112,7 @@ impl QueueFixture<'_> {
         self.watched.table.lock(id).expect("the lock")
     }
 
-    /// Holds each against what its own library says.
+    /// Compares each contender with its own library's view.
     async fn compare(&mut self, case: &Case, gone: usize) {
         for number in gone..case.contenders.len() {
             self.agrees(case, &case.id(number)).await;
@@ -143,7 +145,7 @@ async fn shows(mut foreign: Foreign, at: &str, cases: &[Case]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn locks_of_curator_and_the_java_write_lock_are_shown_as_they_see_them() {
+async fn locks_of_curator_and_the_java_write_lock_are_shown_as_these_see_them() {
     let cases = [
         Case::new(&["mutex"; 4], "/mutex", "curator-mutex"),
         Case::new(&["read", "read", "write", "read", "write"], "/shared", "curator-read-write"),

@@ -1,4 +1,5 @@
-//! Test clients on the screen, on a real server: what they show, what is done to them, and that nothing of them stays.
+//! Test clients on the screen, on a real server: their display, the commands on them, and that
+//! nothing of them remains.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -19,7 +20,8 @@ use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 use crate::observe::fixture::connection;
 
-/// Sessions that a console with its clients must not leave: all but those of the test itself.
+/// Returns the sessions that a console and its clients must not leave behind: all but the test's
+/// own.
 fn sessions(server: &Server) -> u64 {
     server.figure("zk_global_sessions")
 }
@@ -30,7 +32,7 @@ fn console(connect: &str, columns: u16, rows: u16) -> Terminal {
     terminal
 }
 
-/// A herd and a chain of so many clients, with a figure of the one beside that of the other.
+/// Starts a herd and a chain with `wanted` clients, side by side.
 fn contending(connect: &str, wanted: &str, columns: u16, rows: u16) -> Terminal {
     let mut terminal = console(connect, columns, rows);
     terminal.press("5");
@@ -49,7 +51,7 @@ fn both_acquire(terminal: &Terminal) {
         let figures = |name: &str| -> Vec<u64> {
             let line = seen.lines().find(|line| line.contains(name)).unwrap_or_default();
             let after = line.split(name).skip(1).map(str::trim_start);
-            // Thousands are apart by one space, figures by two.
+            // Thousands are separated by one space, figures by two.
             after.filter_map(|rest| rest.split("  ").next()?.replace(' ', "").parse().ok()).collect()
         };
         let (acquired, heard) = (figures("acquisitions"), figures("watch events"));
@@ -58,7 +60,8 @@ fn both_acquire(terminal: &Terminal) {
     });
 }
 
-/// Freezes the holder of the chosen side. What is seen of it is a moment old: it may have released meanwhile.
+/// Freezes the holder of the chosen side. The screen is a moment old, so the holder may have
+/// released meanwhile.
 fn freeze_holder(terminal: &mut Terminal) {
     for _ in 0..20 {
         terminal.press("Hz");
@@ -80,7 +83,7 @@ fn nothing_is_left(server: &Server) {
 }
 
 #[test]
-fn a_herd_runs_beside_a_chain_and_after_quitting_nothing_of_them_is_left() {
+fn a_herd_runs_beside_a_chain_and_nothing_remains_after_quitting() {
     let server = Server::start();
     for (columns, rows) in [(80, 24), (160, 45)] {
         let mut terminal = contending(&server.connect_string(), "8", columns, rows);
@@ -98,9 +101,10 @@ fn a_herd_runs_beside_a_chain_and_after_quitting_nothing_of_them_is_left() {
 }
 
 #[test]
-fn the_servers_and_the_clients_count_the_same_events_though_the_console_watches_too() {
+fn servers_and_clients_count_the_same_events_beside_the_consoles_own_watches() {
     let server = Server::start();
-    // While a client holds nothing happens, so that what the servers answer every second is about the last event.
+    // While a client holds, nothing happens, so the servers' answer of each second covers the last
+    // event.
     let mut terminal = contending(&server.connect_string(), "5 2s", 160, 45);
     eventually_blocking("the same figures", || {
         let seen = terminal.text();
@@ -154,7 +158,7 @@ async fn a_panic_of_the_screen_ends_the_clients_too() {
 }
 
 #[test]
-fn what_is_done_to_a_client_shows() {
+fn the_effect_of_a_command_on_a_client_shows() {
     let server = Server::start();
     let mut terminal = contending(&server.connect_string(), "4 50ms", 80, 24);
     terminal.press("d");
@@ -188,7 +192,7 @@ fn what_is_done_to_a_client_shows() {
 }
 
 #[test]
-fn a_frozen_holder_that_outlives_its_session_shows_beside_the_next_with_both_tokens() {
+fn a_frozen_holder_past_its_session_shows_beside_the_next_with_both_tokens() {
     let server = Settings::default().line("maxSessionTimeout=2000").start();
     let mut terminal = contending(&server.connect_string(), "3 300ms", 80, 24);
     terminal.press("\t");
@@ -202,7 +206,7 @@ fn a_frozen_holder_that_outlives_its_session_shows_beside_the_next_with_both_tok
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_stand_in_the_queue_of_an_application_and_go_again() {
+async fn clients_join_the_queue_of_an_application_and_leave_it() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/orders".to_owned()]).await;
@@ -268,7 +272,7 @@ fn fleets_without_a_server_say_why_they_cannot_run() {
 }
 
 #[test]
-fn a_thousand_clients_leave_the_keys_and_the_screen_live() {
+fn keys_and_screen_stay_responsive_with_a_thousand_clients() {
     let server = Settings::default().heap_mib(1024).start();
     let mut terminal = contending(&server.connect_string(), "500", 160, 45);
     for keys in ["G", "g", "\t", "1", "5", "?", "5"] {

@@ -1,4 +1,4 @@
-//! Several ensembles in one console, and one that people depend on, on real servers.
+//! Several ensembles in one console, one of them production, on real servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::harness::terminal::{Appearance, Terminal, moments};
 use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 
-/// A config file with two ensembles, one on each server, of which the second is production.
+/// Writes a config file with two ensembles, one on each server; the second is production.
 fn config(folder: &Path, first: &str, second: &str) -> PathBuf {
     let text = format!(
         "audit-log = 'audit.jsonl'\n[context.test]\nconnect = '{first}'\n[context.prod]\nconnect = '{second}'\n\
@@ -22,7 +22,7 @@ fn config(folder: &Path, first: &str, second: &str) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_context_leads_to_the_other_ensemble_where_a_deletion_asks_for_its_name() {
+async fn a_context_leads_to_another_ensemble_where_a_deletion_asks_for_its_name() {
     let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
     let first = zk::own_root("contexts").await;
     let (here, there) = (zk::connect(&first).await, zk::connect(&other.connect_string()).await);
@@ -65,7 +65,7 @@ async fn a_context_leads_to_the_other_ensemble_where_a_deletion_asks_for_its_nam
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_of_the_config_file_is_taken_in_and_a_mistake_in_it_is_named() {
+async fn a_change_of_the_config_file_takes_effect_and_an_error_in_it_is_named() {
     let (folder, first) = (tempfile::tempdir().expect("a folder"), zk::own_root("reload").await);
     let path = config(folder.path(), &first, "localhost:1");
     let arguments = ["--config", path.to_str().expect("a plain path"), "--context", "test"];
@@ -81,7 +81,7 @@ async fn a_change_of_the_config_file_is_taken_in_and_a_mistake_in_it_is_named() 
     assert!(terminal.ends().success());
 }
 
-/// Makes these locks on that ensemble, each with one holder. Its holders live as long as the client.
+/// Creates locks on an ensemble, each with one holder that lives as long as the client.
 async fn held_locks(connect: &str, locks: &[&str]) -> zookeeper_client::Client {
     let client = zk::connect(connect).await;
     zk::make(&client, locks.iter().map(|lock| (*lock).to_owned())).await;
@@ -90,9 +90,9 @@ async fn held_locks(connect: &str, locks: &[&str]) -> zookeeper_client::Client {
     client
 }
 
-/// What two consoles of one ensemble show alike at 80x24: all cells but the clock and the trace of
-/// the server's events. What is bold is left out: to the emulator a cell that is bold and dim is
-/// whichever came last.
+/// Returns the cells that two consoles of one ensemble show alike at 80x24: all but the clock and
+/// the graph of the server's events. Bold is left out: for a cell that is bold and dim, the
+/// emulator keeps only the last of the two.
 fn comparable(terminal: &Terminal) -> Vec<Appearance> {
     let (clock, trace) = (72..80, 21 * 80..22 * 80);
     let is_comparable = |place: &usize| !clock.contains(place) && !trace.contains(place);
@@ -100,7 +100,7 @@ fn comparable(terminal: &Terminal) -> Vec<Appearance> {
     cells.filter(|(place, _)| is_comparable(place)).map(|(_, cell)| cell.without_weight()).collect()
 }
 
-/// Waits until two terminals show the same, in every cell. Ages are counted on meanwhile.
+/// Waits until two terminals show the same in every cell. Ages keep growing meanwhile.
 fn show_the_same(one: &Terminal, other: &Terminal) {
     eventually_blocking("the same on both screens", || {
         let same = comparable(one) == comparable(other);
@@ -109,7 +109,7 @@ fn show_the_same(one: &Terminal, other: &Terminal) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_the_ensemble_before_stays_on_the_screen() {
+async fn nothing_of_the_previous_ensemble_stays_on_the_screen() {
     let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
     let first = zk::own_root("leftovers").await;
     let stage = held_locks(&first, &["/billing"]).await;
@@ -124,7 +124,7 @@ async fn nothing_of_the_ensemble_before_stays_on_the_screen() {
 
     let mut fresh = Terminal::lockscope(&["--config", config, "--context", "test"], 80, 24);
     fresh.shows_all(&["● live", "/billing"]);
-    // What happened lately is not the same: they began at different times.
+    // The recent events differ, since the consoles started at different times.
     for console in [&mut terminal, &mut fresh] {
         console.press("w");
         console.shows("Watch events, all locks");

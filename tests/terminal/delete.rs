@@ -11,7 +11,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 
-/// A tree of a test's own, its sessions, and a console with an audit log of its own.
+/// A tree for one test, its sessions, and a console with an audit log of its own.
 struct DeleteFixture {
     at: String,
     client: Client,
@@ -43,7 +43,7 @@ impl DeleteFixture {
         terminal
     }
 
-    /// Adds contenders to a queue; gives their paths.
+    /// Adds contenders to a queue and returns their paths.
     async fn contend(&self, client: &Client, mode: CreateMode, nodes: &[&str]) -> Vec<String> {
         zk::create_all(client, mode, nodes.iter().map(|node| ((*node).to_owned(), b"host-a".to_vec()))).await
     }
@@ -60,7 +60,7 @@ impl DeleteFixture {
         .await;
     }
 
-    /// The entries of the log, once there are so many with an outcome.
+    /// Returns the entries of the log, once `count` of them have an outcome.
     fn logged(&self, count: usize) -> Vec<AuditEntry> {
         eventually_blocking("outcomes in the audit log", || {
             let history = read(&self.log(), HistoryLimits::default()).map_err(|error| error.to_string())?;
@@ -70,7 +70,7 @@ impl DeleteFixture {
     }
 }
 
-/// Gives an answer until it counts: one within a second of changed facts does not.
+/// Gives an answer until it is accepted: answers within a second after facts changed are rejected.
 fn answer(terminal: &mut Terminal, keys: &str, expected: &str) {
     let mut given: Option<Instant> = None;
     eventually_blocking(expected, || {
@@ -79,7 +79,7 @@ fn answer(terminal: &mut Terminal, keys: &str, expected: &str) {
             return Ok(());
         }
         if given.is_none_or(|given| given.elapsed() > Duration::from_secs(3)) {
-            // A number that was typed in vain goes first.
+            // A number that was rejected is erased first.
             terminal.press(&if keys.ends_with('\r') { format!("\u{7f}\u{7f}{keys}") } else { keys.to_owned() });
             given = Some(Instant::now());
         }
@@ -92,7 +92,7 @@ fn result(entry: &AuditEntry) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
+async fn y_deletes_an_ownerless_contender_and_the_next_one_holds() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
     fixture.contend(&fixture.client, CreateMode::EphemeralSequential, &["/orders/lock-", "/orders/lock-"]).await;
@@ -121,7 +121,7 @@ async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
+async fn a_live_holder_is_deleted_only_by_typing_its_number() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let owner = zk::connect(&fixture.at).await;
     fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
@@ -148,7 +148,7 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_permission_nothing_happens_and_it_is_said_how_to_get_it() {
+async fn without_the_permission_nothing_is_deleted_and_the_screen_says_how_to_get_it() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
     let mut terminal = fixture.console(false, 80, 24);
@@ -183,7 +183,7 @@ async fn a_node_that_is_replaced_while_the_plan_is_open_is_not_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
+async fn an_unguarded_node_is_deleted_only_by_typing_its_number() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
     let mut terminal = fixture.console(true, 80, 24);
@@ -207,7 +207,7 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
+async fn tagged_contenders_are_deleted_together_and_an_empty_parent_alone() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let left =
         fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-", "/orders/lock-"]).await;
@@ -235,7 +235,7 @@ async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn curators_owner_is_asked_and_nothing_is_deleted() {
+async fn the_owner_of_a_curator_lock_is_asked_and_nothing_is_deleted() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let name = "/orders/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-";
     let held = fixture.contend(&fixture.client, CreateMode::EphemeralSequential, &[name]).await;
@@ -253,9 +253,9 @@ async fn curators_owner_is_asked_and_nothing_is_deleted() {
     assert!(terminal.ends().success());
 }
 
-/// The reply to the first create was lost: its client made a second node and waits with that.
+/// The reply to the first create was lost: the client made a second node and waits with that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_orphans_owner_is_neither_stopped_nor_asked_and_its_number_is_still_typed() {
+async fn deleting_an_orphan_leaves_its_owner_alone_but_needs_the_typed_number() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let owner = zk::connect(&fixture.at).await;
     let name = "/orders/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-";
@@ -279,10 +279,10 @@ async fn an_orphans_owner_is_neither_stopped_nor_asked_and_its_number_is_still_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why() {
+async fn without_a_writable_log_nothing_is_deleted_and_the_screen_says_why() {
     let fixture = DeleteFixture::new(&["/orders"]).await;
     let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
-    // A folder is no file, whoever asks.
+    // A folder cannot be opened as a file, not even by root.
     let log = fixture.folder.path().join("folder");
     std::fs::create_dir(&log).expect("a folder");
     let mut terminal = fixture.console_with(&log, true, 80, 24);
@@ -299,7 +299,7 @@ async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why
 }
 
 #[test]
-fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
+fn a_confirmed_deletion_is_finished_even_if_the_user_leaves() {
     let server = Server::start();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
@@ -316,7 +316,7 @@ fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
     terminal.shows_all(&["● live", "1 contender"]);
     terminal.press("\rx");
     terminal.shows_all(&["Delete /", "up to 17 changes", "y deletes it"]);
-    // The server stands still while the plan is confirmed and the console is left.
+    // The server is frozen while the plan is confirmed and the console is left.
     server.pause();
     answer(&mut terminal, "y", "deleting 1 node");
     terminal.press("q");

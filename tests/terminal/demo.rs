@@ -1,4 +1,4 @@
-//! The guided tour in a terminal: from the first step to the last, and nothing stays behind.
+//! The guided tour in a terminal, from the first step to the last; nothing remains afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 
-/// The tour on its sandbox, at the first step.
+/// Starts the tour on its sandbox, at the first step.
 fn demo(arguments: &[&str], columns: u16, rows: u16) -> Terminal {
     let terminal = Terminal::lockscope(&[&["demo"], arguments].concat(), columns, rows);
     terminal.shows_all(&["SANDBOX", "1/8 A herd beside a chain", "may write"]);
     terminal
 }
 
-/// Every step of the tour with what is seen in it, from where the first one shows already.
+/// Goes through every step of the tour and checks its screen. The first step must already show.
 fn goes_through_all(terminal: &mut Terminal) {
     terminal.shows_all(&[
         "herd ── 8 clients",
@@ -34,19 +34,20 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["3/8 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
     terminal.press("n");
-    // One of five is gone, and the servers wait for its session.
+    // One of five clients is gone, and the servers wait for its session to expire.
     terminal.shows_all(&["3/8", "2 of 4", "4 test"]);
     terminal.shows_all(&["● holds", "expiring", "Diagnosis"]);
     terminal.press("n");
     terminal.shows_all(&["3 of 4", "Timeline", "orders", "expired"]);
     terminal.press("n");
-    // Back where the holder was found to be gone, while the clients that are left take turns behind it.
+    // The screen shows the time at which the holder was found to be gone, while the other clients
+    // take turns.
     terminal.shows_all(&["4 of 4", "REWOUND", "● holds", "F goes back"]);
     terminal.press("n");
     terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource ─", ": taken"]);
     terminal.press("n");
     terminal.shows_all(&["2 of 3", "thinks it holds, frozen"]);
-    // Who holds beside it has written: the write that comes late is refused.
+    // The new holder has written, so the late write of the frozen one is refused.
     eventually_blocking("another holder with a higher token", || {
         let seen = terminal.text();
         if seen.contains("● ") && seen.contains("holds, token") { Ok(()) } else { Err(seen) }
@@ -90,7 +91,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.shows("This is the last step");
 }
 
-/// Waits until one worker stands in its queue twice, the first time as its holder, and the console has found it.
+/// Waits until a worker is in its queue twice, first as the holder, and the console has found this.
 fn waits_behind_itself(terminal: &Terminal) {
     eventually_blocking("a worker behind its own forgotten node", || {
         let seen = terminal.text();
@@ -100,7 +101,7 @@ fn waits_behind_itself(terminal: &Terminal) {
     });
 }
 
-/// The addresses of those who stand in the queue that shows, from its head on.
+/// Returns the addresses of the contenders in the visible queue, from its head on.
 fn clients(seen: &str) -> Vec<&str> {
     let rows = seen.lines().filter(|line| line.contains("● holds") || line.contains("○ waits"));
     rows.filter_map(|row| row.split_whitespace().find(|word| word.contains("127.0.0.1:"))).collect()
@@ -117,17 +118,17 @@ fn the_tour_shows_every_scene_from_the_first_to_the_last_on_the_sandbox() {
 }
 
 #[test]
-fn the_first_screen_is_there_within_a_moment() {
+fn the_first_screen_shows_within_five_seconds() {
     let begun = Instant::now();
     let mut terminal = demo(&[], 80, 24);
-    // A debug build beside other tests takes longer than what a person starts.
+    // A debug build beside other tests is slower than a release build.
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     terminal.press("qy");
     assert!(terminal.ends().success());
 }
 
 #[test]
-fn it_plays_by_itself_and_stops_on_command() {
+fn the_tour_plays_by_itself_and_stops_on_command() {
     let mut terminal = demo(&["--play"], 80, 24);
     terminal.shows("P stop 1");
     terminal.shows_all(&["1/8", "2 of 4"]);
@@ -140,7 +141,7 @@ fn it_plays_by_itself_and_stops_on_command() {
 }
 
 #[test]
-fn the_keys_work_as_ever_during_the_tour() {
+fn all_keys_work_during_the_tour() {
     let mut terminal = demo(&["--ascii"], 80, 24);
     terminal.press("?");
     terminal.shows("All locks");
@@ -152,7 +153,8 @@ fn the_keys_work_as_ever_during_the_tour() {
     assert!(terminal.ends().success());
 }
 
-/// Nodes of the tour on that server, and sessions and ephemeral nodes of anybody.
+/// Returns whether the server has nodes of the tour, and the number of its sessions and ephemeral
+/// nodes.
 fn left_on(server: &Server) -> (bool, u64, u64) {
     let paths = server.figure("zk_znode_count");
     (paths > 5, server.figure("zk_global_sessions"), server.figure("zk_ephemerals_count"))
@@ -166,7 +168,7 @@ fn nothing_is_left(server: &Server, why: &str) {
 }
 
 #[test]
-fn on_a_real_ensemble_it_runs_below_a_node_of_its_own_and_removes_that() {
+fn on_a_real_ensemble_the_tour_runs_below_its_own_node_and_removes_it() {
     let server = Server::start();
     let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 100, 30);
     terminal.shows_all(&["DEMO in /lockscope-demo-", "1/8"]);
@@ -192,7 +194,7 @@ fn scenes_in_any_order_leave_nothing_on_a_real_ensemble() {
 }
 
 #[test]
-fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
+fn however_the_tour_ends_nothing_remains_on_a_real_ensemble() {
     let server = Server::start();
     for ending in ["qy", "TERM", "HUP"] {
         let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 80, 24);
@@ -200,7 +202,7 @@ fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
         terminal.press("NN");
         terminal.shows_all(&["3/8", "4 waiting"]);
         if ending == "TERM" {
-            // A scene of sessions of its own.
+            // A scene with sessions of its own.
             terminal.press("NN");
             terminal.shows_all(&["5/8", "○ waits"]);
         }
@@ -214,7 +216,7 @@ fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
 }
 
 #[test]
-fn without_a_terminal_or_a_server_it_says_so_in_one_sentence() {
+fn without_a_terminal_or_a_server_the_tour_says_so_in_one_sentence() {
     let mut terminal = Terminal::in_shell(
         env!("CARGO_BIN_EXE_lockscope"),
         &["demo", "--connect", "127.0.0.1:1", "--session-timeout", "2s"],

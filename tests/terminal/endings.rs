@@ -1,11 +1,11 @@
-//! However the program ends, the terminal is as it was.
+//! The terminal is restored, however the program ends.
 
 use crate::harness::server::Server;
 use crate::harness::terminal::{Terminal, modes};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
 
-/// What is left when the program has ended.
+/// Checks that the terminal is as before, and returns the output after the end of the program.
 fn is_as_it_was(terminal: &mut Terminal) -> String {
     terminal.ends();
     let screen = terminal.screen();
@@ -26,14 +26,14 @@ fn live(arguments: &[&str]) -> Terminal {
 }
 
 #[test]
-fn quitting_gives_the_terminal_back() {
+fn quitting_restores_the_terminal() {
     let mut terminal = live(&["--mouse"]);
     terminal.press("q");
     assert!(is_as_it_was(&mut terminal).contains("exit code 0"));
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back() {
+fn a_signal_restores_the_terminal() {
     for signal in ["TERM", "HUP", "INT"] {
         let mut terminal = live(&["--mouse"]);
         terminal.signal(signal);
@@ -60,7 +60,7 @@ fn panicking_child() {
 }
 
 #[test]
-fn an_ensemble_that_cannot_be_reached_is_reported_and_the_keys_work_on() {
+fn an_unreachable_ensemble_is_reported_and_the_keys_still_work() {
     let mut terminal = Terminal::in_shell(PROGRAM, &["--connect", "127.0.0.1:1"], 100, 24);
     terminal.shows_all(&["no connection", "refused the connection", "try "]);
     terminal.press("?");

@@ -1,14 +1,15 @@
-//! The habits of people who come from k9s, lazygit and less: each works at the first try, or says what to press instead.
+//! The habits of users of k9s, lazygit and less: each key works at once, or the screen names the
+//! key to press instead.
 
 use zookeeper_client::CreateMode;
 
 use crate::harness::terminal::Terminal;
 use crate::harness::zk;
 
-/// What somebody does without thinking.
+/// A habit: keys that a user types without thinking.
 struct Habit {
     program: &'static str,
-    /// Typed before it, and what shows then.
+    /// The keys typed before, and the text that then shows.
     before: (&'static str, &'static str),
     keys: &'static str,
     shows: &'static str,
@@ -31,9 +32,9 @@ impl Habit {
     }
 }
 
-/// In Help, one page further on.
+/// Help, one page further on.
 const HELP_PAGE: &str = ":help\r ";
-/// What stands in the lower border of a text that goes on in both directions.
+/// The text in the lower border of a page that continues in both directions.
 const IN_THE_MIDDLE: &str = "↑↓ more";
 
 const HABITS: &[Habit] = &[
@@ -69,7 +70,7 @@ const HABITS: &[Habit] = &[
     habit("less: -S changes an option", "-", "The panes share the screen by themselves"),
 ];
 
-/// Back to Locks, without a filter.
+/// Returns to Locks, without a filter.
 const HOME: &str = ":locks\r/\x15\r";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,7 +85,7 @@ async fn thirty_habits_of_k9s_lazygit_and_less_work_or_say_what_to_press() {
     zk::create_all(&client, CreateMode::EphemeralSequential, name("/billing")).await;
     let mut terminal = Terminal::lockscope(&["--connect", &at], 100, 30);
     terminal.shows_all(&["● live", "2 locks, 3 contenders"]);
-    // What happened lately names locks that a filter hides.
+    // The recent events name locks that a filter hides.
     terminal.press("gw");
     terminal.shows("Watch events, all locks");
     assert_eq!(HABITS.len(), 30);

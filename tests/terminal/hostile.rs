@@ -1,4 +1,4 @@
-//! What stands in names and data is shown, and never obeyed.
+//! Names and data are shown, and never interpreted by the terminal.
 
 use zookeeper_client::CreateMode;
 
@@ -10,7 +10,7 @@ use crate::harness::zk;
 async fn escape_sequences_in_names_and_data_never_reach_the_terminal() {
     let at = zk::own_root("hostile").await;
     let client = zk::connect(&at).await;
-    // The right-to-left override and the wide characters are names that every server takes.
+    // Every server accepts names with the right-to-left override and with wide characters.
     let parent = "/倉庫\u{202e}kcol".to_owned();
     zk::make(&client, [parent.clone()]).await;
     let data = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xff\xfe\r\nx".to_vec();
@@ -28,7 +28,7 @@ async fn escape_sequences_in_names_and_data_never_reach_the_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_terminal_of_twenty_by_five_says_what_it_needs() {
+async fn a_terminal_of_twenty_by_five_shows_the_required_size() {
     let connect = Server::shared().connect_string();
     let mut terminal = Terminal::lockscope(&["--connect", &connect, "--root", "/nowhere"], 20, 5);
     terminal.shows("60");

@@ -1,5 +1,5 @@
-//! What stands on Locks while nothing is wrong, on a real ensemble: locks that are free and gone,
-//! and what happened lately.
+//! Locks while nothing is wrong, on a real ensemble: locks that are free and gone, and the recent
+//! events.
 
 use zookeeper_client::CreateMode;
 
@@ -7,7 +7,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_free_or_gone_stays_in_sight_and_the_graph_is_on_its_key() {
+async fn free_and_vanished_locks_stay_visible_and_a_key_shows_the_graph() {
     let at = zk::own_root("lately").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/billing", "/jobs"].map(str::to_owned)).await;

@@ -1,4 +1,4 @@
-//! The page of a session, and that of a node as it is.
+//! The pages of a session and of a node.
 
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
@@ -6,7 +6,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_is_shown_with_its_stat_its_acl_and_its_data_in_three_ways() {
+async fn the_page_of_a_node_shows_its_stat_its_acl_and_its_data_in_three_forms() {
     let at = zk::own_root("node-page").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/orders".to_owned()]).await;

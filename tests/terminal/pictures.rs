@@ -1,7 +1,7 @@
-//! The pictures of the README: the running program, watching locks that real libraries made, and on its tour.
+//! The pictures of the README: the running program, with locks of real libraries and on its tour.
 //!
-//! The scene is played in every test run, and each picture must show what its screen shows then. The pictures are written anew
-//! where `LOCKSCOPE_PICTURES` names a directory.
+//! Every test run plays the scenes, and each picture must show what the screen shows. The pictures
+//! are written anew if `LOCKSCOPE_PICTURES` names a directory.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 use crate::harness::{words, zk};
 
-/// The words of a picture, in order: where lines wrap depends on how long the numbers in them are.
+/// Returns the words of a picture, in order: line breaks depend on the length of the numbers.
 fn words_of(picture: &str) -> Vec<String> {
     let mut words: Vec<String> =
         lines(picture).iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
@@ -21,7 +21,7 @@ fn words_of(picture: &str) -> Vec<String> {
     words
 }
 
-/// Compares what the terminal shows with the picture of that name, or draws the picture when pictures are asked for.
+/// Compares the terminal with the picture `name`, or draws the picture if pictures are requested.
 fn draw(terminal: &Terminal, name: &str) {
     if let Some(folder) = std::env::var_os("LOCKSCOPE_PICTURES") {
         std::fs::write(Path::new(&folder).join(name), svg(&terminal.screen())).expect("a picture can be written");
@@ -59,7 +59,7 @@ fn every_picture_of_the_documents_is_compared_with_its_screen() {
     }
 }
 
-/// Sessions of a library that contend for one lock.
+/// Opens sessions of a library that contend for one lock.
 async fn contend(foreign: &mut Foreign, recipes: &[&str], path: &str, tag: &str) {
     for (number, recipe) in recipes.iter().enumerate() {
         let client = format!("{tag}{number}");
@@ -107,11 +107,11 @@ async fn the_pictures_show_the_locks_of_real_libraries() {
     assert!(terminal.ends().success());
 }
 
-/// What both fleets do next when they stand still.
+/// The next step of both fleets while they are stopped.
 const RELEASES: &str = "releases";
 const ASKS: &str = "asks again";
 
-/// What both fleets that stand still do next, when both say the same.
+/// Returns the next step of both stopped fleets, once both are the same.
 fn next_step(terminal: &Terminal) -> &'static str {
     eventually_blocking("the next step of both fleets", || {
         let seen = terminal.text();
@@ -123,7 +123,7 @@ fn next_step(terminal: &Terminal) -> &'static str {
     })
 }
 
-/// Lets both fleets take one step, up to where that is what comes next.
+/// Lets both fleets take one step, and waits until `next` comes next.
 fn step(terminal: &mut Terminal, next: &str) {
     terminal.press("\x1b[C");
     eventually_blocking(&format!("fleets of which a client {next} next"), || {
@@ -136,13 +136,14 @@ fn step(terminal: &mut Terminal, next: &str) {
 fn the_pictures_show_the_tour() {
     let mut terminal = Terminal::lockscope(&["demo", "--utc"], 118, 30);
     terminal.shows_all(&["1/8", "herd ── 8 clients", "chain ── 8 clients"]);
-    // What moves is compared when it stands still: stopped, and right after a step in which both holders released.
+    // Moving pictures are compared while they are stopped: right after a step in which both holders
+    // released.
     terminal.press("s");
     terminal.shows("stopped");
     if next_step(&terminal) == ASKS {
         step(&mut terminal, RELEASES);
     }
-    // A turn that begins and ends here: who was under way when it was stopped has arrived.
+    // A full turn: whatever was under way when the fleets stopped has arrived.
     step(&mut terminal, ASKS);
     step(&mut terminal, RELEASES);
     step(&mut terminal, ASKS);

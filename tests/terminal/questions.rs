@@ -1,6 +1,8 @@
-//! Ten questions of an operator, asked of the running program at a server with ten thousand locks: three keys answer each.
+//! Ten questions of an operator, answered by the running program at a server with ten thousand
+//! locks. Three keys answer each.
 //!
-//! It prints each question with its keys and how long the answer took; nothing is demanded of that time, for machines differ.
+//! The test prints each question with its keys and the time of the answer. The time is not checked,
+//! since machines differ.
 
 use std::time::{Duration, Instant};
 
@@ -13,19 +15,19 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// How many locks are fine.
+/// The number of healthy locks.
 const LOCKS: usize = 10_000;
 
-/// After which time a lock counts as stuck.
+/// The time after which a lock counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// The most keys that an answer may take.
+/// The maximum number of keys for an answer.
 const MAX_KEYS: usize = 3;
 
-/// What an operator wants to know, the keys, and what the screen says then.
+/// A question, the keys, and the texts on the screen afterwards.
 type Question = (&'static str, &'static str, &'static [&'static str]);
 
-/// Locks that are held, and for which nobody waits.
+/// Creates locks that are held and have no waiters.
 async fn make_quiet_locks(client: &Client) {
     zk::make(client, ["/app".to_owned()]).await;
     let parents = (0..LOCKS).map(|number| (format!("/app/order-{number:05}"), Vec::new()));
@@ -37,7 +39,7 @@ async fn make_quiet_locks(client: &Client) {
     zk::create_all(client, CreateMode::EphemeralSequential, nodes).await;
 }
 
-/// A client of kazoo's holds a lock, and three others wait for it.
+/// Lets a kazoo client hold a lock, and three others wait for it.
 async fn block_billing(kazoo: &mut Foreign) {
     for client in ["worker-3", "worker-5", "worker-7", "worker-9"] {
         kazoo.connect(client).await;
@@ -54,7 +56,8 @@ async fn block_billing(kazoo: &mut Foreign) {
     assert_eq!(order[0], "worker-3");
 }
 
-/// Two sessions that wait for each other; the node of a lost create; a holder that has gone.
+/// Creates two sessions that wait for each other, the node of a lost create, and a holder that has
+/// gone.
 async fn make_trouble(at: &str, a: &Client, b: &Client) {
     zk::make(a, ["accounts", "transfers", "mail", "ledger"].map(|lock| format!("/app/{lock}"))).await;
     let attempts = [(1, a, "accounts"), (2, b, "transfers"), (3, b, "accounts"), (4, a, "transfers")];
@@ -70,7 +73,7 @@ async fn make_trouble(at: &str, a: &Client, b: &Client) {
     enqueue(b, &curator("/app/ledger", 9)).await;
 }
 
-/// Asks, and prints how long the answer took from the first key, or from `since`.
+/// Asks a question. Prints the time of the answer since the first key, or since `since`.
 fn ask(terminal: &mut Terminal, (question, keys, answer): Question, since: Option<Instant>) {
     assert!(keys.chars().count() <= MAX_KEYS, "{question}");
     let since = since.unwrap_or_else(Instant::now);
@@ -86,7 +89,7 @@ fn console(at: &str) -> Terminal {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_keys_answer_what_an_operator_asks() {
+async fn three_keys_answer_each_question_of_an_operator() {
     let server = Server::start();
     let at = server.connect_string();
     let [a, b] = [zk::connect(&at).await, zk::connect(&at).await];
@@ -133,7 +136,7 @@ async fn three_keys_answer_what_an_operator_asks() {
     ask_each(&mut terminal, &questions);
 }
 
-/// Asks each of the questions from the first screen, and ends the program.
+/// Asks each question from the first screen, and ends the program.
 fn ask_each(terminal: &mut Terminal, questions: &[Question]) {
     for question in questions {
         ask(terminal, *question, None);

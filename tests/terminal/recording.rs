@@ -1,6 +1,7 @@
-//! The recording of the tour, in asciinema's format (version 2): the running program, playing by itself.
+//! Records the tour in asciinema's format (version 2), while the program plays it.
 //!
-//! A few seconds are recorded in every test run; where `LOCKSCOPE_RECORDING` names a file, the whole tour is written there.
+//! Every test run records a few seconds. If `LOCKSCOPE_RECORDING` names a file, the whole tour is
+//! written there.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -11,14 +12,14 @@ use crate::harness::terminal::Terminal;
 
 /// Columns and lines of the recording.
 const SIZE: (u16, u16) = (100, 30);
-/// How often the screen is looked at: what comes and goes in between is not recorded.
+/// How often the screen is sampled: shorter changes are not recorded.
 const LOOKS: Duration = Duration::from_millis(250);
 /// How long the last picture stays.
 const LAST: Duration = Duration::from_secs(16);
-/// How long a whole tour may take.
+/// The time limit of a whole tour.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Records until `is_over`, or for so long at most.
+/// Records until `is_over`, at most for `most`.
 fn record(terminal: &Terminal, most: Duration, is_over: impl Fn(&str) -> bool) -> String {
     let header = serde_json::json!({
         "version": 2, "width": SIZE.0, "height": SIZE.1, "title": "lockscope demo", "env": {"TERM": "xterm-256color"},
@@ -44,7 +45,7 @@ fn record(terminal: &Terminal, most: Duration, is_over: impl Fn(&str) -> bool) -
     cast
 }
 
-/// What a player would show at the end.
+/// Returns the screen of a player at the end.
 fn replay(cast: &str) -> String {
     let (rows, columns) = (SIZE.1.try_into().expect("rows"), SIZE.0.try_into().expect("columns"));
     let mut parser = vt100::Parser::new(rows, columns, 0);

@@ -1,4 +1,5 @@
-//! How much memory `replay` takes, whatever the recording unpacks to. `tests/memory` measures the commands without a terminal.
+//! The memory of `replay`, whatever the recording unpacks to. `tests/memory` measures the commands
+//! that need no terminal.
 
 use std::fs;
 
@@ -10,24 +11,24 @@ mod crafted;
 #[path = "../bench/nodes.rs"]
 mod nodes;
 
-/// The most that it may take, in bytes.
+/// The maximum memory, in bytes.
 const MOST: u64 = 300_000_000;
 
-/// The most memory that a running program has had, in bytes.
+/// Returns the peak memory of a running program, in bytes.
 fn peak(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     line.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// The most memory that a replay has taken, in bytes, when it shows the recording or what is wrong with it.
+/// Returns the peak memory of a replay, in bytes, once it shows the recording or the damage.
 fn replayed(content: &crafted::Content) -> u64 {
     let folder = tempfile::tempdir().expect("a folder");
     let recording = crafted::recording(folder.path(), content);
     let mut terminal = Terminal::lockscope(&["replay", recording.to_str().expect("text"), "--utc"], 120, 30);
     let most = eventually_blocking("the recording on the screen", || {
         let (text, most) = (terminal.text(), peak(terminal.id()));
-        // The last one stands over a table without locks.
+        // The last text stands above a table without locks.
         let is_shown = ["/locks/", "damaged", "nothing read yet"].iter().any(|shown| text.contains(shown));
         if is_shown { Ok(most) } else { Err(text) }
     });
@@ -38,7 +39,7 @@ fn replayed(content: &crafted::Content) -> u64 {
 
 #[test]
 fn no_recording_takes_300_mb_of_a_replay() {
-    // It keeps a state beside the one that it shows: 100,000 locks take some 315 MB.
+    // `replay` keeps another state beside the one shown: 100,000 locks take about 315 MB.
     let sound = crafted::state("85,000 locks", 85_000, 1, 0);
     for content in [sound].into_iter().chain(crafted::contents()) {
         let most = replayed(&content);

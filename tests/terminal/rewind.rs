@@ -1,4 +1,4 @@
-//! The live console goes back to what it saw, on a real ensemble.
+//! The live console goes back in its past, on a real ensemble.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_console_goes_back_to_who_held_and_returns_and_its_file_tells_the_same() {
+async fn a_console_goes_back_to_an_earlier_holder_and_its_file_says_the_same() {
     let at = zk::own_root("rewind").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/billing".to_owned()]).await;
@@ -23,7 +23,7 @@ async fn a_console_goes_back_to_who_held_and_returns_and_its_file_tells_the_same
     client.delete("/billing/lock-0000000000", None).await.expect("it is deleted");
     terminal.shows_all(&["1 waiting", "lock-0000000001"]);
 
-    // The last event is that the second acquired; before it the first held.
+    // The last event is the second client's acquisition; before it, the first client held.
     terminal.press("[[");
     terminal.shows_all(&["REWOUND", "2 waiting", "first"]);
     terminal.press("x");
@@ -46,7 +46,7 @@ async fn a_console_goes_back_to_who_held_and_returns_and_its_file_tells_the_same
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_before_the_console_came_is_refused_and_one_word_leads_to_the_start() {
+async fn a_time_before_the_start_of_the_console_is_refused_and_one_word_leads_there() {
     let at = zk::own_root("start").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/billing".to_owned()]).await;

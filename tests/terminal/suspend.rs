@@ -6,7 +6,7 @@ use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 
 #[test]
-fn one_leaves_for_the_shell_and_comes_back_to_the_same_screen() {
+fn a_user_goes_to_the_shell_and_returns_to_the_same_screen() {
     let connect = Server::shared().connect_string();
     let mut shell = CommandBuilder::new("bash");
     shell.args(["--norc", "--noprofile", "-i"]);

@@ -1,4 +1,4 @@
-//! What an operator sees when a lock is stuck.
+//! The screens of an operator whose lock is stuck.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 use crate::harness::zk;
 
-/// A server of its own: who else asks it would be counted among its connections.
+/// Starts a server for this test alone: clients of other tests would be counted among its
+/// connections.
 fn server() -> Server {
     Settings::default().start()
 }
@@ -20,7 +21,7 @@ fn console(server: &Server, columns: u16, rows: u16) -> Terminal {
     terminal
 }
 
-/// The seconds of `expiring 7s` on the screen.
+/// Returns the seconds of `expiring 7s` on the screen.
 fn countdown(terminal: &Terminal) -> Option<u64> {
     let text = terminal.text();
     let (_, rest) = text.split_once("expiring ")?;
@@ -28,7 +29,7 @@ fn countdown(terminal: &Terminal) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_holder_is_counted_down_until_the_next_one_holds() {
+async fn a_countdown_of_a_killed_holder_shows_until_the_next_one_holds() {
     let server = server();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/job".to_owned()]).await;
@@ -60,7 +61,7 @@ async fn a_killed_holder_is_counted_down_until_the_next_one_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
+async fn two_clients_that_wait_for_each_other_are_shown_as_a_cycle() {
     let server = server();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/billing", "/locks/orders"].map(str::to_owned)).await;
@@ -84,7 +85,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
     terminal.shows_all(&["Diagnosis", "deadlock: ", "what to do: "]);
     terminal.press("3");
     terminal.shows_all(&["2 sessions hold or wait", "127.0.0.1:"]);
-    // One of them gives in.
+    // One of the two gives up.
     kazoo.close("other").await;
     terminal.press("4");
     terminal.hides("cycle");
@@ -95,7 +96,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_does_not_answer_is_named_with_what_to_change_there() {
+async fn a_server_that_does_not_answer_is_named_with_the_setting_to_change() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let mut terminal = Terminal::lockscope(&["--connect", &server.connect_string()], 80, 24);
     terminal.shows("● live !0/1");

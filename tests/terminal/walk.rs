@@ -1,4 +1,4 @@
-//! A person walks through the screens.
+//! A user walks through the screens.
 
 use zookeeper_client::CreateMode;
 
@@ -6,7 +6,7 @@ use crate::harness::terminal::{Appearance, Terminal};
 use crate::harness::wait::eventually_blocking;
 use crate::harness::zk;
 
-/// A tree with two locks: `orders` with three contenders, `billing` with one.
+/// Creates a tree with two locks: `orders` with three contenders, `billing` with one.
 async fn two_locks() -> (zookeeper_client::Client, String) {
     let at = zk::own_root("walk").await;
     let client = zk::connect(&at).await;
@@ -22,7 +22,7 @@ fn console(at: &str, columns: u16, rows: u16) -> Terminal {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_opens_a_queue_looks_at_a_contender_and_comes_back() {
+async fn a_user_opens_a_queue_looks_at_a_contender_and_returns() {
     let (client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "2 locks, 4 contenders", "orders", "billing"]);
@@ -44,10 +44,10 @@ async fn one_opens_a_queue_looks_at_a_contender_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_happens_on_the_server_shows_by_itself() {
+async fn changes_on_the_server_show_by_themselves() {
     let (client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
-    // Whether the session goes on is known from the servers.
+    // The servers know whether the session is alive.
     terminal.shows_all(&["● live 1/1", "4 contenders"]);
     zk::delete_all(&client, ["/orders/lock-0000000000".to_owned()]).await;
     terminal.shows("3 contenders");
@@ -62,7 +62,7 @@ async fn what_happens_on_the_server_shows_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_terminal_may_change_its_size_at_any_moment() {
+async fn the_terminal_may_be_resized_at_any_time() {
     let (_client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "4 contenders"]);
@@ -77,7 +77,7 @@ async fn the_terminal_may_change_its_size_at_any_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_terminal_that_shrinks_for_a_moment_gets_its_lost_cells_again() {
+async fn a_terminal_that_shrinks_for_a_moment_gets_its_lost_cells_back() {
     let (_client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "4 contenders", "/billing"]);
@@ -89,7 +89,7 @@ async fn a_terminal_that_shrinks_for_a_moment_gets_its_lost_cells_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_screen_stays_as_it_was_until_it_goes_on() {
+async fn a_paused_screen_stays_unchanged_until_it_resumes() {
     let (client, at) = two_locks().await;
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "4 contenders"]);
@@ -104,7 +104,7 @@ async fn a_paused_screen_stays_as_it_was_until_it_goes_on() {
     assert!(terminal.ends().success());
 }
 
-/// Keys that lead from screen to screen, and what shows that each has been drawn.
+/// Keys that lead from screen to screen, and a text that shows once each screen is drawn.
 const WALK: [(&str, &str); 11] = [
     ("2", "○ waits"),
     ("3", "Sessions ─"),
@@ -119,10 +119,10 @@ const WALK: [(&str, &str); 11] = [
     ("i", "History"),
 ];
 
-/// Each cell of the screen but those of the header, whose clock goes on while the screen is paused;
-/// `None` in the middle of a frame.
+/// Returns each cell of the screen except those of the header, whose clock runs on while the screen
+/// is paused; `None` in the middle of a frame.
 ///
-/// What is bold is left out: to the emulator a cell that is bold and dim is whichever came last.
+/// Bold is left out: for a cell that is bold and dim, the emulator keeps only the last of the two.
 fn cells_of_a_whole_frame(terminal: &Terminal, columns: u16) -> Option<Vec<Appearance>> {
     let sent = terminal.sent();
     let cells = terminal.cells().into_iter().enumerate();
@@ -132,7 +132,7 @@ fn cells_of_a_whole_frame(terminal: &Terminal, columns: u16) -> Option<Vec<Appea
     (sent.ends_with(b"\x1b[?25l") && sent.len() == terminal.sent().len()).then_some(cells)
 }
 
-/// Lets the program draw its screen anew, and checks that no cell changes by that.
+/// Makes the program draw its screen anew, and checks that no cell changes.
 fn is_as_drawn_anew(terminal: &mut Terminal, columns: u16, key: &str) {
     let before = eventually_blocking("a whole frame", || {
         cells_of_a_whole_frame(terminal, columns).ok_or_else(|| terminal.text())
@@ -157,7 +157,7 @@ async fn no_screen_keeps_a_cell_of_another_at_any_size() {
         let audit = audit.to_str().expect("a plain path");
         let mut terminal = Terminal::lockscope(&["--connect", &at, "--audit-log", audit], columns, rows);
         terminal.shows_all(&["● live", "4 contenders"]);
-        // Ages stand still.
+        // While paused, ages do not grow.
         terminal.press("p");
         terminal.shows("PAUSED");
         for (key, shown) in WALK {

@@ -1,22 +1,23 @@
-//! The columns of lists: which fit into the terminal, and where. Pure.
+//! The layout of lists' columns: which columns fit into the terminal, and where. Pure.
 
-/// Columns at the left end of a list, for the sign of the selected row.
+/// Columns of the terminal at the left end of a list, for the sign of the selected row.
 pub const MARK_WIDTH: u16 = 1;
 
-/// A column of a table, known by a key of its own.
+/// A column of a table, identified by its `key`.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<K> {
     pub key: K,
     pub title: &'static str,
-    /// Its name in the config file, where that is not its title in lower case.
+    /// The name in the config file, if it is not the title in lower case.
     pub own_name: Option<&'static str>,
-    /// Columns of the terminal that it needs.
+    /// The minimum width.
     pub least: u16,
-    /// Columns of the terminal that it can make use of.
+    /// The width above which the column gains nothing.
     pub most: u16,
-    /// Whether it stands at its right end, as numbers do.
+    /// Whether the text is right-aligned, as numbers are.
     pub right: bool,
-    /// Which column goes first when there is no room: the highest number. 0 stays.
+    /// The order in which columns are left out when the terminal is narrow: the highest rank first.
+    /// A column of rank 0 always stays.
     pub rank: u8,
 }
 
@@ -29,32 +30,32 @@ impl<K> Column<K> {
         Self { key, title, own_name: None, least: width, most: width, right: true, rank }
     }
 
-    /// Another name than its title.
+    /// Sets a name other than the title.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Self {
         self.own_name = Some(name);
         self
     }
 
-    /// Its name in the config file and on the command line.
+    /// Returns the name in the config file and on the command line.
     pub fn name(&self) -> String {
         self.own_name.map_or_else(|| self.title.to_lowercase(), str::to_owned)
     }
 }
 
-/// A column that has its place.
+/// A column with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed<K> {
     pub key: K,
     pub title: &'static str,
-    /// Its first column in the terminal, from the left end of the table.
+    /// The first column of the terminal, counted from the left end of the table.
     pub x: u16,
     pub width: u16,
-    /// Whether it stands at its right end.
+    /// Whether the text is right-aligned.
     pub right: bool,
 }
 
-/// The columns of that name, in that order; all of them where none is chosen.
+/// Returns the chosen columns in the chosen order, or all columns when `chosen` is `None`.
 pub fn choose<K: Copy>(columns: &[Column<K>], chosen: Option<&[String]>) -> Vec<Column<K>> {
     match chosen {
         None => columns.to_vec(),
@@ -64,13 +65,13 @@ pub fn choose<K: Copy>(columns: &[Column<K>], chosen: Option<&[String]>) -> Vec<
     }
 }
 
-/// Columns between two columns.
+/// Returns the gap between two columns.
 fn gap(width: u16) -> u16 {
     if width >= 118 { 2 } else { 1 }
 }
 
-/// Chooses the columns that fit into `width` but its last column, which stays free, and gives each the room that it can
-/// use. `mark` columns at the left end stay free too.
+/// Chooses the columns that fit into `width` and divides the room among them. The last column of
+/// the terminal stays free, and so do `mark` columns at the left end.
 pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Placed<K>> {
     let gap = gap(width);
     let lead = if mark > 0 { mark + gap } else { 0 };
@@ -88,7 +89,7 @@ pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Place
     }
     let mut widths: Vec<_> = kept.iter().map(|column| column.least).collect();
     let mut left = width.saturating_sub(needs(&kept));
-    // What matters most grows first.
+    // The most important columns grow first.
     for ranks in [0..=1, 0..=u8::MAX] {
         let mut grown = true;
         while grown {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_leave_in_their_order_of_importance() {
+    fn the_least_important_columns_are_left_out_first() {
         assert_eq!(keys(80), [0, 1, 2, 3]);
         assert_eq!(keys(30), [0, 1, 3]);
         assert_eq!(keys(20), [0, 1]);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_take_the_room_that_they_can_use_and_no_more() {
+    fn columns_take_only_the_room_that_they_can_use() {
         for width in 0..200 {
             let placed = place(COLUMNS, 0, width);
             for (column, next) in placed.iter().zip(&placed[1..]) {

@@ -1,4 +1,4 @@
-//! Carries out what was confirmed, on a session of its own, and reads what was written down of it.
+//! Carries out confirmed deletions on a session of its own, and reads the audit log.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_live::zk::{self, ConnectOptions};
 
-/// How long each node of a plan may take.
+/// The time limit for each node of a plan.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The session time-out at the most: one that is left behind shall not stay for long.
+/// The maximum session timeout: an abandoned session should end soon.
 const SESSION: Duration = Duration::from_secs(10);
-/// How long it may take to find out what may be done.
+/// The time limit for finding the guards of a plan.
 const FINDING_OUT: Duration = Duration::from_secs(10);
 
-/// What changes the ensemble for the screen.
+/// Carries out the deletions that the user confirmed.
 ///
-/// Its session is not the observer's: the watches of that one must not be touched.
+/// The session is not the observer's, whose watches must not be disturbed.
 #[derive(Clone, Debug, Default)]
 pub struct DeletionRunner {
     observe: Option<ObserveOptions>,
@@ -33,15 +33,16 @@ pub struct DeletionRunner {
 }
 
 impl DeletionRunner {
-    /// Hands that work at that ensemble, if they may `write`, and write down what they do.
+    /// Creates a runner for an ensemble. Without `write`, or without a place for the audit log, it
+    /// changes nothing.
     pub fn new(observe: ObserveOptions, survey: SurveyOptions, audit_log: Option<PathBuf>, write: bool) -> Self {
         let session_timeout = observe.connection.session_timeout.min(SESSION);
         let connection = ConnectOptions { session_timeout, ..observe.connection };
         Self { observe: Some(ObserveOptions { connection, ..observe }), survey: Some(survey), audit_log, write }
     }
 
-    /// Finds out how each node of a plan can be made sure of, and what is missing; nothing is changed by it. It takes at most about
-    /// ten seconds to connect and ten more. Cancel safe.
+    /// Finds out how each node of a plan can be guarded and which permissions are missing. Changes
+    /// nothing. Takes at most about ten seconds to connect and ten more. Cancel safe.
     pub async fn find_guards(self, plan: DeletePlan) -> Event {
         Event::GuardsFound(self.try_find_guards(plan).await.map(Box::new))
     }
@@ -58,8 +59,10 @@ impl DeletionRunner {
         }
     }
 
-    /// Carries out a plan and reports what came of it. It takes at most about ten seconds to connect, and fifteen for each
-    /// node, besides the look at it right before. When this is cancelled, what was sent is done, and the log shows an intent without an outcome.
+    /// Carries out a plan and reports the outcome. Takes at most about ten seconds to connect and
+    /// fifteen for each node, besides the check of each node right before its deletion. When
+    /// cancelled, requests already sent take effect, and the log shows an intent without an
+    /// outcome.
     pub async fn carry_out(self, plan: Confirmed<DeletePlan>) -> Event {
         Event::DeletionDone(self.try_carry_out(plan).await)
     }
@@ -81,7 +84,8 @@ impl DeletionRunner {
         Ok(outcomes)
     }
 
-    /// Reads the audit log; with the permission to write, it is also found out whether the log can be written.
+    /// Reads the audit log. With the permission to write, also checks whether the log can be
+    /// written.
     pub async fn read_audit(self) -> Event {
         let reading = spawn_blocking(move || self.try_read()).await;
         Event::AuditRead(Box::new(reading.unwrap_or_else(|error| AuditReading {

@@ -1,4 +1,4 @@
-//! The test clients of the screen: one task for each fleet, which ends with it.
+//! The test clients of the screen. Each fleet runs in a task that ends with the fleet.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
@@ -16,16 +16,17 @@ use lockscope_lab::contend::{ContendError, Deletions, Fleet, FleetCommand, Fleet
 use lockscope_lab::demo::{SceneCommand, SceneRunner};
 use lockscope_live::zk::ConnectOptions;
 
-/// Statuses that wait for the screen: a slow one gets fewer.
+/// Capacity of the queue of statuses. A slow screen gets fewer statuses.
 const MAX_QUEUED_EVENTS: usize = 4;
-/// Orders that wait for a fleet.
+/// Capacity of a fleet's queue of commands.
 const MAX_QUEUED_ORDERS: usize = 64;
-/// How long the end of the program waits for all fleets: somewhat longer than a fleet takes at most to stop.
+/// How long the end of the program waits for all fleets: a little longer than a fleet needs to
+/// stop.
 const MAX_WAIT_FOR_FLEETS: Duration = Duration::from_secs(12);
 
-/// All fleets and the sessions of the tour's scene, and the events that come from them.
+/// All fleets, the sessions of the tour's scene, and the events from both.
 ///
-/// Dropped, the fleets stop in the background; [`around`](Self::around) waits for that.
+/// When dropped, the fleets stop in the background; [`around`](Self::around) waits until they have.
 #[derive(Debug)]
 pub struct FleetTasks {
     connection: ConnectOptions,
@@ -36,13 +37,13 @@ pub struct FleetTasks {
     events: mpsc::Receiver<FleetEvent>,
     running: [Option<Running>; 2],
     comparing: Option<Running>,
-    /// Counts dismissals: events of fleets that were dismissed before are dropped.
+    /// Counts dismissals. Events of an earlier generation are dropped.
     generation: u64,
     leaving: Vec<JoinHandle<()>>,
     scenes: SceneRunner,
 }
 
-/// An event, and the generation of the fleet that it comes from.
+/// An event and the generation of its fleet.
 type FleetEvent = (u64, Event);
 
 #[derive(Debug)]
@@ -53,8 +54,9 @@ struct Running {
 }
 
 impl FleetTasks {
-    /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
-    /// `asks_servers` is whether the servers may be asked what they count.
+    /// Creates the tasks' owner without fleets. `roots` are the observer's roots: its watches are
+    /// not counted as a cost of the fleets. `asks_servers` says whether the servers may be asked
+    /// for their counts.
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
         let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
         let scenes = SceneRunner::new(connection.clone());
@@ -74,25 +76,26 @@ impl FleetTasks {
         }
     }
 
-    /// Does some work that may start fleets, and ends them all when it is done, before anything of it comes out: also when
-    /// it panics, and then lets the panic go on.
+    /// Does work that may start fleets, and ends all fleets before the result is returned. If the
+    /// work panics, the fleets are ended too, and then the panic goes on.
     pub async fn around<T>(mut self, work: impl AsyncFnOnce(&mut Self) -> T) -> T {
         let done = AssertUnwindSafe(work(&mut self)).catch_unwind().await;
         self.end().await;
         done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
+    /// Stops all fleets and waits until their clients and nodes are gone, at most for
+    /// [`MAX_WAIT_FOR_FLEETS`].
     async fn end(mut self) {
         self.dismiss();
-        // Nobody receives their events any more.
+        // Nobody receives the fleets' events any more.
         self.events.close();
         let all =
             futures::future::join(futures::future::join_all(std::mem::take(&mut self.leaving)), self.scenes.end());
         let _ = timeout(MAX_WAIT_FOR_FLEETS, all).await;
     }
 
-    /// Whether any fleet runs or is being stopped.
+    /// Returns whether any fleet runs or is being stopped.
     pub fn are_running(&self) -> bool {
         self.running.iter().chain([&self.comparing]).flatten().any(|running| !running.task.is_finished())
     }
@@ -106,7 +109,7 @@ impl FleetTasks {
     }
 
     fn own_watches(&self, path: &ZnodePath) -> u32 {
-        // Of roots that lie within each other the observer watches only the highest.
+        // The observer watches only the topmost of nested roots.
         u32::from(self.roots.is_empty() || self.roots.iter().any(|root| path.is_within(root)))
     }
 }
@@ -121,7 +124,7 @@ impl FleetControl for FleetTasks {
             match event {
                 Some((generation, event)) if generation == self.generation => return event,
                 Some(_) => {}
-                // It is never closed while this is used: a sender is held here too.
+                // The channel never closes: `self` holds a sender too.
                 None => std::future::pending().await,
             }
         }
@@ -143,7 +146,7 @@ impl FleetControl for FleetTasks {
     fn order(&mut self, side: FleetSide, order: FleetCommand) {
         let sent = self.running[side as usize].as_ref().map(|running| running.orders.try_send(order));
         if sent.is_some_and(|sent| sent.is_err()) {
-            // With the screen behind as well, this is one report among many.
+            // A failure to send means that the screen is busy too; this report is then dispensable.
             let _ = self.sender.try_send((self.generation, Event::FleetBusy(side)));
         }
     }
@@ -168,7 +171,7 @@ impl FleetControl for FleetTasks {
     }
 
     fn compare(&mut self, scenarios: Vec<Scenario>) {
-        // Nobody orders anything of these.
+        // Nobody sends commands to these fleets.
         let (orders, _) = mpsc::channel(1);
         let stop = CancellationToken::new();
         let events = EventSender { sender: self.sender.clone(), generation: self.generation };
@@ -193,7 +196,7 @@ struct EventSender {
 }
 
 impl EventSender {
-    /// Whether anybody still listens.
+    /// Sends an event. Returns whether anybody still receives.
     async fn send(&self, event: Event) -> bool {
         self.sender.send((self.generation, event)).await.is_ok()
     }
@@ -220,11 +223,11 @@ impl FleetTask {
                 }
             }
         };
-        // At the end of the program nobody listens.
+        // At the end of the program nobody receives.
         self.events.send(last).await;
     }
 
-    /// Forwards statuses and orders until it is stopped or the fleet cannot run.
+    /// Forwards statuses and commands until the fleet is stopped or cannot run.
     async fn play(&mut self, fleet: &mut Fleet) -> Result<(), ContendError> {
         let stop = self.stop.clone();
         let forward = async {
@@ -249,7 +252,7 @@ impl FleetTask {
     }
 }
 
-/// Lets each of these fleets run to its end, until one cannot run.
+/// Runs the fleets one after the other to their end, until one cannot run.
 async fn compare(fleets: Vec<(FleetOptions, Scenario)>, events: EventSender, stop: CancellationToken) {
     for (options, scenario) in fleets {
         let outcome = run_to_end(options, scenario, &stop).await.map(Box::new).map_err(|error| error.to_string());
@@ -260,7 +263,7 @@ async fn compare(fleets: Vec<(FleetOptions, Scenario)>, events: EventSender, sto
     }
 }
 
-/// Its figures when all its rounds are done, or those until it was stopped.
+/// Returns the figures after all rounds, or up to the time at which the fleet was stopped.
 async fn run_to_end(
     options: FleetOptions,
     scenario: Scenario,

@@ -1,24 +1,24 @@
-//! When to draw: only when something changed, and not more often than an eye can follow. Pure.
+//! Decides when to draw: only after a change, and not more often than the eye can follow. Pure.
 
 use std::time::{Duration, Instant};
 
-/// The least time between two frames: at most 60 a second.
+/// The minimum time between two frames: 60 a second.
 const BETWEEN: Duration = Duration::from_micros(16_667);
 
-/// The least time before a frame that shows nothing but what happened in the ensemble: at most 20 a second. Nobody reads a table that
-/// changes more often, and drawing it would cost more than to follow the locks.
+/// The minimum time before a frame that shows only changes of the ensemble: 20 a second. Nobody can
+/// read a table that changes faster, and drawing it would cost more than following the locks.
 const BETWEEN_CHANGES: Duration = Duration::from_millis(50);
 
-/// How soon something is to be drawn.
+/// How soon a frame is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Something happened in the ensemble.
+    /// A change of the ensemble.
     Changes,
-    /// Somebody pressed a key, or a step of a picture is due.
+    /// A key press, or a step of a picture that is due.
     Now,
 }
 
-/// Spreads frames. No request, no frame.
+/// Paces the frames. Without a request there is no frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frames {
     wanted: Option<Urgency>,
@@ -26,12 +26,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Something looks different now.
+    /// Requests a frame.
     pub fn request(&mut self, urgency: Urgency) {
         self.wanted = self.wanted.max(Some(urgency));
     }
 
-    /// When the next frame is to be drawn; `None` when nothing changed since the last one. May lie in the past.
+    /// Returns when the next frame is due, which may be in the past; `None` when nothing was
+    /// requested since the last frame.
     pub fn due(&self, now: Instant) -> Option<Instant> {
         let between = match self.wanted? {
             Urgency::Now => BETWEEN,
@@ -40,7 +41,7 @@ impl Frames {
         Some(self.last.map_or(now, |last| last + between))
     }
 
-    /// A frame was drawn: everything up to now is on the screen.
+    /// Notes that a frame was drawn, which shows everything up to now.
     pub fn drawn(&mut self, now: Instant) {
         self.wanted = None;
         self.last = Some(now);
@@ -98,7 +99,7 @@ mod tests {
         }
     }
 
-    /// How many frames a second has in which something is to be drawn each millisecond.
+    /// Returns the frames of a second in which a frame is requested every millisecond.
     fn frames_of_a_busy_second(urgency: impl Fn(u64) -> Urgency) -> usize {
         let start = Instant::now();
         let mut frames = Frames::default();

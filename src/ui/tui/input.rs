@@ -1,4 +1,5 @@
-//! What comes from the terminal and from the system, in the words of the [`App`](super::app::App).
+//! Translates the events of the terminal and the signals of the system for the
+//! [`App`](super::app::App).
 
 use std::io::{self, PipeWriter};
 
@@ -12,15 +13,16 @@ use tokio::sync::oneshot;
 
 use super::app::{Event, Key, Mouse};
 
-/// What comes from the terminal, as the terminal library says it.
+/// Returns the stream of the terminal library's events.
 ///
-/// Whoever polls the library's stream tries in vain to get a lock that the library's own thread holds while it sleeps, which takes
-/// more than a dozen system calls. This one polls it only after that thread has woken, however often it is polled itself.
+/// Each poll of the library's own stream tries in vain to take a lock that the library's thread
+/// holds while it sleeps, which costs more than a dozen system calls. This stream polls the library
+/// only after that thread has woken, however often it is polled itself.
 pub fn terminal_events() -> impl Stream<Item = io::Result<event::Event>> + Unpin {
     select_all([EventStream::new()])
 }
 
-/// The event that a terminal's event means; `None` when it means nothing here.
+/// Translates an event of the terminal; `None` for events without a meaning here.
 pub fn translate(event: &event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) if key.kind != KeyEventKind::Release => translate_key(key).map(Event::Key),
@@ -66,12 +68,12 @@ fn translate_mouse(mouse: MouseEvent) -> Option<Mouse> {
     }
 }
 
-/// What the system says to the program.
+/// A signal to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessSignal {
-    /// End: SIGTERM, SIGINT, SIGHUP, or the terminal was closed.
+    /// The program is to end: SIGTERM, SIGINT, SIGHUP, or a closed terminal.
     End,
-    /// It was stopped, and goes on: SIGCONT.
+    /// The program was stopped and continues: SIGCONT.
     Continue,
 }
 
@@ -85,7 +87,7 @@ pub struct ProcessSignals {
 }
 
 impl ProcessSignals {
-    /// Starts to listen. From here on these signals no longer end the process by themselves.
+    /// Starts to listen. From here on, these signals no longer end the process by themselves.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -96,7 +98,7 @@ impl ProcessSignals {
         })
     }
 
-    /// The next order. Cancel safe.
+    /// Waits for the next signal. Cancel safe.
     pub async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
             _ = self.terminate.recv() => ProcessSignal::End,
@@ -108,18 +110,19 @@ impl ProcessSignals {
     }
 }
 
-/// Notices that the terminal was closed. One that is not the controlling terminal sends no SIGHUP then, and the terminal
-/// library would read its end again and again.
+/// Detects that the terminal was closed. A terminal that is not the controlling one sends no SIGHUP
+/// then, and the terminal library would read end-of-file again and again.
 #[derive(Debug)]
 struct Closed {
     closed: oneshot::Receiver<()>,
-    /// Dropping it ends the thread that watches.
+    /// Ends the watching thread when dropped.
     _stop: PipeWriter,
 }
 
 impl Closed {
-    /// Watches standard input from a thread of its own, which sleeps until the terminal is closed or this is dropped.
-    /// Only the end is waited for, not the keys: those stay for the terminal library.
+    /// Watches standard input from a thread of its own, which sleeps until the terminal is closed
+    /// or `self` is dropped. The thread waits only for the hang-up and leaves the keys to the
+    /// terminal library.
     fn watch() -> io::Result<Self> {
         let (leashed, leash) = io::pipe()?;
         let (close, closed) = oneshot::channel();
@@ -128,7 +131,7 @@ impl Closed {
             let mut watched = [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
             while let Err(rustix::io::Errno::INTR) = poll(&mut watched, None) {}
             if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && watched[1].revents().is_empty() {
-                // Nobody listens any more when the program is ending anyway.
+                // Nobody receives when the program is ending anyway.
                 let _ = close.send(());
             }
         })?;

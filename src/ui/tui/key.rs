@@ -1,16 +1,16 @@
-//! Keys and the mouse, as the modules of the screen know them.
+//! Keys and mouse events, independent of the terminal library.
 
-/// A key. `input` translates the terminal library's events into these.
+/// A key. The `input` module translates the terminal library's events into keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// A character, with shift already applied.
+    /// A character, with Shift already applied.
     Char(char),
     /// A character with Control, in lower case.
     Ctrl(char),
     Enter,
     Esc,
     Tab,
-    /// Shift and Tab.
+    /// Shift+Tab.
     BackTab,
     Backspace,
     Delete,
@@ -27,7 +27,8 @@ pub enum Key {
 }
 
 impl Key {
-    /// The key of that name, as the config file has it: `x`, `X`, `ctrl-d`, `space`, `page-down`, `f5`.
+    /// Parses the name of a key in the config file, such as `x`, `X`, `ctrl-d`, `space`,
+    /// `page-down` or `f5`.
     pub fn read(name: &str) -> Option<Self> {
         let mut letters = name.chars();
         if let (Some(letter), None) = (letters.next(), letters.next()) {
@@ -97,7 +98,7 @@ impl Key {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mouse {
-    /// The first button was pressed at this column and line, from 0.
+    /// A press of the first button at this column and line, from 0.
     Press(u16, u16),
     /// The wheel turned away from the user.
     WheelUp,

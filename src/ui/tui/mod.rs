@@ -7,21 +7,24 @@
 //!                                 view::draw, at most 60 times a second, never when idle
 //! ```
 //!
-//! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `key`, `screen`, `keymap`: keys, screens, and what the keys do, as data; pure.
 //! - `columns`: which columns of a list fit, and where; pure.
-//! - `lock_history`: what happened to each lock, within bounds; pure.
-//! - `page`: what text pages say, as data; pure.
+//! - `lock_history`: the history of each lock, within bounds; pure.
+//! - `page`: the content of text pages, as data; pure.
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
-//!   `past_writer`: the loop and what it touches; `replay_run` starts it on a recording.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
+//!   `deletion_runner`, `node_reader`, `past_reader`, `past_writer`: the loop and everything it
+//!   drives; `replay_run` starts the loop on a recording.
 //!
-//! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
-//! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
-//! nothing. Only `run` and what it starts read, write or wait.
+//! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
+//! and neither `view` nor `widget`. A page is made of plain values, never of the app. `widget`
+//! knows neither `app` nor `page`. `view` draws and decides nothing. Only `run` and what it starts
+//! read, write or wait.
 
-// Hidden, not private: benchmarks and tests of the whole program drive these. They are no interface.
+// Hidden rather than private, because benchmarks and whole-program tests use these modules. They
+// are no stable interface.
 #[doc(hidden)]
 pub mod app;
 #[doc(hidden)]
@@ -91,10 +94,10 @@ use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
 use lockscope_model::report::Ensemble;
 use lockscope_past::record::{Batch, StoreError};
 
-/// How long the end of the program waits for a deletion that was confirmed.
+/// How long the end of the program waits for a confirmed deletion.
 const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
 
-/// What is kept of the past in memory where the file named for it is of another ensemble, in bytes.
+/// Bytes of the past kept in memory when the named file belongs to another ensemble.
 const PAST_IN_MEMORY: u64 = 64 << 20;
 
 /// How the screen is started.
@@ -108,17 +111,17 @@ pub struct TuiOptions {
     pub survey: SurveyOptions,
     /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`].
     pub theme: Palette,
-    /// Take the mouse; it can no longer select text then.
+    /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,
     /// What the user should know at the start; a sentence.
     pub notice: Option<String>,
     /// Where it keeps the past of what it shows.
     pub past: PastPlace,
-    /// A guided tour.
+    /// The guided tour to start with.
     pub tour: Option<Tour>,
 }
 
-/// Why there is no screen.
+/// Why the screen could not be shown, or ended with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
     /// Standard output is no terminal.
@@ -147,35 +150,36 @@ impl TuiError {
     }
 }
 
-/// Where the options of the console come from.
+/// The source of the console's options.
 pub type Source = Arc<dyn OptionsSource<Options = TuiOptions>>;
 
 type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
-/// given back as it was on every way out. With a source the user can go to other ensembles, and what changes in the config file is
-/// taken in.
+/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed.
+/// Every way out restores the terminal. With a `source`, the user can go to other ensembles, and
+/// changes of the config file take effect.
 ///
-/// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
-/// shows it. Not to be cancelled: the session would be left to its timeout.
+/// The cost for the ensemble is that of [`Observer`] and [`Surveyor`]. The expensive query, the
+/// watches of each session, is sent only while a screen shows its result. Not cancel safe: the
+/// session would be left to its timeout.
 pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
     }
-    // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
-    // colours out instead.
+    // With NO_COLOR, crossterm would drop bold and reverse too, and thus hide the selection. The
+    // theme leaves out only the colours.
     crossterm::style::force_color_output(true);
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let mut past = start_past(&options)?;
     let mut taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
     let mut options = options;
     loop {
-        // On the heap: whoever awaits this would carry all of it along otherwise.
+        // Boxed: the caller's future would otherwise contain this whole future.
         let shown = Box::pin(show(options, past, source.clone(), taken, &mut orders));
         let Some((next, control)) = shown.await? else { return Ok(()) };
         (options, taken) = (next, control);
         past = start_past(&options).or_else(|error| {
-            // It is somebody else's, or of the ensemble before.
+            // The file belongs to another program, or to the previous ensemble.
             options.notice = Some(format!("The past is kept in memory: {error}."));
             options.past = PastPlace::Memory(PAST_IN_MEMORY);
             start_past(&options)
@@ -188,7 +192,7 @@ fn start_past(options: &TuiOptions) -> Result<Option<LivePast>, PastError> {
     LivePast::start(&options.past, &connect, options.settings.utc)
 }
 
-/// Shows one ensemble. Gives the options of the next one, and the terminal, where the user goes on to another.
+/// Shows one ensemble. If the user goes on to another one, returns its options and the terminal.
 async fn show(
     options: TuiOptions,
     past: Option<LivePast>,
@@ -232,28 +236,30 @@ async fn show(
         let last = console.end_past();
         let next = console.take_next();
         let left = console.leave();
-        // Where the user goes on to nothing, this gives the terminal back, before anything is said on standard error.
+        // If the user leaves the program, this restores the terminal before anything is written to
+        // stderr.
         let control = next.map(|next| (next, left.control));
         if deleting {
             finish(left.tasks, gone || control.is_some()).await;
         }
         if control.is_none() && fleets.are_running() && !gone {
-            // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
+            // The fleets take a moment to stop, and the screen is already gone. A closed stderr is
+            // no error here.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
         sources.stop().await;
         let ended = ended.and(finish_past(last).await);
         (ended.map(|()| control), gone)
     };
-    // On the heap, as above.
+    // Boxed, as above.
     match Box::pin(fleets.around(work)).await {
-        // A terminal that was closed is the end of the program, not an error that somebody could read.
+        // A closed terminal is the end of the program; nobody could read an error.
         (Err(TuiError::Terminal(_)), true) => Ok(None),
         (ended, _) => ended,
     }
 }
 
-/// Writes the last of the past, which fails when that is not possible within two seconds.
+/// Writes the rest of the past. Fails if that takes longer than two seconds.
 async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiError> {
     let Some((writer, batches)) = last else { return Ok(()) };
     match spawn_blocking(move || writer.finish(batches, now())).await {
@@ -262,10 +268,11 @@ async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiEr
     }
 }
 
-/// Waits for a deletion that was confirmed, a while: what is cut off leaves an intent without an outcome in the audit log.
+/// Waits a while for a confirmed deletion: if it were cut off, the audit log would show an intent
+/// without an outcome.
 async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
     if !silent {
-        // There is no screen any more to say so. Who closed standard error does not care.
+        // The screen is already gone. A closed stderr is no error here.
         let _ = writeln!(io::stderr(), "The deletion is being finished.");
     }
     let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;

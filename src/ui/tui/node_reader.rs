@@ -8,12 +8,13 @@ use super::app::Event;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::zk::{self, ConnectOptions, NodeReading};
 
-/// The session time-out at the most: one that is left behind shall not stay for long.
+/// The maximum session timeout: an abandoned session should end soon.
 const MAX_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the reading may take on a session that is there.
+/// The time limit for reading on an established session.
 const MAX_READING_TIME: Duration = Duration::from_secs(10);
 
-/// Reads nodes as the observer would: with its servers and its credentials, but not on its session, which is kept for the watches.
+/// Reads nodes with the observer's servers and credentials, but not on its session, which is kept
+/// for the watches.
 #[derive(Clone, Debug, Default)]
 pub struct NodeReader {
     connection: Option<ConnectOptions>,
@@ -25,7 +26,7 @@ impl NodeReader {
         Self { connection: Some(ConnectOptions { session_timeout, ..connection }) }
     }
 
-    /// Reads a node. It takes at most about ten seconds to connect and ten more. Cancel safe.
+    /// Reads a node. Takes at most about ten seconds to connect and ten more. Cancel safe.
     pub async fn read(self, path: ZnodePath) -> Event {
         let read = self.try_read(&path).await.map(Box::new);
         Event::NodeRead { path, read }

@@ -1,4 +1,4 @@
-//! Where the options of the console come from, to be asked again while it runs.
+//! The source of the console's options, which is read again while the console runs.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::app::{ConfigChange, Event};
 use super::theme::Palette;
 
-/// How often it is looked whether the config file has changed: one look at its metadata.
+/// How often the config file is checked for changes; one check reads its metadata.
 const CONFIG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What of the options can change while the screen is shown.
+/// The options that can change while the screen is shown.
 #[derive(Clone, Debug)]
 pub struct ReadAgain {
-    /// What the state of the screen takes in.
+    /// The change for the state of the screen.
     pub change: ConfigChange,
-    /// Which colours.
+    /// The colours.
     pub theme: Palette,
-    /// Whether only ASCII is drawn.
+    /// Whether to draw with ASCII only.
     pub ascii: bool,
 }
 
-/// Where the options come from. Its functions block the thread as long as the disk does.
+/// A source of options. Its methods block the thread for as long as the disk takes.
 pub trait OptionsSource: Debug + Send + Sync {
-    /// What the console starts with.
+    /// The options that the console starts with.
     type Options;
 
-    /// The options with another context in force; else why there are none, as a sentence.
+    /// Returns the options for another context, or a sentence that says why there are none.
     fn in_context(&self, name: &str) -> Result<Self::Options, String>;
 
-    /// What has changed since the last time; `None` when nothing has.
+    /// Returns what has changed since the last call; `None` when nothing has.
     fn read_again(&self) -> Option<ReadAgain>;
 }
 
-/// Looks for changes in a task of its own, which ends with this value.
+/// Checks for changes in a task of its own, which ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct ConfigWatch {
     changes: mpsc::Receiver<ReadAgain>,
@@ -65,7 +65,7 @@ impl ConfigWatch {
         Self { changes, _task: task }
     }
 
-    /// The next change; never, when no more will come. Cancel safe.
+    /// Waits for the next change; forever once no more will come. Cancel safe.
     pub(super) async fn next(&mut self) -> ReadAgain {
         match self.changes.recv().await {
             Some(change) => change,

@@ -1,4 +1,4 @@
-//! Reads a recording for the screen: where a way through it leads, and what was known there.
+//! Reads a recording for the screen: where a jump leads, and what was known at that time.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,33 +10,35 @@ use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{date_and_time, time_of_day};
 use lockscope_past::record::{Damage, Past, ReadError, ReadSegment, SegmentInfo, StoreError, TimedEntry};
 
-/// Parts of the bar whose density is counted.
+/// The number of parts of the bar for which entries are counted.
 const OUTLINE_PARTS: usize = 240;
 
-/// Findings that the bar marks; of more, the last ones.
+/// Maximum findings marked in the bar; the last ones are kept.
 const MAX_OUTLINE_FINDINGS: usize = 1_000;
 
-/// Entries that are played at once, when a recording is played.
+/// Maximum entries applied at once while a recording plays.
 const MAX_PLAYED: usize = 20_000;
 
-/// Segments that are looked through for the next event of a lock.
+/// Maximum segments searched for the next event of a lock.
 const MAX_SEARCHED: usize = 64;
 
-/// Segments that are kept as they were read.
+/// Maximum segments kept in memory after reading.
 const MAX_READ: usize = 2;
 
-/// A segment that takes more than this of the memory is let go before another one is read, in bytes.
+/// A segment that takes more memory than this is dropped before another one is read, in bytes.
 const MAX_READ_MEMORY: u64 = 64 << 20;
 
-/// From a moment with fewer entries than this up to the border of its segment, the next one is read before anybody goes there.
+/// The next segment is read in advance once fewer entries than this lie between the shown time and
+/// the segment's border.
 const READ_AHEAD_ENTRIES: usize = 2_000;
 
-/// The timeline of a moment has at least so many entries before it, where they can be read in time.
+/// The minimum number of entries before the shown time in its timeline, as far as they can be read
+/// quickly.
 const MIN_TIMELINE_ENTRIES: usize = 2_000;
 
 const NOTHING_YET: &str = "Nothing was recorded yet.";
 
-/// A recording that the screen shows. Cheap to clone: all clones read the same one.
+/// A recording shown on the screen. Cheap to clone: all clones share the open file.
 #[derive(Clone, Debug)]
 pub struct PastReader {
     open: Arc<Mutex<OpenPast>>,
@@ -46,20 +48,22 @@ pub struct PastReader {
 #[derive(Debug)]
 struct OpenPast {
     past: Past,
-    /// The segments that were read last, the last one first: those on both sides of a moment are looked at in turns.
+    /// The segments read last, newest first. Two are kept, since both sides of a border are visited
+    /// in turns.
     read: VecDeque<ReadSegment>,
-    /// Where somebody went last.
+    /// The time of the last jump.
     at: Option<Timestamp>,
 }
 
 impl PastReader {
-    /// What reads a recording.
+    /// Creates a reader of an open recording.
     pub fn new(past: Past, utc: bool) -> Self {
         let open = OpenPast { past, read: VecDeque::new(), at: None };
         Self { open: Arc::new(Mutex::new(open)), utc }
     }
 
-    /// Opens a recording. Answers its outline, and the ensemble that it is of. Blocks the thread as long as the disk does.
+    /// Opens a recording. Returns the reader, the outline and the recorded ensemble. Blocks the
+    /// thread for as long as the disk takes.
     pub fn open(path: &Path, utc: bool) -> Result<(Self, Outline, String), StoreError> {
         let mut past = Past::open(path)?;
         let outline = outline(&mut past)?;
@@ -68,22 +72,22 @@ impl PastReader {
         Ok((Self::new(past, utc), outline, connect))
     }
 
-    /// Lets go of the segments that were read.
+    /// Drops the segments kept in memory.
     pub fn forget(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         (open.read, open.at) = (VecDeque::new(), None);
     }
 
-    /// Reads the segment next to the moment that somebody went to last, where its border is near: a step over it need not wait then. Blocks
-    /// the thread for as long as reading takes.
+    /// Reads the neighbouring segment if the time of the last jump is near its border, so that a
+    /// step over the border does not wait. Blocks the thread for as long as reading takes.
     pub fn read_ahead(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Why something cannot be read is said to who goes there.
+        // An error is reported to the jump that needs the segment.
         let _ = open.read_ahead();
     }
 
-    /// Goes from one moment to another, and makes the outline anew where the recording became longer than `outlined`. Blocks the thread
-    /// for as long as reading takes.
+    /// Goes from one time to another, and renews the outline if the recording has grown beyond
+    /// `outlined`. Blocks the thread for as long as reading takes.
     pub fn travel(&self, from: Timestamp, outlined: Timestamp, travel: &Travel) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let arrival = open.travel((from, outlined), travel, self.utc).unwrap_or_else(|error| Arrival {
@@ -147,14 +151,14 @@ impl OpenPast {
             };
         }
         if let Some(beside) = beside.filter(|beside| self.read.iter().all(|read| read.info().id != beside.id)) {
-            // The one where somebody is stays.
+            // Reading the present segment again keeps it in memory.
             ReadError::skip_damage(self.read(info))?;
             ReadError::skip_damage(self.read(beside))?;
         }
         Ok(())
     }
 
-    /// The outline, where the recording has become longer.
+    /// Returns a new outline if the recording has grown by at least five seconds.
     fn outline_if_longer(&mut self, outlined: Timestamp) -> Result<Option<Outline>, StoreError> {
         let end = self.past.span()?.map_or(outlined, |all| all.to);
         if end.since(outlined).as_secs() < 5 {
@@ -163,7 +167,7 @@ impl OpenPast {
         outline(&mut self.past).map(Some)
     }
 
-    /// What happened up to a later event. One that is far is gone to.
+    /// Returns the entries up to a later event; if it is far away, the state at its time.
     fn forward_to(&mut self, from: Timestamp, at: Timestamp, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
         if let Some(info) = self.past.segment_at(from)?.filter(|info| at <= info.until)
             && let Some(segment) = ReadError::skip_damage(self.read(info))?
@@ -176,7 +180,7 @@ impl OpenPast {
         self.world_near(at, true, utc)
     }
 
-    /// Why nobody can go to a moment before the past begins, and how to go to where it does.
+    /// Explains that a time lies before the past begins, and how to go to the beginning.
     fn refuse_before_start(&mut self, at: Timestamp, utc: bool) -> Result<Option<String>, StoreError> {
         let start = self.past.span()?.map(|all| all.from).filter(|start| at < *start);
         Ok(start.map(|start| {
@@ -185,7 +189,7 @@ impl OpenPast {
         }))
     }
 
-    /// What was known when everything was read the first time: before that nothing is.
+    /// Returns the state after the first full reading: before it, nothing is known.
     fn world_at_start(&mut self, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
         let Some(TimeRange { from: start, .. }) = self.past.span()? else {
             return Ok((Timestamp::default(), Arrived::Nowhere(NOTHING_YET.to_owned())));
@@ -197,7 +201,8 @@ impl OpenPast {
         self.world_near(known.unwrap_or(start), true, utc)
     }
 
-    /// What was known at a moment; where nothing was recorded then, at the one next to it, in the direction in which one goes.
+    /// Returns the state at a time. If nothing was recorded then, takes the nearest recorded time
+    /// in the direction of the jump.
     fn world_near(&mut self, at: Timestamp, forward: bool, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
         let (before, after) = self.past.around(at)?;
         let at = match self.past.segment_at(at)? {
@@ -222,7 +227,7 @@ impl OpenPast {
         let (mut state, mut entries) = self.read(info)?.state_before(at, MIN_TIMELINE_ENTRIES);
         let missing = MIN_TIMELINE_ENTRIES.saturating_sub(entries.len());
         let before = self.past.segment_before(info.id)?.filter(|before| missing > 0 && before.run == info.run);
-        // To read two long ones would take too long.
+        // Reading two long segments would take too long.
         let is_quick = |before: &SegmentInfo| {
             info.entries < MIN_TIMELINE_ENTRIES as u64 || self.read.iter().any(|read| read.info().id == before.id)
         };
@@ -238,7 +243,7 @@ impl OpenPast {
         Ok(world)
     }
 
-    /// What happened between two moments; at a gap, what was known behind it.
+    /// Returns the entries between two times; at a gap, the state after the gap.
     fn entries_until(
         &mut self,
         from: Timestamp,
@@ -254,7 +259,7 @@ impl OpenPast {
                 }
                 return self.entries_until(from, end, utc);
             };
-            // Into the next segment, which begins with what is known there.
+            // The next segment begins with a state of its own.
             return self.world_near(until.max(next.from).min(next.until), true, utc);
         }
         match self.read(info) {
@@ -265,7 +270,7 @@ impl OpenPast {
             Ok(segment) => {
                 let entries = segment.entries_between(from, until);
                 match entries.get(MAX_PLAYED) {
-                    // All that happened in one millisecond belongs together.
+                    // All entries of one millisecond belong together.
                     Some(&TimedEntry { at, .. }) => {
                         Ok((at, Arrived::Entries(segment.entries_between(from, at).to_vec())))
                     }
@@ -300,7 +305,7 @@ impl OpenPast {
         Ok(None)
     }
 
-    /// A segment with all that is in it by now.
+    /// Returns a segment with everything recorded in it so far.
     fn read(&mut self, info: SegmentInfo) -> Result<&ReadSegment, ReadError> {
         let is_there = |read: &ReadSegment| read.info().id == info.id && read.info().entries == info.entries;
         let known = self.read.iter().position(is_there).and_then(|at| self.read.remove(at));

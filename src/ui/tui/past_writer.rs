@@ -1,4 +1,4 @@
-//! Writes the past of what the console shows, into memory or into a file, as it is taken down.
+//! Writes the console's past into memory or a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,16 @@ use lockscope_past::record::{Batch, BatchWriter, Bounds, Past, RecordOptions, St
 /// Where the console keeps the past of what it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PastPlace {
-    /// Nowhere.
+    /// The past is not kept.
     None,
-    /// In memory: at most so many bytes.
+    /// The past is kept in memory, in at most this many bytes.
     Memory(u64),
-    /// In a file; where another program records into it, or only another user may, that is read.
+    /// The past is kept in a file. If another program records into the file, or only another user
+    /// may write to it, the console only reads it.
     File(PathBuf),
 }
 
-/// A past that is written. Cheap to clone: all clones write the same one.
+/// The past that is being written. Cheap to clone: all clones write the same past.
 #[derive(Clone, Debug)]
 pub struct PastWriter {
     open: Arc<Mutex<OpenWriter>>,
@@ -40,32 +41,33 @@ pub enum PastError {
     /// The file cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is the past of something else.
+    /// The file has the past of another ensemble.
     #[error("{} was recorded from {recorded}, and this is {connect}: name a file of this ensemble, or one that is not there yet", path.display())]
     OtherEnsemble {
         /// The file.
         path: PathBuf,
-        /// The ensemble that it is of.
+        /// The ensemble in the file.
         recorded: String,
         /// The ensemble that is shown.
         connect: String,
     },
 }
 
-/// The past of what is live, as its parts need it.
+/// The parts that keep the past of the live ensemble.
 #[derive(Debug)]
 pub struct LivePast {
-    /// What takes it down.
+    /// Collects the changes.
     pub recording: Recording,
-    /// What writes it; `None` where another program does.
+    /// Writes the collected changes; `None` where another program does.
     pub writer: Option<PastWriter>,
-    /// What reads it.
+    /// Reads the past.
     pub reader: PastReader,
 }
 
 impl LivePast {
-    /// Begins to keep the past of an ensemble: its servers, and the node that stands for `/`; `None` where it is not to be kept. Blocks the
-    /// thread as long as the disk does.
+    /// Starts to keep the past of an ensemble. `connect` names the ensemble's servers and the node
+    /// that stands for `/`. Returns `None` if the past is not to be kept. Blocks the thread for as
+    /// long as the disk takes.
     pub fn start(place: &PastPlace, connect: &str, utc: bool) -> Result<Option<Self>, PastError> {
         let writer = match place {
             PastPlace::None => return Ok(None),
@@ -106,7 +108,7 @@ impl LivePast {
 }
 
 impl PastWriter {
-    /// Writes what was taken down. Blocks the thread as long as the disk does.
+    /// Writes the collected changes. Blocks the thread for as long as the disk takes.
     pub fn write(&self, batches: Vec<Batch>, at: Timestamp) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = open.writer.take(batches, at);
@@ -115,13 +117,14 @@ impl PastWriter {
         Event::Recorded(Box::new(Recorded { since, trouble, lost }))
     }
 
-    /// Writes the last of it; fails when that is not possible within two seconds. Blocks the thread meanwhile.
+    /// Writes the last changes. Fails if that takes longer than two seconds, and blocks the thread
+    /// meanwhile.
     pub fn finish(&self, batches: Vec<Batch>, at: Timestamp) -> Result<(), StoreError> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.finish(batches, at)
     }
 }
 
-/// A file that is not there yet, or has nothing yet, is of no other ensemble.
+/// A missing or empty file belongs to no other ensemble.
 fn refuse_other_ensembles(path: &Path, connect: &str) -> Result<(), PastError> {
     if fs::metadata(path).map_or(true, |file| file.len() == 0) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The screen on a recording: no ensemble is asked, and no client is started.
+//! Runs the screen on a recording. No ensemble is contacted, and no client is started.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -15,29 +15,30 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, Scenario};
 use lockscope_live::observe::Observed;
 
-/// How the screen is started on a recording.
+/// The options of the screen on a recording.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
     /// The file.
     pub store: PathBuf,
-    /// The moment to begin with; `None` for its end.
+    /// The time to begin at; `None` for the end of the recording.
     pub at: Option<Timestamp>,
-    /// Draw with ASCII only: for terminals without UTF-8.
+    /// Whether to draw with ASCII only, for terminals without UTF-8.
     pub ascii: bool,
-    /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`](super::ThemeName::Mono).
+    /// The colours. `NO_COLOR` in the environment replaces them with those of
+    /// [`ThemeName::Mono`](super::ThemeName::Mono).
     pub theme: Palette,
-    /// Take the mouse; it can no longer select text then.
+    /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,
-    /// Show times in UTC at first.
+    /// Whether times are first shown in UTC.
     pub utc: bool,
-    /// Keys that are others than the usual ones.
+    /// The keys that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns and order of the lists.
     pub screens: ScreensChosen,
 }
 
-/// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed. The terminal is given back as it was on
-/// every way out.
+/// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed.
+/// Every way out restores the terminal.
 pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
@@ -65,13 +66,13 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
     let mut console = Console::new(app, theme, surface, taken).with_past(past);
     let ended = Box::pin(console.run(&mut terminal_events(), &mut Nothing, &mut orders, &mut Nothing)).await;
     match ended {
-        // A terminal that was closed is the end of the program, not an error that somebody could read.
+        // A closed terminal is the end of the program; nobody could read an error.
         Err(TuiError::Terminal(_)) if !terminal::is_there() => Ok(()),
         ended => ended,
     }
 }
 
-/// What a recording has in place of an ensemble and of test clients.
+/// Stands in for the ensemble and the test clients, which a recording does not have.
 struct Nothing;
 
 impl ChangeSource for Nothing {

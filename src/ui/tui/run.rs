@@ -1,8 +1,8 @@
-//! The loop: waits for keys, changes, time and the system, passes them to the [`App`], carries out what it wants, and
-//! draws.
+//! The event loop: waits for keys, changes, timers and signals, passes them to the [`App`], carries
+//! out its effects, and draws.
 //!
-//! Architecture invariant: keys come before frames, frames before changes; changes are taken in slices, so that no
-//! burst of them keeps a key waiting.
+//! Architecture invariant: keys take precedence over frames, and frames over changes. Changes are
+//! taken in slices, so that no burst of them delays a key.
 
 mod effects;
 #[cfg(test)]
@@ -42,31 +42,31 @@ use lockscope_live::zk::until_unverified_login;
 use lockscope_model::queue::LockQueue;
 use lockscope_past::record::Batch;
 
-/// Changes that are applied before keys are looked at again: some milliseconds of work.
+/// Maximum changes applied before keys are looked at again: a few milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
 
-/// After a batch of fewer changes than this, the next ones are gathered before they are taken in.
+/// After a batch of fewer changes than this, further changes are gathered before they are applied.
 const FEW_CHANGES: usize = 512;
 
-/// How long they are gathered: shorter than the time between two frames, so that nothing is shown later.
+/// How long changes are gathered: less than the time between two frames of changes.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How often ages are counted on.
+/// How often ages are updated.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where changes come from.
+/// A source of changes.
 pub trait ChangeSource {
-    /// The next ones; `None` when no more will come. Cancel safe.
+    /// Waits for the next changes; `None` when no more will come. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
-    /// Whether to ask the servers who watches what, which is dear.
+    /// Sets whether to ask the servers for the watches of each session, which is expensive.
     fn look_at_watchers(&mut self, wanted: bool);
-    /// Below which node the queue is that somebody looks at: its contenders are read first.
+    /// Sets the parent of the open queue, whose contenders are read first.
     fn look_at_queue(&mut self, parent: Option<ZnodePath>);
 }
 
-/// Where the orders of the system come from.
+/// A source of signals.
 pub trait SignalSource {
-    /// The next order. Cancel safe.
+    /// Waits for the next signal. Cancel safe.
     fn next(&mut self) -> impl Future<Output = ProcessSignal>;
 }
 
@@ -76,22 +76,23 @@ impl SignalSource for super::input::ProcessSignals {
     }
 }
 
-/// Where test clients are started.
+/// Starts and controls test clients.
 pub trait FleetControl {
-    /// What the fleets report next; never comes as long as there is none. Cancel safe.
+    /// Waits for the fleets' next report; forever while there is no fleet. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Event>;
     fn start(&mut self, side: FleetSide, scenario: Scenario);
     fn order(&mut self, side: FleetSide, order: contend::FleetCommand);
-    /// Stops the fleet on that side; its end comes as an event.
+    /// Stops the fleet on a side; its end is reported as an event.
     fn stop(&mut self, side: FleetSide);
-    /// Lets all fleets go in the background, and reports nothing more of them.
+    /// Lets all fleets end in the background and reports no more events of them.
     fn dismiss(&mut self) {}
     fn direct(&mut self, _: SceneCommand) {}
-    /// Lets these run to their end, one after the other; each outcome comes as an event.
+    /// Runs these scenarios to their end, one after the other; each outcome is reported as an
+    /// event.
     fn compare(&mut self, _: Vec<Scenario>) {}
 }
 
-/// What the loop woke up for.
+/// The reason why the loop woke up.
 enum Turn {
     Signal(ProcessSignal),
     Input(Option<io::Result<crossterm::event::Event>>),
@@ -109,23 +110,23 @@ enum Turn {
 pub struct Console<B: Backend, O> {
     app: App,
     theme: Theme,
-    /// Not dropped: its drop would write to a terminal that may be closed, and panic when it cannot say so. The cursor is
-    /// given back with the rest of the terminal.
+    /// Never dropped: its drop would write to a terminal that may be closed, and panic on failure.
+    /// The cursor is restored with the rest of the terminal.
     terminal: ManuallyDrop<Terminal<B>>,
     control: O,
     frames: Frames,
-    /// Whether the next frame draws every cell: what stands on the terminal may not be what was drawn last.
+    /// Whether the next frame draws every cell, since the terminal may not show the last frame.
     draws_anew: bool,
-    /// What happens before anything else.
+    /// An event that is handled before all others.
     first: Option<Event>,
     waiting: vec::IntoIter<Observed>,
-    /// Before this no more changes are taken in.
+    /// Apply no further changes before this time.
     more_from: Instant,
     ended: bool,
-    /// Whether it was said that a login could not be verified.
+    /// Whether the note about an unverified login was shown.
     noted: bool,
     ticked: Instant,
-    /// Below which node the queue is whose contenders are read first.
+    /// The parent of the open queue, whose contenders are read first.
     open_queue: Option<ZnodePath>,
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
@@ -134,15 +135,15 @@ pub struct Console<B: Backend, O> {
     past_writer: Option<(PastWriter, WriterThread)>,
     source: Option<Source>,
     config: Option<ConfigWatch>,
-    /// Where the user goes on.
+    /// The options of the ensemble that the user goes on to.
     next: Option<Box<TuiOptions>>,
 }
 
-/// What stays of the program when it leaves the screen.
+/// What is left of the program after it leaves the screen.
 pub struct Left<O> {
-    /// What was under way.
+    /// The tasks still under way.
     pub tasks: JoinSet<Event>,
-    /// The terminal, which is still taken.
+    /// The terminal, not yet restored.
     pub control: O,
 }
 
@@ -150,7 +151,7 @@ impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
-    /// The program before its first frame.
+    /// Creates the program before its first frame.
     pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
         let mut frames = Frames::default();
         frames.request(Urgency::Now);
@@ -160,7 +161,7 @@ where
             terminal: ManuallyDrop::new(terminal),
             control,
             frames,
-            // The console of another ensemble may have stood there.
+            // The terminal may still show the console of another ensemble.
             draws_anew: true,
             first: None,
             waiting: Vec::new().into_iter(),
@@ -180,44 +181,44 @@ where
         }
     }
 
-    /// The same with what carries out deletions; without, there is no permission.
+    /// Sets the runner of deletions. Without it, nothing can be deleted.
     #[must_use]
     pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
         Self { deletions, ..self }
     }
 
-    /// The same with what reads single nodes; without, none can be read.
+    /// Sets the reader of nodes. Without it, no node's page can be read.
     #[must_use]
     pub fn with_node_reader(self, nodes: NodeReader) -> Self {
         Self { nodes, ..self }
     }
 
-    /// The same with what reads the recording that is shown.
+    /// Sets the reader of the recording to show.
     #[must_use]
     pub fn with_past(self, past: PastReader) -> Self {
         Self { past: Some(past), ..self }
     }
 
-    /// The same with what writes the past of what is live.
+    /// Sets the writer of the live past.
     #[must_use]
     pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
         Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
     }
 
-    /// The last of the past that is to be written, and what writes it.
+    /// Returns the last changes of the past and their writer.
     pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
         let (writer, _) = self.past_writer.take()?;
         Some((writer, self.app.end_recording()))
     }
 
-    /// The same with where the options come from: it is looked there for changes, and for other ensembles.
+    /// Sets the source of the options. It is checked for changes, and knows the other ensembles.
     #[must_use]
     pub fn with_source(self, source: Option<Source>) -> Self {
         let config = source.clone().map(ConfigWatch::start);
         Self { source, config, ..self }
     }
 
-    /// The same with something that the user should know at the start.
+    /// Sets a sentence to show at the start.
     #[must_use]
     pub fn with_notice(mut self, notice: Option<String>) -> Self {
         if let Some(notice) = notice {
@@ -226,19 +227,18 @@ where
         self
     }
 
-    /// The same with an event that comes before every key, also before one that was pressed while
-    /// the program started.
+    /// Sets an event that comes before every key, including keys pressed while the program started.
     #[must_use]
     pub fn with_first(self, first: Option<Event>) -> Self {
         Self { first, ..self }
     }
 
-    /// The options of the ensemble that the user goes on to.
+    /// Takes the options of the ensemble that the user goes on to.
     pub fn take_next(&mut self) -> Option<TuiOptions> {
         self.next.take().map(|next| *next)
     }
 
-    /// Leaves the screen. What was under way goes on in the tasks that come out of it.
+    /// Leaves the screen. The returned tasks continue.
     pub fn leave(self) -> Left<O> {
         Left { tasks: self.tasks, control: self.control }
     }
@@ -251,7 +251,7 @@ where
         &self.terminal
     }
 
-    /// Runs until the user or the system ends it.
+    /// Runs until the user or the system ends the program.
     pub async fn run<I>(
         &mut self,
         input: &mut I,
@@ -278,7 +278,7 @@ where
         }
     }
 
-    /// Waits for what comes first, by its rank.
+    /// Waits for the next turn. If several are ready, the one of the highest rank wins.
     async fn turn<I>(
         &mut self,
         input: &mut I,
@@ -324,7 +324,8 @@ where
             }
             Turn::Input(Some(Ok(event))) => match translate(&event) {
                 Some(event) => {
-                    // A terminal that shrank for a moment has lost cells, though it has its old size again.
+                    // A terminal that shrank for a moment has lost cells, even if it has its old
+                    // size again.
                     self.draws_anew |= matches!(event, Event::Resize(..));
                     event
                 }
@@ -350,7 +351,8 @@ where
             }
             Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
             Turn::Changes(Some(batch)) => {
-                // Between two frames nobody sees when a change was taken in, and each time costs as much as several changes.
+                // Between two frames nobody sees when a change is applied, and each batch costs as
+                // much as several changes.
                 let gathers = batch.len() < FEW_CHANGES;
                 self.more_from = Instant::now() + if gathers { GATHER } else { Duration::ZERO };
                 self.waiting = batch.into_iter();
@@ -379,7 +381,7 @@ where
     }
 }
 
-/// Waits for something, but does not begin before that time. Cancel safe if that is.
+/// Awaits `what`, but not before `from`. Cancel safe if `what` is.
 async fn later<F: Future>(from: Instant, what: F) -> F::Output {
     if from > Instant::now() {
         tokio::time::sleep_until(from.into()).await;
@@ -387,7 +389,7 @@ async fn later<F: Future>(from: Instant, what: F) -> F::Output {
     what.await
 }
 
-/// The next change of the config file; never, where there is none.
+/// Waits for the next change of the config file; forever without a config file.
 async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
     match config {
         Some(config) => config.next().await,

@@ -1,6 +1,6 @@
-//! The screens and their panes, by name. What each shows is in one table, `app::screens`.
+//! The screens and their panes, by name. One table, `app::screens`, says what each shows.
 
-/// A part of a screen that can have the keys.
+/// A part of a screen that can have the focus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pane {
     /// The list, or the text of a screen without a list.
@@ -10,7 +10,7 @@ pub enum Pane {
     Events,
 }
 
-/// What fills the terminal.
+/// A screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Screen {
     Locks,

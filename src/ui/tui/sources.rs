@@ -1,4 +1,4 @@
-//! What comes from the ensemble: what its nodes do, and what its servers report about themselves.
+//! The sources of changes: the nodes of the ensemble, and the servers' reports about themselves.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lockscope_live::zk::survey::Surveyor;
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::ServerView;
 
-/// The observer, and beside it the survey, unless it is off.
+/// The observer and, unless it is off, the survey of the servers.
 #[derive(Debug)]
 pub struct Sources {
     observer: Observer,
@@ -22,7 +22,7 @@ impl Sources {
         Self { observer, surveyor }
     }
 
-    /// Ends both; at most two seconds.
+    /// Stops both; takes at most two seconds.
     pub async fn stop(self) {
         if let Some(surveyor) = self.surveyor {
             surveyor.stop().await;
@@ -53,7 +53,7 @@ impl ChangeSource for Sources {
     }
 }
 
-/// The next view; never, where nobody asks.
+/// Waits for the next view; forever without a surveyor.
 async fn viewed(surveyor: Option<&mut Surveyor>) -> Option<Arc<ServerView>> {
     match surveyor {
         Some(surveyor) => surveyor.next().await,

@@ -1,4 +1,4 @@
-//! The terminal: taken over at the start, and given back as it was, whatever the end.
+//! The terminal: taken over at the start, and restored at the end, whatever ends the program.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::Once;
@@ -18,36 +18,37 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::theme::{Palette, ThemeName};
 
-/// How long the program waits for being continued before it concludes that nothing stopped it: a shell without job
-/// control, or a terminal without a shell.
+/// How long the program waits to be stopped before it concludes that nothing will stop it, as in a
+/// shell without job control or a terminal without a shell.
 const STOPS_WITHIN: Duration = Duration::from_millis(300);
-/// Bytes of a frame that are collected before they are written.
+/// Bytes of a frame that are buffered before a write.
 const FRAME: usize = 64 * 1024;
 
-/// Whether the terminal is ours now. The panic hook needs it, and has no other way to know.
+/// Whether the program has the terminal. A static, because the panic hook needs it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Whether the mouse is among what is to be given back.
+/// Whether the mouse is captured and must be released.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 
-/// What the console needs of the world besides a surface to draw on.
+/// What the console needs of the terminal besides a surface to draw on.
 pub trait TerminalControl {
-    /// Puts a text on the clipboard of whoever looks at the terminal.
+    /// Copies a text to the clipboard of the user at the terminal.
     fn copy(&mut self, text: &str) -> io::Result<()>;
-    /// Gives the terminal back and stops until the shell continues the program. The screen is empty afterwards.
+    /// Restores the terminal and stops until the shell continues the program. The screen is empty
+    /// afterwards.
     fn suspend(&mut self) -> impl Future<Output = io::Result<()>>;
-    /// Takes the terminal again after somebody else stopped and continued the program.
+    /// Takes the terminal again after the program was stopped and continued from outside.
     fn retake(&mut self) -> io::Result<()>;
-    /// Whether the terminal is still ours: a panic anywhere gives it back.
+    /// Returns whether the program still has the terminal: a panic in any thread restores it.
     fn is_taken(&self) -> bool;
 }
 
-/// The terminal while it is ours. Dropping gives it back.
+/// Holds the terminal. Dropping the guard restores it.
 #[derive(Debug)]
 pub struct TerminalGuard;
 
 impl TerminalGuard {
-    /// Takes the terminal over: raw mode, the alternate screen, the mouse when it is wanted. A panic will give it back
-    /// before its message is printed.
+    /// Takes the terminal over: raw mode, the alternate screen and, if wanted, the mouse. A panic
+    /// restores the terminal before its message is printed.
     pub fn take(mouse: bool) -> io::Result<Self> {
         give_back_on_panic();
         MOUSE.store(mouse, Ordering::SeqCst);
@@ -68,7 +69,7 @@ impl Drop for TerminalGuard {
 
 impl TerminalControl for TerminalGuard {
     fn copy(&mut self, text: &str) -> io::Result<()> {
-        // OSC 52: the terminal itself keeps the clipboard, so this works over ssh too.
+        // With OSC 52 the terminal itself fills the clipboard, so this works over ssh too.
         let mut out = io::stdout();
         write!(out, "\x1b]52;c;{}\x07", STANDARD.encode(text))?;
         out.flush()
@@ -77,15 +78,15 @@ impl TerminalControl for TerminalGuard {
     async fn suspend(&mut self) -> io::Result<()> {
         let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         give_back();
-        // The whole group, as the terminal itself does it: a wrapper that waits for us must stop too. Where nobody
-        // could continue us, the system ignores this.
+        // Stops the whole group, as the terminal itself does: a wrapper that waits for us must stop
+        // too. Where nobody could continue us, the system ignores the signal.
         kill_current_process_group(Signal::TSTP)?;
         let _ = tokio::time::timeout(STOPS_WITHIN, continued.recv()).await;
         enter()
     }
 
     fn retake(&mut self) -> io::Result<()> {
-        // The shell has set its own modes meanwhile: giving back first makes taking start from there.
+        // The shell has set its own modes meanwhile: restoring first makes taking start from those.
         give_back();
         enter()
     }
@@ -95,12 +96,12 @@ impl TerminalControl for TerminalGuard {
     }
 }
 
-/// Whether there is a terminal to show anything on: one that was closed is none any more.
+/// Returns whether there is a terminal to draw on; a closed terminal does not count.
 pub fn is_there() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The colours of a theme that this terminal can show, or none where `NO_COLOR` is set.
+/// Returns the colours of a theme that this terminal can show, or none where `NO_COLOR` is set.
 pub fn colours(palette: Palette) -> Palette {
     let is_set = |name: &str, is_such: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is_such(&value));
     if is_set("NO_COLOR", |value| !value.is_empty()) {
@@ -121,7 +122,8 @@ fn enter() -> io::Result<()> {
     Ok(())
 }
 
-/// Everything is tried even when something fails: a terminal that is gone cannot be helped.
+/// Restores the terminal. Later steps are tried even if one fails: nothing can help a closed
+/// terminal.
 fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;

@@ -1,4 +1,4 @@
-//! A small ensemble for the tests of the screen: changes as an observer would bring them.
+//! A small ensemble for the tests of the screen, in the form of an observer's changes.
 
 pub mod deletions;
 pub mod fleets;
@@ -16,12 +16,12 @@ use lockscope_live::observe::Observed;
 use lockscope_live::zk::{AclEntry, NodeReading};
 use lockscope_model::queue::{Change, ConnectionState};
 
-/// When the tests begin: 14:41:07.250 UTC.
+/// The start of the tests: 14:41:07.250 UTC.
 pub const NOW: Timestamp = Timestamp(1_714_574_467_250);
 /// The console's own session.
 pub const OWN: SessionId = SessionId(0x0100_0a2b_3c40_0b31);
 
-/// A console of that size, not yet connected.
+/// A console of this size, not yet connected.
 pub fn app(size: (u16, u16)) -> App {
     App::new(settings(), size, NOW)
 }
@@ -54,39 +54,40 @@ pub fn session(number: i64) -> SessionId {
     SessionId(0x0100_0a2b_3c40_0000 + number)
 }
 
-/// Seconds before [`NOW`].
+/// The time `seconds` before [`NOW`].
 pub fn ago(seconds: i64) -> Timestamp {
     Timestamp(NOW.0 - seconds * 1000)
 }
 
-/// A node was read.
+/// The change for a node that was read.
 pub fn seen(node: &str, owner: i64, created: Timestamp, data: &[u8]) -> Change {
     let number = node.bytes().fold(0_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 1_000_003);
     let czxid = Zxid(8_589_000_000 + (created.0 - ago(100_000).0) + number % 10);
     crate::testing::seen(node, ZnodeStat::of_new(czxid, created, Some(session(owner))), data)
 }
 
-/// A lock parent was listed; `next` is the number of its next child. A child was deleted just before, so that its stat proves nothing.
+/// The change for a listed lock parent; `next` is the number of its next child. A child was deleted
+/// just before, so the stat proves nothing.
 pub fn listed(parent: &str, next: i32) -> Change {
     let Change::Seen { node, .. } = seen(parent, 0, ago(90_000), b"") else { unreachable!("seen makes Seen") };
     let stat = ZnodeStat { ephemeral_owner: None, cversion: next * 2, pzxid: Zxid(i64::MAX), ..node.stat };
     Change::Listed { path: path(parent), stat }
 }
 
-/// A contender of Curator's mutex.
+/// The change for a contender of Curator's mutex.
 pub fn curator(parent: &str, number: i32, owner: i64, waits: i64) -> Change {
     let data = format!("10.0.4.{}", owner % 250);
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     seen(&node, owner, ago(waits), data.as_bytes())
 }
 
-/// The node of [`curator`] is gone.
+/// The change for the deleted node of [`curator`].
 pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     deleted(&path(&node))
 }
 
-/// A node of 14:40 as it may be read, with two entries in its ACL.
+/// The reading of a node from 14:40, with two entries in its ACL.
 pub fn node_reading(data: &[u8]) -> NodeReading {
     let Change::Seen { node, .. } = seen("/a", 7, ago(67), data) else { unreachable!("seen makes Seen") };
     let entry = |scheme: &str, id: &str, permissions: &str| AclEntry {
@@ -98,12 +99,13 @@ pub fn node_reading(data: &[u8]) -> NodeReading {
     NodeReading { stat: node.stat, data: Ok(data.to_vec()), acl: Ok((acl, 2)) }
 }
 
-/// Connected.
+/// The change for a new connection.
 pub fn connected() -> Change {
     Change::Connection(ConnectionState::Connected { session: OWN, recursive: true })
 }
 
-/// What an ensemble with a few locks of different recipes is read as, from the connection to the last read.
+/// The changes of an ensemble with a few locks of different recipes, from the connection to the end
+/// of the first reading.
 pub fn ensemble() -> Vec<Change> {
     let mut changes = vec![connected(), Change::Syncing];
     changes.push(listed("/locks/billing", 4840));
@@ -128,19 +130,19 @@ pub fn ensemble() -> Vec<Change> {
     changes
 }
 
-/// Changes, all seen at one time.
+/// The event for changes that were all seen at one time.
 pub fn at(time: Timestamp, changes: Vec<Change>) -> Event {
     Event::Changes(changes.into_iter().map(|change| Observed { at: time, change }).collect())
 }
 
-/// A console that is in step with [`ensemble`].
+/// A console in step with [`ensemble`].
 pub fn live(size: (u16, u16)) -> App {
     let mut app = app(size);
     app.update(at(NOW, ensemble()), NOW);
     app
 }
 
-/// Presses keys: each character of `keys` is one, but `\n` is Enter, `\u{1b}` Esc and `\t` Tab.
+/// Presses keys, one for each character of `keys`: `\n` is Enter, `\u{1b}` Esc and `\t` Tab.
 pub fn press(app: &mut App, keys: &str) -> Update {
     let mut last = Update::default();
     for letter in keys.chars() {

@@ -1,4 +1,5 @@
-//! Colours and signs. Nothing is said by colour alone: whatever has a colour has a sign or a word too.
+//! Colours and signs. Nothing is expressed by colour alone: each colour comes with a sign or a
+//! word.
 
 mod palette;
 mod signs;
@@ -12,10 +13,10 @@ pub use self::signs::Signs;
 use self::signs::{ASCII, UNICODE};
 use lockscope_model::diagnose::Severity;
 
-/// The themes that are built in. Each is a file of the same form as a user's own.
+/// The built-in themes. Each is a file of the same form as a user's theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ThemeName {
-    /// The terminal's own sixteen colours, whether it is light or dark.
+    /// The terminal's own sixteen colours, for light and dark terminals.
     #[default]
     Terminal,
     /// No colours: bold, dim, underlined and reversed only. Also chosen by `NO_COLOR`.
@@ -26,14 +27,14 @@ pub enum ThemeName {
     Dark,
     /// Dark colours on a light ground.
     Light,
-    /// The colours of Okabe and Ito, which everybody tells apart.
+    /// The colours of Okabe and Ito, which colour-blind users can tell apart.
     ColourBlind,
 }
 
 impl ThemeName {
     pub const ALL: [Self; 6] = [Self::Terminal, Self::Mono, Self::Contrast, Self::Dark, Self::Light, Self::ColourBlind];
 
-    /// The name on the command line and in the config file.
+    /// Returns the name on the command line and in the config file.
     pub fn id(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -45,7 +46,7 @@ impl ThemeName {
         }
     }
 
-    /// The built-in theme of that name; `night` is what `dark` was called.
+    /// Returns the built-in theme with this name. `night` is the old name of `dark`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "night" => Some(Self::Dark),
@@ -53,7 +54,7 @@ impl ThemeName {
         }
     }
 
-    /// Its file.
+    /// Returns the text of the theme's file.
     pub fn text(self) -> &'static str {
         match self {
             Self::Terminal => include_str!("../../../assets/themes/terminal.toml"),
@@ -65,17 +66,17 @@ impl ThemeName {
         }
     }
 
-    /// Its styles.
+    /// Returns the styles.
     ///
     /// # Panics
     ///
     /// Never: a test reads every built-in theme.
     pub fn palette(self) -> Palette {
-        Palette::read(self.text()).expect("a built-in theme is well-formed: a test holds it")
+        Palette::read(self.text()).expect("built-in themes are well-formed: a test reads them")
     }
 }
 
-/// Styles and signs, as a screen is drawn with them. The styles are those of the [`Palette`].
+/// The styles and signs that a screen is drawn with. The styles are those of the [`Palette`].
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
     palette: Palette,
@@ -91,7 +92,7 @@ impl Deref for Theme {
 }
 
 impl Theme {
-    /// A built-in theme in true colours.
+    /// Creates a built-in theme in true colours.
     pub fn new(name: ThemeName, ascii: bool) -> Self {
         Self::of(name.palette(), ascii)
     }
@@ -116,7 +117,7 @@ mod tests {
     use super::palette::of_index;
     use super::*;
 
-    /// How light a colour is, as WCAG 2 has it.
+    /// Returns the relative luminance of a colour, as defined by WCAG 2.
     fn luminance(colour: Color) -> f64 {
         let (red, green, blue) = match colour {
             Color::Rgb(red, green, blue) => (red, green, blue),
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_marks_stand_out_from_their_ground() {
+    fn text_and_marks_contrast_with_their_background() {
         let mut faults = Vec::new();
         for name in [ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
             for (depth, palette) in [("true", name.palette()), ("256", name.palette().in_256_colours())] {

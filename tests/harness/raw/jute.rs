@@ -1,6 +1,6 @@
-//! ZooKeeper's encoding, both ways. Reading panics on what a server never sends.
+//! ZooKeeper's encoding, both ways. Reading panics on input that a server never sends.
 
-/// Appends values.
+/// Appends encoded values.
 pub trait Jute {
     fn put_int(&mut self, value: i32) -> &mut Self;
     fn put_long(&mut self, value: i64) -> &mut Self;
@@ -45,11 +45,11 @@ impl Jute for Vec<u8> {
     }
 }
 
-/// What is left of a frame.
+/// The unread rest of a frame.
 #[derive(Clone, Debug)]
 pub struct Body<'a>(pub &'a [u8]);
 
-/// A node's stat as it came.
+/// A node's stat as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub czxid: i64,

@@ -1,4 +1,4 @@
-//! A client that sends whatever it is given, and shows every frame that comes back: no library between.
+//! A client without a library: it sends any request and returns every received frame.
 
 mod jute;
 mod request;
@@ -10,10 +10,10 @@ use super::wait::PATIENCE;
 pub use jute::{Body, Jute, Stat};
 pub use request::{ANYONE, Request, Watches};
 
-/// The number of a heartbeat, and of its answer.
+/// The xid of a heartbeat and of its answer.
 const PING: i32 = -2;
 
-/// One frame from the server, after the handshake.
+/// A frame from the server, after the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub xid: i32,
@@ -28,10 +28,10 @@ impl Frame {
     }
 }
 
-/// What a server answers to a handshake.
+/// A server's answer to the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// In milliseconds; zero when the session was refused.
+    /// The timeout in milliseconds; zero when the session was refused.
     pub timeout: i32,
     pub session: i64,
     pub password: Vec<u8>,
@@ -46,12 +46,12 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// A new session.
+    /// Opens a new session.
     pub fn connect(port: u16, timeout: i32) -> Self {
         Self::resume(port, timeout, 0, &[0; 16], 0).expect("a session")
     }
 
-    /// A session that goes on; an error when the server closes the connection without a word.
+    /// Resumes a session. Fails when the server closes the connection without an answer.
     pub fn resume(port: u16, timeout: i32, session: i64, password: &[u8], zxid: i64) -> io::Result<Self> {
         let mut stream = open(port)?;
         let mut body = Vec::new();
@@ -68,7 +68,7 @@ impl Raw {
         Ok(Self { stream, greeting, next: 0 })
     }
 
-    /// Sends a request; gives its number.
+    /// Sends a request and returns its xid.
     pub fn send(&mut self, request: &Request) -> i32 {
         let xid = request.xid.unwrap_or_else(|| {
             self.next += 1;
@@ -76,44 +76,45 @@ impl Raw {
         });
         let mut frame = Vec::new();
         frame.put_int(xid).put_int(request.op).extend(&request.body);
-        // A server that closes the connection is found out by reading.
+        // A later read notices that the server closed the connection.
         let _ = write_frame(&mut self.stream, &frame);
         xid
     }
 
-    /// The next frame; `None` when the server has closed the connection.
+    /// Returns the next frame; `None` when the server has closed the connection.
     pub fn receive(&mut self) -> Option<Frame> {
         let frame = read_frame(&mut self.stream).ok()?;
         let mut from = Body(&frame);
         Some(Frame { xid: from.int(), zxid: from.long(), error: from.int(), body: from.0.to_vec() })
     }
 
-    /// Sends a request, and gives all that comes up to its reply; the last is not the reply when the connection closes.
+    /// Sends a request. Returns all frames up to its reply; if the connection closes, the last
+    /// frame is not the reply.
     pub fn ask(&mut self, request: &Request) -> Vec<Frame> {
         let xid = self.send(request);
         self.until(xid)
     }
 
-    /// All that was sent before now.
+    /// Returns all frames sent before now.
     pub fn drain(&mut self) -> Vec<Frame> {
         let mut frames = self.ask(&Request { xid: Some(PING), ..Request::new("ping", 11, Vec::new()) });
         frames.retain(|frame| frame.xid != PING);
         frames
     }
 
-    /// The zxid that the server has come to.
+    /// Returns the server's present zxid.
     pub fn zxid(&mut self) -> i64 {
         let frames = self.ask(&Request { xid: Some(PING), ..Request::new("ping", 11, Vec::new()) });
         frames.last().expect("an answer").zxid
     }
 
-    /// Ends the connection; its session can go on.
+    /// Closes the connection. The session can be resumed.
     pub fn cut(&self) {
-        // It is cut already when the server ended it.
+        // Fails if the server has already closed the connection.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Ends the session.
+    /// Closes the session.
     pub fn close(mut self) {
         self.ask(&Request::close());
     }
@@ -131,7 +132,7 @@ impl Raw {
     }
 }
 
-/// A connection to a port of this machine, on which nothing waits for ever.
+/// Opens a connection to a port of this machine. No operation on it waits forever.
 pub fn open(port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -1,19 +1,19 @@
-//! Requests, ready to be sent.
+//! Requests, encoded and ready to be sent.
 
 use std::fmt::{self, Write};
 
 use super::Jute;
 
-/// Whoever may do whatever.
+/// An ACL entry that allows everything to everyone.
 pub const ANYONE: (i32, &str, &str) = (31, "world", "anyone");
 
-/// A request: what it is called in a report, its operation and its body.
+/// A request: its name in reports, its operation and its body.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     pub name: String,
     pub op: i32,
     pub body: Vec<u8>,
-    /// The number to send it with, in place of the next one.
+    /// The xid to send instead of the next one.
     pub xid: Option<i32>,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// The lists of paths of a `setWatches`.
+/// The lists of paths in a `setWatches`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watches<'a> {
     pub data: &'a [&'a str],
@@ -45,7 +45,7 @@ impl Request {
         Self::new(format!("{name} {path:?}"), op, body)
     }
 
-    /// `op` is one of `create`, `create2`, `createContainer`.
+    /// Encodes a create. `op` is one of `create`, `create2`, `createContainer`.
     pub fn create_as(op: i32, path: &str, data: Option<&[u8]>, acls: &[(i32, &str, &str)], flags: i32) -> Self {
         let mut request = Self::of_path("create", op, path, |body| {
             body.put_buffer(data);
@@ -164,7 +164,7 @@ impl Request {
         Self::versioned("removeWatches", 18, path, kind)
     }
 
-    /// `setWatches2` when there are persistent ones.
+    /// Encodes a `setWatches`, or a `setWatches2` if there are persistent watches.
     pub fn set_watches(zxid: i64, watches: Watches<'_>) -> Self {
         let mut body = Vec::new();
         body.put_long(zxid).put_texts(watches.data).put_texts(watches.exist).put_texts(watches.child);

@@ -1,4 +1,5 @@
-//! One connection through a relay: a reader and a writer each way, with a queue between that keeps the delay.
+//! A connection through a relay: for each direction a reader and a writer, and between them a queue
+//! that applies the delay.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +16,7 @@ use super::session::Credentials;
 use super::wire::{self, Answer, Opening};
 use super::{Asked, Conditions, Passed, Shared, lock};
 
-/// A packet on its way.
+/// A packet in transit.
 struct Packet {
     due: Instant,
     bytes: Vec<u8>,
@@ -24,14 +25,14 @@ struct Packet {
 
 type Sender = mpsc::UnboundedSender<Packet>;
 
-/// One connection as its two directions share it.
+/// The state that both directions of a connection share.
 struct Link<'a> {
     shared: &'a Shared,
     conditions: watch::Receiver<Conditions>,
     state: Mutex<State>,
-    /// The client's first bytes were read, and what they are is known.
+    /// Notified once the client's first bytes were read and classified.
     opened: Notify,
-    /// Nothing more is to be read from the server.
+    /// Notified when nothing more is to be read from the server.
     ending: Notify,
 }
 
@@ -39,12 +40,12 @@ struct Link<'a> {
 struct State {
     raw: bool,
     session: Option<Credentials>,
-    /// Requests without a reply so far, by their numbers.
+    /// The requests without a reply, by xid.
     outstanding: HashMap<i32, Asked>,
     struck: Option<Struck>,
 }
 
-/// A fault on its way to the connection's end.
+/// A fault that has struck, until the connection ends.
 #[derive(Clone, Copy)]
 struct Struck {
     then: Then,
@@ -52,8 +53,8 @@ struct Struck {
     loses: Option<i32>,
 }
 
-/// Passes on what both sides send until one of them or the relay ends it. Gives the session that has to end before
-/// anybody is let in again.
+/// Forwards both directions until one side or the relay ends the connection. Returns the session
+/// that must end before new connections are accepted.
 pub async fn serve(
     shared: &Shared,
     client: TcpStream,
@@ -70,7 +71,7 @@ pub async fn serve(
     let link = Link { shared, conditions, state, opened: Notify::new(), ending: Notify::new() };
     let (up, going_up) = mpsc::unbounded_channel();
     let (down, going_down) = mpsc::unbounded_channel();
-    // Each direction ends when its reader has ended and what was read is written.
+    // Each direction ends once its reader has ended and all bytes read are written.
     let upwards = async {
         let written = link.write(going_up, to_server, &shared.traffic.to_server);
         tokio::join!(link.read_client(from_client, up), written)
@@ -104,7 +105,8 @@ impl Link<'_> {
         loop {
             let mut frame = wire::frame(&mut from).await?;
             if lock(&self.state).struck.is_some() {
-                // Read and dropped: bytes left unread would reset the connection, and with it what was answered.
+                // Read and dropped: unread bytes would reset the connection and discard the answers
+                // sent before.
                 continue;
             }
             let asked = wire::asked(&frame).filter(|asked| !wire::op::is_housekeeping(asked.op));
@@ -115,10 +117,12 @@ impl Link<'_> {
         }
     }
 
-    /// Notes a request that counts, and the fault that strikes at it; says whether it goes on to the server.
+    /// Notes a counted request and the fault that strikes at it. Returns whether the request goes
+    /// on to the server.
     fn passes(&self, request: Option<(i32, Asked)>) -> bool {
         let Some((xid, asked)) = request else { return true };
-        // Locked until everything is held up: who disarms is not to be surprised by a hold-up later.
+        // Locked until everything is held up, so that a hold-up never begins after `disarm` has
+        // returned.
         let mut plan = lock(&self.shared.plan);
         let mut fault = plan.request();
         if let Some(stall) = fault.take_if(|fault| fault.then == Then::Stall) {
@@ -183,7 +187,7 @@ impl Link<'_> {
         }
     }
 
-    /// Passes an event on, or loses it; says whether that is the connection's end.
+    /// Forwards an event or loses it. Returns whether the connection ends here.
     fn event(&self, down: &Sender, frame: Vec<u8>) -> bool {
         let mut plan = lock(&self.shared.plan);
         let then = match plan.event() {
@@ -203,7 +207,7 @@ impl Link<'_> {
         true
     }
 
-    /// Passes a reply on, or loses it; says whether that is the connection's end.
+    /// Forwards a reply or loses it. Returns whether the connection ends here.
     fn reply(&self, down: &Sender, frame: Vec<u8>, xid: i32, ok: bool) -> bool {
         let mut plan = lock(&self.shared.plan);
         if plan.reply_stalls(xid) {
@@ -234,11 +238,11 @@ impl Link<'_> {
 
     fn send(&self, to: &Sender, bytes: Vec<u8>, passed: Option<Passed>) {
         let due = Instant::now() + self.conditions.borrow().delay;
-        // It fails only when the writer has failed, which ends the connection.
+        // Fails only when the writer has failed, which ends the connection.
         let _ = to.send(Packet { due, bytes, passed });
     }
 
-    /// Writes what is due, and counts it.
+    /// Writes the due packets and counts them.
     async fn write(
         &self,
         mut from: mpsc::UnboundedReceiver<Packet>,
@@ -251,7 +255,7 @@ impl Link<'_> {
                 sleep_until(due).await;
             }
             conditions.wait_for(|conditions| !conditions.paused).await.map_err(io::Error::other)?;
-            // Counted first: who has received something finds it counted.
+            // Counted before the write: a receiver then finds its packet counted.
             count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
             if let Some(passed) = passed {
                 self.shared.traffic.write_down(passed);

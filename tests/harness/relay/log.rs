@@ -1,6 +1,7 @@
-//! What passed a relay, in order.
+//! The packets that passed a relay, in order.
 
-/// One packet. A request is written down when it arrives at the relay, the others when they leave it for the client.
+/// A packet. Requests are logged when they arrive at the relay, all others when they leave for the
+/// client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     Request(Asked),
@@ -8,29 +9,30 @@ pub enum Passed {
     Event,
 }
 
-/// What a request asks for.
+/// The relevant parts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// See [`op`](super::op).
+    /// The operation; see [`op`](super::op).
     pub op: i32,
-    /// Whether it is a read that sets a watch.
+    /// Whether the request is a read that sets a watch.
     pub watches: bool,
 }
 
 impl Passed {
-    /// Whether the client knows from here on that a watch of its own is set.
+    /// Returns whether the client knows from here on that one of its watches is set.
     pub fn is_watch_set(self) -> bool {
         matches!(self, Self::Reply { to: Asked { watches: true, .. }, ok: true })
     }
 
-    /// The operation, when it is a request.
+    /// Returns the operation of a request; `None` for other packets.
     pub fn request(self) -> Option<i32> {
         if let Self::Request(asked) = self { Some(asked.op) } else { None }
     }
 }
 
-/// How often the client waited for an answer before it went on asking: requests that arrive before any of them is
-/// answered are one round trip. Meaningful with a delay, which keeps the answers behind requests sent together.
+/// Returns how often the client waited for a reply before its next request. Requests that arrive
+/// before any of them is answered are one round trip. Meaningful only with a delay, which makes
+/// replies arrive after requests that were sent together.
 pub fn round_trips(log: &[Passed]) -> usize {
     let mut asking = false;
     let mut trips = 0;

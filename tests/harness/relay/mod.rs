@@ -1,5 +1,6 @@
-//! A relay on a loopback port between clients and a server: it cuts, refuses, holds up, delays, counts, rewrites, and
-//! makes the faults of [`Fault`] at the very request or event they name.
+//! A relay on a loopback port between clients and a server. It cuts, refuses, stalls, delays,
+//! counts and rewrites, and makes each [`Fault`] strike at exactly the request or event that the
+//! fault names.
 
 mod fault;
 mod link;
@@ -22,7 +23,7 @@ pub use self::wire::op;
 
 use super::wait::eventually;
 
-/// A relay to one server. It ends with this value.
+/// A relay to one server. It ends when dropped.
 #[derive(Debug)]
 pub struct Relay {
     port: u16,
@@ -40,7 +41,7 @@ struct Shared {
     plan: Mutex<fault::Plan>,
 }
 
-/// What a relay has let through.
+/// The packets that a relay has let through.
 #[derive(Debug, Default)]
 struct Traffic {
     to_server: AtomicU64,
@@ -51,19 +52,19 @@ struct Traffic {
     log: Mutex<Option<Vec<Passed>>>,
 }
 
-/// What connections go through. Those of an earlier age end.
+/// The conditions of all connections. Connections of an earlier age end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
     age: u64,
     refuses: bool,
-    /// The sessions of connections that are cut end too.
+    /// Whether the sessions of cut connections end too.
     expires: bool,
     paused: bool,
     delay: Duration,
 }
 
 impl Relay {
-    /// A relay to a server, given as `HOST:PORT`, in the current runtime.
+    /// Starts a relay to a server, given as `HOST:PORT`, in the current runtime.
     pub async fn start(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
@@ -79,19 +80,19 @@ impl Relay {
         Self { port, shared, accepting }
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Drops all connections, and returns when they are gone. New ones are welcome.
+    /// Drops all connections, and returns when they are gone. New connections are accepted.
     pub async fn cut(&self) {
         let refused = self.shared.conditions.borrow().refuses;
         self.refuse().await;
         self.shared.conditions.send_modify(|conditions| conditions.refuses = refused);
     }
 
-    /// Drops all connections and every new one, until `heal`. Returns when they are gone.
+    /// Drops all connections and every new one until `heal`. Returns when the old ones are gone.
     pub async fn refuse(&self) {
         self.shared.conditions.send_modify(|conditions| {
             conditions.age += 1;
@@ -104,7 +105,7 @@ impl Relay {
         .await;
     }
 
-    /// Drops every new connection, until `heal`. Those that there are stay.
+    /// Drops every new connection until `heal`. Existing connections stay.
     pub fn refuse_new(&self) {
         self.shared.refuse_new();
     }
@@ -114,8 +115,8 @@ impl Relay {
         self.shared.heal();
     }
 
-    /// Ends the sessions of all connections, of which the server says nothing: cuts them, and lets none through until the
-    /// sessions are gone from the server.
+    /// Ends the sessions of all connections without a message from the server: cuts the connections
+    /// and refuses new ones until the sessions are gone from the server.
     pub async fn expire(&self) {
         self.shared.conditions.send_modify(|conditions| conditions.expires = true);
         self.refuse().await;
@@ -123,78 +124,81 @@ impl Relay {
         self.heal();
     }
 
-    /// Holds everything up in both directions; connections stay.
+    /// Stalls both directions; connections stay.
     pub fn pause(&self) {
         self.shared.set_paused(true);
     }
 
-    /// Lets what was held up through.
+    /// Releases everything that was stalled.
     pub fn resume(&self) {
         self.shared.set_paused(false);
     }
 
-    /// From now on every packet arrives so much later, each way; none waits for another.
+    /// Delays every later packet by `each_way` in each direction; packets do not wait for each
+    /// other.
     pub fn delay(&self, each_way: Duration) {
         self.shared.conditions.send_modify(|conditions| conditions.delay = each_way);
     }
 
-    /// Makes each fault once, at the request or event that it names, counted from now. Forgets what was armed before.
+    /// Arms faults: each strikes once, at the request or event that it names, counted from now.
+    /// Replaces the faults armed before.
     pub fn arm(&self, faults: &[Fault]) {
         lock(&self.shared.plan).arm(faults);
     }
 
-    /// Forgets the faults that were not made; says whether there are none.
+    /// Forgets the faults that have not struck. Returns whether there were none.
     pub fn disarm(&self) -> bool {
         lock(&self.shared.plan).disarm().is_empty()
     }
 
-    /// Whether everything is held up: by `pause`, or by a fault that was made.
+    /// Returns whether everything is stalled, by `pause` or by a fault.
     pub fn stalled(&self) -> bool {
         self.shared.conditions.borrow().paused
     }
 
-    /// Whether connections are refused: by `refuse`, or until the session of a fault is gone from the server.
+    /// Returns whether connections are refused, by `refuse` or until a fault's session is gone from
+    /// the server.
     pub fn refuses(&self) -> bool {
         self.shared.conditions.borrow().refuses
     }
 
-    /// From now on clients' requests of one operation arrive as requests of another.
+    /// Rewrites later requests of one operation into another operation.
     pub fn rewrite_op(&self, from: i32, to: i32) {
         lock(&self.shared.rewrites).insert(from, to);
     }
 
-    /// How many requests of each operation clients have sent so far, as they sent them.
+    /// Returns the number of requests of each operation so far, as the clients sent them.
     pub fn requests(&self) -> HashMap<i32, u64> {
         lock(&self.shared.traffic.requests).clone()
     }
 
-    /// How many watch events clients have got so far.
+    /// Returns the number of watch events that the clients have received.
     pub fn events(&self) -> u64 {
         self.shared.traffic.events.load(Ordering::SeqCst)
     }
 
-    /// Begins to write down what passes; what was written so far is forgotten. Heartbeats, authentication and watches
-    /// set again after a reconnect are no part of it.
+    /// Starts a new log of the packets and drops the previous log. Heartbeats, authentication and
+    /// watches set again after a reconnect are not logged.
     pub fn record(&self) {
         *lock(&self.shared.traffic.log) = Some(Vec::new());
     }
 
-    /// What has passed since `record`, in order.
+    /// Returns the packets since `record`, in order.
     pub fn recorded(&self) -> Vec<Passed> {
         lock(&self.shared.traffic.log).clone().expect("record was called")
     }
 
-    /// How many connections there are.
+    /// Returns the number of open connections.
     pub fn live(&self) -> usize {
         self.shared.live.load(Ordering::SeqCst)
     }
 
-    /// How many connections there have ever been.
+    /// Returns the number of connections accepted so far.
     pub fn accepted(&self) -> u64 {
         self.shared.traffic.accepted.load(Ordering::SeqCst)
     }
 
-    /// The bytes let through so far, to the server and to clients.
+    /// Returns the bytes let through so far, to the server and to the clients.
     pub fn bytes(&self) -> (u64, u64) {
         let Traffic { to_server, to_client, .. } = &self.shared.traffic;
         (to_server.load(Ordering::SeqCst), to_client.load(Ordering::SeqCst))
@@ -221,7 +225,7 @@ impl Shared {
         self.conditions.send_modify(|conditions| conditions.refuses = false);
     }
 
-    /// Counts a request, writes it down when it was asked for a purpose, and rewrites its operation.
+    /// Counts a request, logs it unless it is the session's own, and rewrites its operation.
     fn note(&self, frame: &mut [u8], asked: Option<Asked>) {
         let Some(sent) = wire::operation(frame) else { return };
         *lock(&self.traffic.requests).entry(sent).or_default() += 1;
@@ -247,7 +251,8 @@ impl Traffic {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
-        // Counted before the weather is read: a cut either sees it here, or is seen by it.
+        // Counted before the conditions are read: a cut either counts this connection, or the
+        // connection sees the cut.
         shared.live.fetch_add(1, Ordering::SeqCst);
         let conditions = shared.conditions.subscribe();
         let Conditions { age, refuses, .. } = *conditions.borrow();
@@ -261,7 +266,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(client: TcpStream, shared: Arc<Shared>, age: u64, conditions: watch::Receiver<Conditions>) {
-    // Ends with either side, like any connection; which error it was does not matter.
+    // Ends with either side, like any connection; the kind of error does not matter.
     let doomed = link::serve(&shared, client, age, conditions).await.unwrap_or_default();
     if let Some(session) = doomed {
         session.close(&shared.target).await;

@@ -1,4 +1,4 @@
-//! A session as the server granted it, and its end by somebody who knows its password.
+//! A session as the server granted it, and a way to end it with its password.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::wire;
 /// How long a server gets to end a session.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What lets a client take its session up again.
+/// The credentials with which a client can resume its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     id: i64,
@@ -27,10 +27,10 @@ impl Credentials {
         Some(Self { id, password: frame.get(24..24 + length)?.to_vec() })
     }
 
-    /// Ends the session at the server, by the very transaction that its expiry would be; the client is not asked.
-    /// It is gone when this returns, or the server cannot be reached.
+    /// Ends the session at the server, by the same transaction as an expiry, without the client.
+    /// When this returns, the session is gone or the server cannot be reached.
     pub async fn close(&self, server: &str) {
-        // A server that is down keeps no promise to anybody; the tests see what is left of the session.
+        // A server that is down cannot end a session; the tests see whether the session remains.
         let _ = timeout(PATIENCE, self.try_close(server)).await;
     }
 
@@ -47,7 +47,7 @@ impl Credentials {
         send(&mut server, &shake).await?;
         let granted = wire::frame(&mut server).await?;
         if Self::granted(&granted).is_none_or(|granted| granted.id != self.id) {
-            // It is gone already.
+            // The session is already gone.
             return Ok(());
         }
         let mut end = 1_i32.to_be_bytes().to_vec();

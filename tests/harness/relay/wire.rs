@@ -1,4 +1,5 @@
-//! ZooKeeper's frames, as far as a relay reads them: a length of four bytes, then a handshake or a header.
+//! ZooKeeper's frames as far as a relay reads them: a length of four bytes, then a handshake or a
+//! header.
 
 use std::io;
 
@@ -6,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::log::Asked;
 
-/// Operation codes of ZooKeeper's protocol that tests ask about.
+/// The operation codes of ZooKeeper's protocol that tests use.
 pub mod op {
     pub const DELETE: i32 = 2;
     pub const EXISTS: i32 = 3;
@@ -25,36 +26,37 @@ pub mod op {
     pub const ADD_WATCH: i32 = 106;
     pub const WHO_AM_I: i32 = 107;
     pub const CLOSE_SESSION: i32 = -11;
-    /// No server knows it.
+    /// An operation that no server knows.
     pub const UNKNOWN: i32 = 999;
 
-    /// Whether a client's library sends it for the session, rather than its user for a purpose.
+    /// Returns whether a client library sends the operation on its own, to maintain the session.
     pub fn is_housekeeping(code: i32) -> bool {
         [PING, AUTH, SASL, SET_WATCHES, SET_MORE_WATCHES, CLOSE_SESSION].contains(&code)
     }
 }
 
-/// The number that a watch event has in place of a request's.
+/// The xid of watch events.
 const EVENT: i32 = -1;
 
-/// Replies with a negative number answer a library's own requests.
+/// Replies with a smaller xid answer the library's own requests.
 const FIRST_REPLY: i32 = 0;
 
-/// Where a reply says what went wrong: after its length, the request's number and a zxid.
+/// The offset of the error in a reply: after the length, the xid and a zxid.
 const ERROR: usize = 16;
 
-/// A frame of this size or more is none: four-letter words and TLS records look so, and are passed on as they are.
+/// The smallest size that cannot be a frame's. Four-letter words and TLS records look like such
+/// sizes and are forwarded unchanged.
 const NO_FRAME: u32 = 1 << 26;
 
-/// What a side says first.
+/// The first bytes of a side.
 pub enum Opening {
-    /// A frame, with its length.
+    /// A frame, including its length.
     Frame(Vec<u8>),
-    /// Something else, that starts so.
+    /// The first bytes of something else.
     Raw(Vec<u8>),
 }
 
-/// What the server sends.
+/// A message of the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     Reply {
@@ -62,11 +64,11 @@ pub enum Answer {
         ok: bool,
     },
     Event,
-    /// To a heartbeat, authentication or the like.
+    /// The reply to a heartbeat, an authentication or the like.
     Housekeeping,
 }
 
-/// Reads a frame, with its length, or the first four bytes of something else.
+/// Reads a frame including its length, or the first four bytes of something else.
 pub async fn opening(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> {
     let length = from.read_u32().await?;
     let mut frame = length.to_be_bytes().to_vec();
@@ -78,7 +80,7 @@ pub async fn opening(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening>
     Ok(Opening::Frame(frame))
 }
 
-/// Reads a frame, with its length.
+/// Reads a frame including its length.
 pub async fn frame(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     match opening(from).await? {
         Opening::Frame(frame) => Ok(frame),
@@ -86,29 +88,30 @@ pub async fn frame(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A request's number.
+/// Returns a request's xid.
 pub fn xid(frame: &[u8]) -> Option<i32> {
     number(frame, 4)
 }
 
-/// What a request asks for, by its operation as the client sent it. Reads end with whether they watch.
+/// Returns what a request asks for, by the operation that the client sent. The last byte of a read
+/// says whether it sets a watch.
 pub fn asked(request: &[u8]) -> Option<Asked> {
     let op = operation(request)?;
     let reads = [op::EXISTS, op::GET_DATA, op::LIST, op::LIST_WITH_STAT].contains(&op);
     Some(Asked { op, watches: reads && request.last() == Some(&1) })
 }
 
-/// A request's operation.
+/// Returns a request's operation.
 pub fn operation(request: &[u8]) -> Option<i32> {
     number(request, 8)
 }
 
-/// Makes a request one of another operation.
+/// Replaces a request's operation.
 pub fn set_operation(request: &mut [u8], code: i32) {
     request[8..12].copy_from_slice(&code.to_be_bytes());
 }
 
-/// Reads the header of what the server sends.
+/// Reads the header of a server's message.
 pub fn answer(frame: &[u8]) -> Answer {
     match xid(frame) {
         Some(EVENT) => Answer::Event,

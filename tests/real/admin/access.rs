@@ -1,4 +1,4 @@
-//! What we may not do, and what is said of it.
+//! Missing permissions, and the messages about them.
 
 use lockscope_live::admin::{Confirmation, Ending, RecreationGuard, confirm, find_guards};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
@@ -6,7 +6,8 @@ use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 use super::plans::{end_of, log, place, plan};
 use crate::harness::zk;
 
-/// A node that everybody may do these things to, below a parent on which everybody may do those.
+/// Creates a node whose ACL allows everyone `may`, below a parent whose ACL allows everyone
+/// `on_parent`.
 async fn node(client: &Client, root: &str, name: &str, may: Permission, on_parent: Permission) -> String {
     let node = format!("{root}/{name}");
     client.create(&node, b"data", &zk::open(CreateMode::Ephemeral)).await.expect("made");
@@ -21,7 +22,7 @@ async fn is_there(client: &Client, node: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_permission_to_delete_it_stays_and_the_missing_permission_is_named() {
+async fn without_the_permission_to_delete_the_node_stays_and_the_permission_is_named() {
     let (client, root) = place("access-delete").await;
     let node = node(&client, &root, "lock", Permission::ALL, Permission::READ | Permission::CREATE).await;
     let (_folder, audit) = log();
@@ -39,7 +40,7 @@ async fn without_the_permission_to_write_a_window_remains_and_is_reported() {
         let plan = plan(&client, &[&node]).await;
         let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
         client.set_acl(&node, &acl, None).await.expect("closed");
-        // Who said yes while it could be made sure of has not said yes to this.
+        // Consent to a guarded deletion is no consent to an unguarded one.
         let ending = end_of(plan.clone(), &audit).await;
         assert!(matches!(&ending, Ending::Changed { what } if what.contains("written")), "{name} {ending:?}");
         assert!(is_there(&client, &node).await);
@@ -52,7 +53,7 @@ async fn without_the_permission_to_write_a_window_remains_and_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn also_without_the_permission_to_write_another_node_is_distinguished_from_the_one_that_was_seen() {
+async fn a_recreated_node_is_recognized_even_without_the_permission_to_write() {
     let (client, root) = place("access-other").await;
     let (_folder, audit) = log();
     let old = node(&client, &root, "lock", Permission::READ, Permission::ALL).await;
@@ -64,7 +65,7 @@ async fn also_without_the_permission_to_write_another_node_is_distinguished_from
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_that_becomes_unwritable_after_the_plan_keeps_everything_as_it_is() {
+async fn nothing_is_deleted_if_the_log_becomes_unwritable_after_the_plan() {
     let (client, root) = place("access-log").await;
     let node = node(&client, &root, "lock", Permission::ALL, Permission::ALL).await;
     let (folder, audit) = log();

@@ -1,4 +1,4 @@
-//! What was confirmed is looked at again right before each node is deleted.
+//! Each node of a confirmed plan is checked again right before its deletion.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::observe::fixture::{connection, curator, observing};
 
-/// As many as one plan may hold.
+/// The maximum number of nodes in one plan.
 const TAGGED: usize = 100;
 
 /// The plan to delete these nodes of a queue, with what the servers say of their owners.
@@ -100,7 +100,7 @@ async fn a_client_that_came_back_to_life_after_the_confirmation_is_not_touched()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tagged_nodes_go_also_when_servers_are_slow_and_who_acquires_meanwhile_stays() {
+async fn many_tagged_nodes_are_deleted_despite_slow_servers_but_a_new_holder_stays() {
     let (client, root) = place("again-many").await;
     let relay = Relay::start(&Server::shared().connect_string()).await;
     relay.delay(Duration::from_millis(5));

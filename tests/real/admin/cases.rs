@@ -1,10 +1,10 @@
-//! What can happen to a deletion, at each of its requests and replies.
+//! The troubles that can meet a deletion, at each of its requests and replies.
 
 use lockscope_live::admin::RecreationGuard;
 
 use crate::harness::relay::Place;
 
-/// How a node is made sure of, or what else is done to it.
+/// How a node is guarded, or what else is done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     UniqueName,
@@ -19,7 +19,7 @@ impl Subject {
     pub const ALL: [Self; 6] =
         [Self::UniqueName, Self::ByParent, Self::ByNode, Self::SingleNode, Self::EmptyParent, Self::Revocation];
 
-    /// How many requests it takes.
+    /// Returns the number of requests.
     pub fn requests(self) -> usize {
         match self {
             Self::UniqueName => 2,
@@ -38,35 +38,38 @@ impl Subject {
     }
 }
 
-/// What the proxy does.
+/// What the relay does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It stops at that place.
+    /// The relay stalls at this place.
     Stop(Place),
-    /// It drops the request, or the reply, at that place, and the connection with it.
+    /// The relay loses the request or reply at this place and cuts the connection.
     Drop(Place),
-    /// It stops before that request; when it lets it through, it drops its reply.
+    /// The relay stalls before this request; when it resumes, it loses the reply.
     StopAndDrop(usize),
-    /// It stops before that request; when it lets it through, it drops the reply to the next one, which may be on its way already.
+    /// The relay stalls before this request; when it resumes, it loses the reply to the next
+    /// request, which may already be on its way.
     StopAndDropNext(usize),
-    /// It stops at that place until the verdict is given.
+    /// The relay stalls at this place until the outcome is known.
     Hold(Place),
-    /// It delays everything, and others act once it has seen so many requests.
+    /// The relay delays everything, and others act once it has seen this many requests.
     Delay(usize),
 }
 
-/// What becomes of the node meanwhile.
+/// What happens to the node meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meanwhile {
     Nothing,
-    /// Its owner goes.
+    /// The owner goes.
     Leaves,
-    /// Another owner comes after it, and writes so often, at the end the same data or others.
+    /// Another owner creates the node anew and writes to it `writes` times, in the end the same
+    /// data or other data.
     Node {
         writes: usize,
         equal: bool,
     },
-    /// The parent goes too and is made again, with the same numbers; it and the node are written to so often.
+    /// The parent is deleted and created anew too, with the same numbers; parent and node are
+    /// written to this often.
     Parent {
         writes: usize,
         equal: bool,

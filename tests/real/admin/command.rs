@@ -1,4 +1,4 @@
-//! `lockscope delete`: what it deletes, what it refuses, and what it says of both.
+//! `lockscope delete`: what it deletes, what it refuses, and its messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,13 +40,13 @@ impl CommandFixture {
         self.folder.path().join("audit.jsonl")
     }
 
-    /// The lines of the log.
+    /// Returns the lines of the log.
     fn logged(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
     }
 
-    /// Contenders of one session.
+    /// Creates contenders of one session.
     async fn queue(&self, count: usize) -> Vec<String> {
         let wishes = (0..count).map(|_| (format!("{}/{}", self.lock, curator()), Vec::new()));
         zk::create_all(&self.client, CreateMode::EphemeralSequential, wishes).await
@@ -76,7 +76,7 @@ fn results(lines: &[Value]) -> Vec<(&str, Option<&str>)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_nobody_owns_goes_and_both_lines_are_in_the_log() {
+async fn an_ownerless_node_is_deleted_and_both_lines_are_in_the_log() {
     let fixture = CommandFixture::new("delete-ownerless").await;
     let wish = (format!("{}/lock-", fixture.lock), Vec::new());
     let options = zk::open(CreateMode::PersistentSequential);
@@ -125,7 +125,7 @@ async fn a_live_holder_needs_more_than_a_yes_and_a_waiter_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_node_than_the_one_that_was_seen_is_left_alone() {
+async fn a_recreated_node_is_left_alone() {
     let fixture = CommandFixture::new("delete-other").await;
     let node = fixture.queue(1).await.remove(0);
     for (guard, value) in [("--session", "0x7"), ("--session", "none"), ("--czxid", "7")] {
@@ -142,7 +142,7 @@ async fn another_node_than_the_one_that_was_seen_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_names_stand_in_json_and_in_the_audit_log_with_escapes_only() {
+async fn hostile_names_are_escaped_in_json_and_in_the_audit_log() {
     let mut fixture = CommandFixture::new("delete-hostile").await;
     fixture.lock += "/evil\u{202e}kcol\u{2066}";
     zk::make(&fixture.client, [fixture.lock.clone()]).await;
@@ -158,7 +158,7 @@ async fn hostile_names_stand_in_json_and_in_the_audit_log_with_escapes_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
+async fn only_an_empty_lock_parent_is_deleted() {
     let fixture = CommandFixture::new("delete-parent").await;
     let nodes = fixture.queue(1).await;
     let reported = fixture.delete(&fixture.lock, &["--yes"]).await.refused();
@@ -173,7 +173,7 @@ async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
+async fn both_parents_of_a_semaphore_are_one_lock() {
     let fixture = CommandFixture::new("delete-semaphore").await;
     let (curators, kazoos) = (format!("{}/curators", fixture.lock), format!("{}/kazoos", fixture.lock));
     zk::make(&fixture.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
@@ -198,7 +198,7 @@ async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_lock_is_not_deleted() {
+async fn a_node_that_is_no_lock_is_not_deleted() {
     let fixture = CommandFixture::new("delete-no-lock").await;
     let (service, data) = (format!("{}/worker", fixture.lock), format!("{}/settings", fixture.lock));
     fixture.client.create(&service, &[], &zk::open(CreateMode::Ephemeral)).await.expect("made");
@@ -215,14 +215,14 @@ async fn what_is_no_lock_is_not_deleted() {
     );
 }
 
-/// Lets the world do only this to a node, besides looking after who may.
+/// Restricts the ACL of a node to `may`, besides the permission to change the ACL.
 async fn close(client: &Client, node: &str, may: Permission) {
     let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
     client.set_acl(node, &acl, None).await.expect("closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_plan_says_how_it_is_made_sure_of_and_who_sees_that() {
+async fn the_plan_names_its_guard_and_who_sees_it() {
     let fixture = CommandFixture::new("delete-guard").await;
     let unique = fixture.queue(1).await.remove(0);
     let numbered = zk::create_all(
@@ -254,7 +254,7 @@ async fn the_plan_says_how_it_is_made_sure_of_and_who_sees_that() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nothing_can_make_sure_of_needs_more_than_a_yes() {
+async fn an_unguarded_deletion_needs_more_than_a_yes() {
     let fixture = CommandFixture::new("delete-unguarded").await;
     let wish = [(format!("{}/lock-", fixture.lock), Vec::new())];
     let node = zk::create_all(&fixture.client, CreateMode::PersistentSequential, wish).await.remove(0);
@@ -275,7 +275,7 @@ async fn what_nothing_can_make_sure_of_needs_more_than_a_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_permission_is_named_and_so_is_how_to_get_it() {
+async fn a_missing_permission_is_named_with_the_way_to_get_it() {
     let fixture = CommandFixture::new("delete-permission").await;
     let node = fixture.queue(1).await.remove(0);
     close(&fixture.client, &node, Permission::CREATE).await;
@@ -303,7 +303,7 @@ async fn a_missing_permission_is_named_and_so_is_how_to_get_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes() {
+async fn a_disconnected_owner_is_expiring_and_the_plan_says_when() {
     let server = Server::start();
     let fixture = CommandFixture::at(&server, zk::connect(&server.connect_string()).await, "/lock".to_owned()).await;
     let relay = Relay::start(&fixture.connect).await;
@@ -315,7 +315,7 @@ async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes(
     relay.refuse().await;
     let plan = eventually("an owner that is seen to be away", async || {
         let plan = fixture.delete(&node, &["--dry-run"]).await.json();
-        // Until the server has noticed the cut it is live.
+        // Until the server notices the cut, the session counts as live.
         if plan["plan"]["nodes"][0]["liveness"] == "expiring" { Ok(plan) } else { Err(plan) }
     })
     .await;
@@ -345,7 +345,7 @@ async fn without_a_terminal_or_without_a_log_nothing_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_terminal_it_shows_the_plan_and_asks() {
+async fn on_a_terminal_the_command_shows_the_plan_and_asks() {
     let fixture = CommandFixture::new("delete-asks").await;
     let nodes = fixture.queue(2).await;
     let (connect, log) = (Server::shared().connect_string(), fixture.log());
@@ -366,7 +366,7 @@ async fn on_a_terminal_it_shows_the_plan_and_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_node_is_said_to_be_missing_on_a_terminal_or_not() {
+async fn a_missing_node_is_reported_with_and_without_a_terminal() {
     let fixture = CommandFixture::new("delete-missing").await;
     let node = format!("{}/none", fixture.lock);
     let (says, log) = (format!("there is no node {node}: nothing was deleted"), fixture.log());

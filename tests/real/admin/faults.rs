@@ -1,4 +1,5 @@
-//! The connection is lost, or the session, at each request of a deletion: what is said of it is true.
+//! The connection or the session is lost at each request of a deletion; the outcome reported is
+//! true.
 
 use lockscope_live::admin::Ending;
 use lockscope_live::admin::audit::{HistoryLimits, read};
@@ -9,12 +10,13 @@ use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// Requests of a deletion of a numbered node: a look, the parent, read and write and a look, delete; of another: a look, a read, read
-/// and write, delete.
+/// The requests of a deletion of a numbered node: a check, the parent's update, a read, a write and
+/// a check, and the deletion. Of another node: a check, a read, a read and a write, and the
+/// deletion.
 const NUMBERED: usize = 6;
 const REUSED: usize = 5;
 
-/// Deletes a node with a fault in the way; how that ended, and whether it is still there.
+/// Deletes a node with a fault on the way. Returns the ending, and whether the node still exists.
 async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     let server = Server::shared().connect_string();
     let (relay, other) = (Relay::start(&server).await, zk::connect(&server).await);
@@ -27,7 +29,7 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     let plan = plan(&other, &[&node]).await;
     relay.arm(&[fault]);
     let log = audit.clone();
-    // A task of its own, as the screen has for it.
+    // A task of its own, as on the screen.
     let ending =
         tokio::spawn(async move { carry_out(client, plan, &log).await.remove(0).ending }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
@@ -40,7 +42,7 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue_to_its_head() {
+async fn one_plan_deletes_several_guarded_nodes_from_the_end_of_the_queue_to_its_head() {
     let (client, root) = place("several").await;
     let (_folder, audit) = log();
     let wishes = (0..4).map(|_| (format!("{root}/lock-"), Vec::new()));
@@ -62,13 +64,14 @@ async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cut_connection_is_made_up_for_and_a_lost_reply_is_not_taken_for_an_answer() {
+async fn a_deletion_survives_a_cut_and_never_invents_a_lost_reply() {
     let (_client, root) = place("faults-cut").await;
     for (requests, numbered) in [(NUMBERED, true), (REUSED, false)] {
         for at in (1..=requests).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]) {
             let (ending, there) = ended(&root, Fault { place: at, then: Then::Cut }, numbered).await;
             assert!(!there, "{at:?}");
-            // The transaction with the parent leaves a trace, which proves that it was ours.
+            // The transaction on the parent leaves a trace, which proves that the deletion was
+            // ours.
             if at == Place::AfterRequest(requests) && !numbered {
                 assert!(matches!(&ending, Ending::NotKnown { why, .. } if why.contains("is gone")), "{ending:?}");
             } else {
@@ -79,7 +82,7 @@ async fn a_cut_connection_is_made_up_for_and_a_lost_reply_is_not_taken_for_an_an
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_ended_session_ends_the_deletion_and_what_is_not_known_is_said_to_be_so() {
+async fn an_expired_session_ends_the_deletion_with_an_unknown_outcome() {
     let (_client, root) = place("faults-expire").await;
     for (requests, numbered) in [(NUMBERED, true), (REUSED, false)] {
         for at in (1..=requests).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]) {

@@ -1,6 +1,7 @@
-//! A proxy stops, cuts or delays a deletion at each of its requests and replies in turn, and at each of these moments the node, or
-//! the parent with the node, becomes another owner's. Whatever comes of it, that one lives with its own data, and what is
-//! said of it is not less than the truth.
+//! A relay stalls, cuts or delays a deletion at each of its requests and replies in turn. At each
+//! of these moments the node, or the parent with the node, is recreated by another owner. In every
+//! case the new owner's node lives with its data, and the reported outcome claims no less than the
+//! truth.
 //!
 //! `LOCKSCOPE_INTERLEAVINGS=N` plays the whole matrix N times.
 
@@ -19,26 +20,26 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// How many are under way at once.
+/// The number of cases that run at once.
 const TRACKS: usize = 10;
 
 /// How long a node may take when no answer comes.
 const HELD: Duration = Duration::from_millis(200);
 
-/// What a holder that was asked to release bears.
+/// The data of a holder that was asked to release.
 const REVOKE: &[u8] = b"__REVOKE__";
 
 /// The data of the confirmed node and of its parent.
 const OLD: &[u8] = b"old";
 const PARENT: &[u8] = b"10";
 
-/// What another owner has made, and what has to be there at the end.
+/// What another owner has created, and what must exist at the end.
 #[derive(Debug, Default)]
 struct Others {
     nodes: Vec<(String, i64, Vec<u8>)>,
-    /// Somebody else deleted the confirmed node.
+    /// Whether another client deleted the confirmed node.
     deleted: bool,
-    /// It was marked when somebody else deleted it.
+    /// Whether the node was marked when another client deleted it.
     marked: bool,
 }
 
@@ -47,7 +48,7 @@ struct Interleaving<'a> {
     other: &'a Client,
     lock: String,
     node: String,
-    /// Its number.
+    /// The sequence number of the node.
     number: i64,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Interleaving<'a> {
         (interleaving, stat)
     }
 
-    /// In one case its parent may not be written.
+    /// In one case the parent must not be writable.
     async fn make_parent(&self, data: &[u8]) {
         let closed = Permission::READ | Permission::CREATE | Permission::DELETE | Permission::ADMIN;
         let acl = [Acl::new(closed, AuthId::new("world", "anyone"))];
@@ -71,7 +72,8 @@ impl<'a> Interleaving<'a> {
         made.unwrap_or_else(|error| panic!("{}: {error}", self.lock));
     }
 
-    /// A node as this kind has it: below a parent that was just made, the same name each time where names come back.
+    /// Creates a node of this kind below a new parent, with the same name each time where names
+    /// repeat.
     async fn make_node(&self, data: &[u8]) -> (String, Stat) {
         let create = async |path: String, mode| {
             let created = self.other.create(&path, data, &zk::open(mode)).await;
@@ -102,7 +104,7 @@ impl<'a> Interleaving<'a> {
         }
     }
 
-    /// What others do in the meantime.
+    /// Carries out the other owner's actions.
     async fn act(&self) -> Others {
         let mut others = Others::default();
         let (writes, equal) = match self.case.meanwhile {
@@ -141,7 +143,8 @@ impl<'a> Interleaving<'a> {
 
     async fn delete(&self, others: &mut Others) {
         loop {
-            // On the condition of what was read: nobody marks it in between.
+            // The delete depends on the version that was read, so nobody can mark the node in
+            // between.
             let (data, version) = match self.other.get_data(&self.node).await {
                 Ok((data, stat)) => (data, stat.version),
                 Err(Error::NoNode) => return,
@@ -156,7 +159,7 @@ impl<'a> Interleaving<'a> {
         }
     }
 
-    /// What the proxy and the others did to a deletion, and what came of it.
+    /// Runs a deletion with its trouble. Returns the outcome and the actions of others.
     async fn run(&self, plan: DeletePlan, audit: &Audit) -> (NodeOutcome, Others) {
         let relay = Relay::start(&Server::shared().connect_string()).await;
         let session = zk::connect(&relay.connect_string()).await;
@@ -191,7 +194,7 @@ impl<'a> Interleaving<'a> {
         let is_timed = matches!(self.case.trouble, Trouble::Delay(_) | Trouble::Hold(_));
         assert!(!executed.is_finished() || is_timed, "{:?} struck", self.case);
         if matches!(self.case.trouble, Trouble::Hold(_)) {
-            // What is let through after the verdict must not make it untrue.
+            // Requests that are let through after the outcome must not make it untrue.
             let outcome = executed.await.expect("it ends");
             let others = self.act().await;
             relay.resume();
@@ -208,7 +211,7 @@ impl<'a> Interleaving<'a> {
         (executed.await.expect("it ends"), others)
     }
 
-    /// What is wrong: with other owners' nodes, and with what was said.
+    /// Returns the faults: one about other owners' nodes, and one about the reported outcome.
     async fn faults(&self, before: &Stat, outcome: &NodeOutcome, others: &Others) -> (Option<String>, Option<String>) {
         let ended = &outcome.ending;
         let found = |wrong: String| Some(format!("{:?}: {wrong}, but {outcome:?}, {others:?}", self.case));
@@ -241,7 +244,8 @@ impl<'a> Interleaving<'a> {
         (wrong, less)
     }
 
-    /// Whether nothing is said of a version that was raised though nothing was deleted, of the confirmed node or of its parent.
+    /// Returns whether the outcome fails to mention that it raised the version of the node or its
+    /// parent without a deletion.
     async fn lost_trace(&self, before: &Stat, outcome: &NodeOutcome) -> bool {
         if outcome.ending.is_done() || outcome.raised.is_some() || self.case.subject == Subject::Revocation {
             return false;
@@ -253,7 +257,7 @@ impl<'a> Interleaving<'a> {
     }
 }
 
-/// What was found in all interleavings.
+/// The faults found in all interleavings.
 #[derive(Default)]
 struct Found {
     wrong: Vec<String>,
@@ -263,7 +267,7 @@ struct Found {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_takes_the_name_lives_and_no_outcome_says_less_than_the_truth() {
+async fn a_recreated_node_always_lives_and_no_outcome_claims_less_than_the_truth() {
     let times = std::env::var("LOCKSCOPE_INTERLEAVINGS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     let (_client, root) = place("interleavings").await;
     let (_folder, audit) = log();

@@ -1,4 +1,5 @@
-//! The program is killed at any point of a deletion: what the log says is true, and an intent stands before anything was sent.
+//! The program is killed at any point of a deletion. The log is true, and an intent precedes every
+//! request that changes something.
 
 use lockscope_live::admin::audit::{AuditHistory, HistoryLimits, read};
 use zookeeper_client::{Client, CreateMode};
@@ -10,7 +11,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Running, lockscope};
 
-/// How many of the last requests of a command are tried: those of the deletion, and some before.
+/// How many of a command's last requests are tried: those of the deletion and some before.
 const LAST: usize = 10;
 
 struct Kill {
@@ -20,7 +21,8 @@ struct Kill {
 }
 
 impl Kill {
-    /// A lock of its own: what else stands in a queue is read too, and would move the requests.
+    /// Uses a lock of its own: other contenders in a queue would be read too, and shift the
+    /// requests.
     async fn new(other: &Client, root: &str, number: usize) -> Self {
         let (lock, name) = (format!("{root}/{number}"), "lock-0000000000");
         zk::make(other, [lock.clone()]).await;
@@ -30,7 +32,8 @@ impl Kill {
         Self { relay, folder: tempfile::tempdir().expect("a folder"), node }
     }
 
-    /// Starts the command; four-letter words would have to be distinguished from requests, so the servers are not asked about themselves.
+    /// Starts the command. The servers are not asked about themselves, since their four-letter
+    /// words would be mixed with the requests.
     fn start(&self) -> Running {
         let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
         let log = log.to_str().expect("text");
@@ -42,8 +45,9 @@ impl Kill {
         read(&self.folder.path().join("log"), HistoryLimits::default()).expect("it can be read")
     }
 
-    /// Kills it when it stands at that place, if it comes there: what looks on beside the deletion asks once more or less. The log, whether
-    /// the node is there, and whether it was written to.
+    /// Kills the command when it stalls at this place, if it gets there: the observer beside the
+    /// deletion sends a varying number of requests. Returns the log, whether the node exists, and
+    /// whether it was written to.
     async fn at(self, other: &Client, at: Place) -> (AuditHistory, bool, bool) {
         self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
         let mut running = self.start();
@@ -60,14 +64,14 @@ impl Kill {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk() {
+async fn a_killed_command_has_changed_nothing_without_an_intent_on_the_disk() {
     let (other, root) = place("killed").await;
     let first = Kill::new(&other, &root, 0).await;
     first.relay.record();
     let ended = first.start().ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let sent = first.relay.recorded().into_iter().filter_map(Passed::request).count();
-    // The raise of the parent's version, and the transaction that deletes.
+    // The update of the parent's version, and the transaction that deletes.
     assert_eq!(first.relay.requests().get(&op::MULTI), Some(&2));
     let places = (sent.saturating_sub(LAST) + 1..=sent).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
     let killed = places.enumerate().map(|(number, at)| {
@@ -84,7 +88,7 @@ async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk
         assert!(entry.is_some() || (there && !written), "changed without an intent");
         let Some(entry) = entry else { continue };
         assert!(entry.intended && entry.subject.owner.is_none());
-        // What looks on beside the deletion may have been what stood still: then the deletion was done.
+        // The stall may have hit the observer beside the deletion; then the deletion was done.
         let was_done = entry.outcome.as_ref().is_some_and(|reported| reported.result == "deleted" && !there);
         assert!(entry.outcome.is_none() || was_done, "nobody could have known: {entry:?}");
         without_outcome += usize::from(!was_done);

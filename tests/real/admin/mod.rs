@@ -1,4 +1,5 @@
-//! Deleting other people's nodes: only what was seen, and never without a line in the audit log.
+//! Deleting other people's nodes: only the confirmed node, and never without a line in the audit
+//! log.
 
 mod access;
 mod again;

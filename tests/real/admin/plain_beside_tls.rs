@@ -1,4 +1,5 @@
-//! Beside a session over TLS, what plain text says of an owner makes no deletion easier: whoever sits between can write it.
+//! With a session over TLS, plain-text reports about an owner make no deletion easier: anybody in
+//! between can forge them.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::harness::zk;
 use crate::headless::program::{Ended, lockscope, run};
 use crate::observe::fixture::curator;
 
-/// Passes an AdminServer's answers on without a trace of one session. Gives its port.
+/// Forwards an AdminServer's answers without one session. Returns the port.
 async fn hide(session: SessionId, admin: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("it is bound").port();
@@ -76,7 +77,7 @@ async fn over_tls(server: &Server, admin: u16, arguments: &[&str]) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_live_owner_who_is_hidden_by_forged_answers_is_no_ghost_and_its_number_is_to_be_typed() {
+async fn a_live_owner_hidden_by_forged_answers_is_no_ghost_and_needs_the_typed_number() {
     let admin = free_port();
     let server = Settings::default()
         .tls(ClientCertificate::Need)

@@ -20,7 +20,7 @@ use crate::harness::server::Server;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 
-/// How long a node may take.
+/// The time limit for each node.
 pub const NODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A place of a test's own on the shared server: a session there, and the place's path.
@@ -30,14 +30,14 @@ pub async fn place(subject: &str) -> (Client, String) {
     (zk::connect(&server).await, root)
 }
 
-/// An audit log in a folder of its own.
+/// Opens an audit log in a folder of its own.
 pub fn log() -> (TempDir, Audit) {
     let folder = tempfile::tempdir().expect("a folder");
     let audit = Audit::open(&folder.path().join("state/audit.jsonl")).expect("it can be written");
     (folder, audit)
 }
 
-/// The plan to delete these nodes, as they stand now.
+/// Returns the plan to delete these nodes in their present state.
 pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
     let mut found = Vec::new();
     for name in nodes {
@@ -50,12 +50,12 @@ pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
     DeletePlan::of(&TableAt::new(&table, now), &targets).expect("a plan")
 }
 
-/// The same, with how each node can be made sure of, as the screen and the command find it out before they ask.
+/// Returns such a plan with guards, as the screen and the command find them before they ask.
 pub async fn guarded(client: &Client, nodes: &[&str]) -> DeletePlan {
     find_guards(client, plan(client, nodes).await).await.expect("answers")
 }
 
-/// The same for a lock parent that nobody contends for any more.
+/// Returns such a plan for a lock parent without contenders.
 pub async fn guarded_parent(client: &Client, node: &str) -> DeletePlan {
     let stat = client.check_stat(node).await.expect("an answer").expect("it is there");
     let now = now();
@@ -63,7 +63,7 @@ pub async fn guarded_parent(client: &Client, node: &str) -> DeletePlan {
     find_guards(client, plan).await.expect("answers")
 }
 
-/// Nothing changes before a node is deleted.
+/// Assumes that nothing changes before a node is deleted.
 #[derive(Debug)]
 pub struct Unchanged;
 
@@ -73,18 +73,18 @@ impl Examine for Unchanged {
     }
 }
 
-/// Confirms a plan as it wants to be.
+/// Confirms a plan in the way that it demands.
 pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
     let answer = plan.confirmation().typed().unwrap_or_else(|| "y".to_owned());
     confirm(plan, &answer).expect("that is the answer")
 }
 
-/// Confirms a plan as it wants to be, and carries it out on a session that it ends.
+/// Confirms a plan and carries it out on a session, which ends afterwards.
 pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<NodeOutcome> {
     carry_out_within(NODE_TIMEOUT, session, plan, audit).await
 }
 
-/// The same with another patience for each node.
+/// Carries a plan out with another time limit for each node.
 pub async fn carry_out_within(
     patience: Duration,
     session: Client,
@@ -97,7 +97,7 @@ pub async fn carry_out_within(
     timeout(PATIENCE, executed).await.expect("it ends in time")
 }
 
-/// The same for one node on the shared server; how it ended.
+/// Carries out a plan for one node on the shared server. Returns its ending.
 pub async fn end_of(plan: DeletePlan, audit: &Audit) -> Ending {
     assert_eq!((plan.nodes().len(), plan.action()), (1, Action::Delete));
     let session = zk::connect(&Server::shared().connect_string()).await;

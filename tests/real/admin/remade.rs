@@ -1,5 +1,6 @@
-//! A queue is emptied, its parent removed and made again, so that its numbers start anew: the node of another owner that has the
-//! confirmed node's very name is never deleted by the command, whenever that happens.
+//! A queue is emptied, and its parent removed and created anew, so that the numbers restart. The
+//! command never deletes the node of another owner that has the confirmed node's name, whenever
+//! that node is created.
 
 use futures::{StreamExt, stream};
 use zookeeper_client::{Client, CreateMode};
@@ -11,7 +12,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Ended, Running, lockscope};
 
-/// How many commands run at once.
+/// The number of concurrent commands.
 const AT_ONCE: usize = 4;
 
 struct Remade {
@@ -35,8 +36,8 @@ impl Remade {
         Self { relay: Relay::start(&server).await, folder, lock, node, czxid: stat.czxid, owner }
     }
 
-    /// The command as it would be typed for exactly that node; the servers are not asked about themselves, since four-letter
-    /// words would have to be distinguished from requests.
+    /// Starts the command for exactly this node. The servers are not asked about themselves, since
+    /// their four-letter words would be mixed with the requests.
     fn start(&self) -> Running {
         let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
         let (czxid, session) = (self.czxid.to_string(), zk::session_of(&self.owner).to_string());
@@ -46,14 +47,14 @@ impl Remade {
         Running::start(lockscope(&[&common[..], &exact].concat()))
     }
 
-    /// Lets another owner take the node's name when the command is at that place; what is wrong then. Nothing is, when the command
-    /// ended before.
+    /// Lets another owner take the node's name when the command is at this place. Returns what is
+    /// wrong then; `None` also if the command ended before.
     async fn at(&self, other: &Client, at: Place) -> Option<String> {
         self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
         let mut running = self.start();
         eventually("the request", async || if self.relay.stalled() || running.has_ended() { Ok(()) } else { Err(at) })
             .await;
-        // Who else could have deleted it?
+        // Only the command could have deleted the node otherwise.
         let was_there = other.delete(&self.node, None).await.is_ok();
         other.delete(&self.lock, None).await.expect("its parent is empty");
         zk::make(other, [self.lock.clone()]).await;
@@ -76,7 +77,7 @@ async fn queue(client: &Client, lock: &str) -> (zookeeper_client::Stat, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_number_below_a_remade_parent_is_another_owners_and_lives() {
+async fn a_node_with_the_same_number_below_a_recreated_parent_lives() {
     let (other, root) = place("remade").await;
     let first = Remade::new(&root, 0).await;
     first.relay.record();

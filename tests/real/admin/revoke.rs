@@ -1,4 +1,4 @@
-//! Curator's owners are asked to release before anything is deleted.
+//! Owners of Curator's locks are asked to release before anything is deleted.
 
 use lockscope_live::admin::{Action, Ending};
 use lockscope_model::diagnose::Unaware;
@@ -12,7 +12,7 @@ use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_listens_releases_when_it_is_asked_and_the_next_one_acquires() {
+async fn a_listening_holder_releases_when_asked_and_the_next_one_acquires() {
     let (client, root) = place("revoke").await;
     let lock = format!("{root}/lock");
     let mut curator = Foreign::java(&Server::shared().connect_string());
@@ -39,7 +39,7 @@ async fn a_holder_that_listens_releases_when_it_is_asked_and_the_next_one_acquir
     curator.release("first").await;
     let next = curator.held("second").await;
 
-    // That one does not listen. The command can only ask, and says so.
+    // This owner does not listen. The command can only ask, and says so.
     let node = format!("{lock}/{next}");
     let (folder, connect) = (tempfile::tempdir().expect("a folder"), Server::shared().connect_string());
     let log = folder.path().join("log");
@@ -52,7 +52,7 @@ async fn a_holder_that_listens_releases_when_it_is_asked_and_the_next_one_acquir
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_could_not_hear_it_is_not_asked() {
+async fn an_owner_that_cannot_react_is_not_asked() {
     let (client, root) = place("revoke-not").await;
     let mut curator = Foreign::java(&Server::shared().connect_string());
     curator.connect("one").await;
@@ -67,7 +67,7 @@ async fn who_could_not_hear_it_is_not_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_know_of_the_node_is_not_asked_and_that_is_said() {
+async fn the_owner_of_an_orphan_is_not_asked_and_the_command_says_why() {
     let (client, root) = place("revoke-orphan").await;
     let name = format!("{root}/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-");
     let wishes = [(name.clone(), Vec::new()), (name, Vec::new())];

@@ -1,4 +1,4 @@
-//! `lockscope check` names in three seconds what a first look and two views can prove.
+//! `lockscope check` finds within three seconds what a first look and two views can prove.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::harness::wait::eventually;
 use crate::harness::{signal, zk};
 use crate::headless::program::{lockscope, run};
 
-/// The codes of the findings at a lock.
+/// Returns the codes of the findings at a lock.
 fn codes<'a>(reported: &'a Value, lock: &str) -> Vec<&'a str> {
     let findings = reported["findings"].as_array().expect("a list");
     findings.iter().filter(|found| found["lock"] == lock).filter_map(|found| found["code"].as_str()).collect()
@@ -27,7 +27,7 @@ async fn held_and_awaited(holder: &Client, waiter: &Client, lock: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_seconds_are_enough_for_what_was_there_before() {
+async fn three_seconds_suffice_to_find_troubles_that_existed_before() {
     let server = Server::start();
     let at = server.connect_string();
     let (kazoo, _waiter, node) = kazoo_holds_and_waits(&server, "/silent").await;
@@ -50,7 +50,7 @@ async fn three_seconds_are_enough_for_what_was_there_before() {
     signal::send(kazoo.pid(), "STOP");
     drop(gone);
     let session = kazoo_session(&server, &node).await;
-    // Silence is a time: it has to pass since the server heard the client last.
+    // Silence needs time: it must pass since the server last heard from the client.
     let mut heard = (None, Instant::now());
     eventually("a client that was not heard for half of its timeout", async || {
         let received = server.connections().into_iter().find(|one| one.session == session).map(|one| one.received);
@@ -61,7 +61,7 @@ async fn three_seconds_are_enough_for_what_was_there_before() {
         if received.is_some() && silent > TIMEOUT / 2 { Ok(()) } else { Err((received, silent)) }
     })
     .await;
-    // Nothing tells when that lock was handed on.
+    // Nothing shows when that lock was handed on.
     a.delete(&earlier, None).await.expect("it is there");
 
     let arguments = ["check", "--connect", &at, "--for", "3s", "--stuck-after", "8s"];
@@ -94,7 +94,7 @@ async fn three_seconds_are_enough_for_what_was_there_before() {
     signal::send(kazoo.pid(), "CONT");
 }
 
-/// The session that owns a node.
+/// Returns the session that owns a node.
 async fn kazoo_session(server: &Server, node: &str) -> lockscope_base::znode::SessionId {
     let client = zk::connect(&server.connect_string()).await;
     let stat = client.check_stat(node).await.expect("a connection").expect("it is there");

@@ -1,4 +1,5 @@
-//! Random histories of many locks on a real server, of which the test knows who held when: no bound is ever wrong.
+//! Random histories of many locks on a real server, whose holders the test knows: no bound is ever
+//! wrong.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,16 +17,16 @@ use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 use crate::observe::fixture::{connection, observing};
 
-/// How many locks, each with a history of its own.
+/// The number of locks, each with a history of its own.
 const HISTORIES: usize = 200;
 
-/// How many nodes are created or deleted in each history at most.
+/// The maximum number of creates and deletes in each history.
 const MOST_STEPS: usize = 12;
 
-/// Between these two times, by the test's clock, which is the server's.
+/// The earliest and the latest time of an event, by the test's clock, which is the server's too.
 type Between = (Timestamp, Timestamp);
 
-/// A node in a queue, in the order of their creation.
+/// A node in a queue, in the order of creation.
 #[derive(Clone, Debug)]
 struct Contender {
     path: String,
@@ -33,13 +34,13 @@ struct Contender {
     created: Between,
 }
 
-/// A lock, and what happened to it.
+/// A lock and its history.
 #[derive(Debug)]
 struct History {
     recipe: usize,
     parent: String,
     contenders: Vec<Contender>,
-    /// Since when each holder holds.
+    /// When each holder began to hold.
     held: BTreeMap<String, Between>,
     /// When a child of the parent was last deleted.
     deleted: Option<Between>,
@@ -53,7 +54,7 @@ impl History {
         Self { recipe, parent, contenders: Vec::new(), held: BTreeMap::new(), deleted: None, number: number as u64 }
     }
 
-    /// The beginning of a new node's name, and whether it asks to read.
+    /// Returns the beginning of a new node's name, and whether the node requests to read.
     fn name(&self, random: &mut fastrand::Rng) -> (String, bool) {
         let id = format!("{:08x}-0000-4000-8000-{:012x}", random.u32(..), self.number);
         let hex = format!("{:032x}", random.u128(..));
@@ -91,7 +92,7 @@ impl History {
         self.settle(deleted);
     }
 
-    /// A child that is no contender comes and goes: nobody holds for that.
+    /// Creates and deletes a child that is no contender, which changes no holder.
     async fn disturb(&mut self, client: &Client) {
         let path = format!("{}/notes", self.parent);
         client.create(&path, b"", &zk::open(CreateMode::Persistent)).await.expect("it is free");
@@ -100,7 +101,8 @@ impl History {
         self.deleted = Some((before, now()));
     }
 
-    /// Who holds after what happened at that time: the first, or all readers before the first who writes.
+    /// Updates the holders after an event: the first contender, or all readers before the first
+    /// writer.
     fn settle(&mut self, at: Between) {
         let readers = self.contenders.iter().take_while(|contender| contender.reads).count();
         let holding = readers.max(1).min(self.contenders.len());
@@ -118,7 +120,8 @@ impl History {
                 1..4 if !self.contenders.is_empty() => self.delete(client, random.usize(..self.contenders.len())).await,
                 _ => self.create(client, &mut random).await,
             }
-            // Nothing is awaited: bounds are about time, so histories need steps that are far and near.
+            // Waits for no event: bounds are about time, so histories need both long and short
+            // steps.
             tokio::time::sleep(Duration::from_millis(random.u64(..40))).await;
         }
         if random.u8(..3) == 0 && !self.contenders.is_empty() {
@@ -127,7 +130,7 @@ impl History {
         self
     }
 
-    /// What the table says of each holder is true.
+    /// Checks the table's bounds for each holder.
     fn check(&self, table: &LockTable, at: Timestamp) -> usize {
         let path = ZnodePath::new(&self.parent).expect("a path");
         let lock = table.find(&path, None).and_then(|id| table.lock(id));
@@ -154,7 +157,8 @@ impl History {
         self.tight(table.hold_bounds(holders[0], at).expect("it holds"), at)
     }
 
-    /// Where nothing was deleted since the newest came, the bound reaches back to it.
+    /// Where nothing was deleted since the newest contender came, the bound reaches back to its
+    /// arrival.
     fn tight(&self, HoldBounds { at_least, .. }: HoldBounds, at: Timestamp) -> usize {
         let newest = self.contenders.last().expect("somebody contends").created;
         if self.deleted.is_some_and(|(_, deleted)| deleted >= newest.0) {
@@ -188,7 +192,7 @@ async fn first_look(connect: &str) -> (LockTable, Timestamp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_bound_of_two_hundred_random_histories_is_wrong() {
+async fn every_bound_of_two_hundred_random_histories_holds() {
     let at = zk::own_root("bounds").await;
     let seed = fastrand::u64(..);
     println!("seed {seed}");
@@ -205,7 +209,8 @@ async fn no_bound_of_two_hundred_random_histories_is_wrong() {
     let mut histories = join_all(running).await;
     let ended = now();
     for quiet in [Duration::ZERO, Duration::from_secs(1)] {
-        // At the second look each lock has stood for a while, by the clock by which the bounds are checked.
+        // At the second look each lock has been quiet for a while, by the clock by which the bounds
+        // are checked.
         eventually("quiet locks", async || {
             let stood = now().since(ended);
             if stood >= quiet { Ok(()) } else { Err(stood) }
@@ -216,7 +221,7 @@ async fn no_bound_of_two_hundred_random_histories_is_wrong() {
         println!("{tight} of {HISTORIES} bounds are as tight as the newest contender");
         assert!(tight > HISTORIES / 10, "most histories show nothing: {tight}");
     }
-    // A lock that was handed on when nobody looked is bounded by what was created afterwards elsewhere.
+    // A lock that was handed on between the looks is bounded by what was later created elsewhere.
     let handed_on = histories.iter().position(|history| history.contenders.len() > 1).expect("one has a waiter");
     let history = &mut histories[handed_on];
     history.delete(&clients[handed_on % clients.len()], 0).await;

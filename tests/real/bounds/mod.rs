@@ -1,4 +1,5 @@
-//! What the first look proves: how long locks are held, who is silent, and what `check` says of both.
+//! What a first look proves: how long locks are held, which clients are silent, and what `check`
+//! says about both.
 
 mod check;
 mod histories;

@@ -1,4 +1,5 @@
-//! Clients that fall silent are seen before they expire, and clients that send their heartbeats are never called silent.
+//! Silent clients are found before they expire, and clients that send heartbeats are never called
+//! silent.
 
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use crate::harness::server::Server;
 use crate::harness::{signal, zk};
 use crate::headless::program::{lockscope, run};
 
-/// Of a client that falls silent: half of it must be long enough for some surveys.
+/// The session timeout of a client that falls silent: half of it must be long enough for some
+/// surveys.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How many surveys look at healthy clients.
+/// The number of surveys with healthy clients.
 const SURVEYS: usize = 20;
 
-/// kazoo holds in one process and waits in another.
+/// Lets kazoo hold in one process and wait in another.
 pub async fn kazoo_holds_and_waits(server: &Server, lock: &str) -> (Foreign, Foreign, String) {
     let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
     holder.connect_within("a", TIMEOUT).await;
@@ -38,7 +40,7 @@ fn silence(fixture: &ConsoleFixture, node: &str) -> Option<lockscope_model::serv
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_falls_silent_is_seen_before_it_expires() {
+async fn a_client_that_falls_silent_is_found_before_it_expires() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let (holder, _waiter, node) = kazoo_holds_and_waits(&server, "/lock").await;
@@ -68,7 +70,7 @@ async fn a_client_that_falls_silent_is_seen_before_it_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn idle_clients_that_send_their_heartbeats_are_never_called_silent() {
+async fn idle_clients_that_send_heartbeats_are_never_called_silent() {
     let server = Server::start();
     let at = server.connect_string();
     let mut fixture = ConsoleFixture::start(&at, Thresholds::default()).await;
@@ -94,7 +96,7 @@ async fn idle_clients_that_send_their_heartbeats_are_never_called_silent() {
         java.held(name).await;
     }
     fixture.until_contenders(16).await;
-    // Others ask the server, too.
+    // Other requests reach the server too.
     let asked = std::sync::atomic::AtomicBool::new(true);
     let goes_on = || asked.load(std::sync::atomic::Ordering::Relaxed);
     std::thread::scope(|scope| {

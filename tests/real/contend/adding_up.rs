@@ -1,4 +1,4 @@
-//! The clients' own counts, the links', and the servers' agree.
+//! The counts of clients, links and servers agree.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn adds_up(outcome: &FleetOutcome, acquisitions: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_every_lock_events_on_the_wire_and_at_the_server_are_those_that_the_clients_count() {
+async fn clients_links_and_servers_count_the_same_events_for_every_lock() {
     let server = Server::start();
     for algorithm in all_algorithms() {
         let path = format!("/adding-up/{}", algorithm.name());
@@ -32,7 +32,7 @@ async fn with_every_lock_events_on_the_wire_and_at_the_server_are_those_that_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_one() {
+async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_only_one() {
     let server = Server::start();
     let run = async |algorithm| {
         let path = format!("/cost/{algorithm:?}");
@@ -45,17 +45,18 @@ async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_one()
     assert!(chain.watch_events.per_acquisition <= 1.0, "{chain:#?}");
     assert_eq!(herd.server.expect("it counts").deleted, 0);
     assert_eq!(chain.server.expect("it counts").children, 0);
-    // The model is a bound for the herd, but for the holders' own events, which it leaves out.
+    // The model is an upper bound for the herd, except for the holders' own events, which it leaves
+    // out.
     let events = &herd.watch_events;
     assert!(events.delivered <= events.modelled_herd + herd.acquisitions, "{herd:#?}");
-    // A client that asks while another is just releasing may find it gone, or find it still there.
+    // A client that asks during a release may or may not still find the released node.
     assert!(chain.watch_events.delivered.abs_diff(chain.watch_events.modelled_chain) <= 40, "{chain:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_clients_add_up_too() {
+async fn the_counts_of_a_thousand_clients_agree_too() {
     let server = Server::start();
-    // None of them may expire while a busy machine starts the others.
+    // No session may expire while a busy machine starts the other clients.
     let scenario =
         Scenario { session_timeout: Duration::from_secs(40), ..scenario(Algorithm::Chain, "/many", 1000, 2) };
     let outcome = FleetFixture::start(&server.connect_string(), scenario).finish().await;

@@ -1,4 +1,4 @@
-//! What happens to a client while it holds or waits, and who gets the lock next.
+//! Faults of clients that hold or wait, and the next holder afterwards.
 
 use std::time::Duration;
 
@@ -8,24 +8,26 @@ use lockscope_lock::Algorithm;
 use super::fixture::{FleetFixture, client, scenario};
 use crate::harness::server::Server;
 
-/// Short, so that a session expires while one waits for it.
+/// A short session timeout, since the test waits for it.
 const SESSION: Duration = Duration::from_secs(2);
 
-/// Long enough for no hold to end by itself.
+/// A hold that never ends by itself.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 fn holders(status: &FleetStatus) -> Vec<ClientId> {
     status.clients.iter().filter(|client| client.state == ClientState::Holding).map(|client| client.id).collect()
 }
 
-/// Three clients of which one holds and keeps the lock; gives it and the one that comes next.
+/// Starts three clients of which one holds and keeps the lock. Returns the holder and the next in
+/// line.
 async fn one_holds_two_wait(server: &Server, path: &str) -> (FleetFixture, ClientId, ClientId) {
     let scenario = Scenario { hold: FOR_EVER, session_timeout: SESSION, ..scenario(Algorithm::Chain, path, 1, 1) };
     let mut fixture = FleetFixture::start(&server.connect_string(), scenario);
     fixture.until("one that holds", |status| holders(status) == [ClientId(1)]).await;
     for id in [2, 3] {
         fixture.order(FleetCommand::Join(1));
-        // Only who has asked stands in the queue for sure: one request to create and one to list, then one to watch.
+        // A client is certainly in the queue only after two requests, one to create and one to
+        // list; the third sets the watch.
         fixture
             .until("one more in the queue", |status| {
                 status.clients.iter().any(|client| client.id == ClientId(id) && client.requests >= 3)
@@ -36,7 +38,7 @@ async fn one_holds_two_wait(server: &Server, path: &str) -> (FleetFixture, Clien
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_the_holder_leaves_the_next_in_line_has_the_lock_at_once() {
+async fn when_the_holder_leaves_the_next_in_line_acquires_at_once() {
     let server = Server::start();
     let (mut fixture, holder, next) = one_holds_two_wait(&server, "/leave").await;
     fixture.order(FleetCommand::Leave(holder));
@@ -47,7 +49,7 @@ async fn when_the_holder_leaves_the_next_in_line_has_the_lock_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_the_holder_crashes_the_next_has_the_lock_when_its_session_has_expired_and_not_before() {
+async fn when_the_holder_crashes_the_next_acquires_only_after_the_session_expired() {
     let server = Server::start();
     let (mut fixture, holder, next) = one_holds_two_wait(&server, "/crash").await;
     let crashed_at = fixture.fleet.status().age;
@@ -64,11 +66,11 @@ async fn when_the_holder_crashes_the_next_has_the_lock_when_its_session_has_expi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_a_waiter_crashes_its_place_falls_to_nobody_and_the_holder_keeps_the_lock() {
+async fn when_a_waiter_crashes_the_holder_keeps_the_lock() {
     let server = Server::start();
     let (mut fixture, holder, middle) = one_holds_two_wait(&server, "/crash-waiter").await;
     fixture.order(FleetCommand::Crash(middle));
-    // When its node is gone, the one behind it gets an event, and finds that it is still not its turn.
+    // When the node goes, the client behind gets an event and finds that it is still not its turn.
     let status = fixture.until_client(ClientId(3), "woken", |client| client.events == 1).await;
     assert_eq!(holders(&status), [holder]);
     fixture.order(FleetCommand::Leave(holder));
@@ -77,7 +79,7 @@ async fn when_a_waiter_crashes_its_place_falls_to_nobody_and_the_holder_keeps_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frozen_holder_outlives_its_session_and_the_tokens_distinguish_the_two_that_think_they_hold() {
+async fn tokens_distinguish_a_frozen_holder_past_its_session_from_the_next_holder() {
     let server = Server::start();
     let (mut fixture, holder, next) = one_holds_two_wait(&server, "/freeze").await;
     fixture.order(FleetCommand::Freeze(holder));
@@ -94,7 +96,7 @@ async fn a_frozen_holder_outlives_its_session_and_the_tokens_distinguish_the_two
     fixture.order(FleetCommand::Thaw(holder));
     let thawed = fixture.until_client(holder, "aware of its loss", |client| client.expired == 1).await;
     assert_eq!(holders(&thawed), [next]);
-    // It makes a session anew.
+    // The client opens a new session.
     fixture.until_client(holder, "back", |client| client.state == ClientState::Done && client.session.is_some()).await;
     let outcome = fixture.fleet.stop().await;
     assert_eq!((outcome.outlived, outcome.violations, outcome.left_behind), (1, 0, Some(0)), "{outcome:#?}");
@@ -110,14 +112,15 @@ async fn a_frozen_waiter_gets_its_turn_when_it_thaws_in_time() {
     fixture.until("without its holder", |status| status.clients.len() == 2).await;
     fixture.order(FleetCommand::Thaw(next));
     let status = fixture.until("handed over", |status| !holders(status).is_empty()).await;
-    // A machine that is busy may thaw it too late; then its session has expired, and the third's turn has come.
+    // A busy machine may thaw the client too late: then its session has expired, and the third
+    // client is next.
     let heir = if client(&status, next).expired == 0 { next } else { ClientId(3) };
     assert_eq!(holders(&status), [heir], "{status:#?}");
     assert_eq!(fixture.fleet.stop().await.left_behind, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_holder_stops_to_believe_before_the_next_one_begins_to() {
+async fn a_cut_holder_stops_holding_before_the_next_one_acquires() {
     let server = Server::start();
     let (mut fixture, holder, next) = one_holds_two_wait(&server, "/cut").await;
     fixture.order(FleetCommand::Cut(holder));
@@ -155,7 +158,7 @@ async fn a_delay_is_paid_by_each_round_trip_of_that_client_alone() {
     let delayed = fixture.until_client(ClientId(1), "delayed", |client| client.link == LinkState::Delayed).await;
     let before = client(&delayed, ClientId(1)).acquisitions;
     let status = fixture.until_client(ClientId(1), "on", |client| client.acquisitions >= before + 3).await;
-    // Acquiring takes one round trip, and so a delay each way.
+    // Acquiring takes one round trip, and thus a delay in each direction.
     assert!(status.totals.waits.max >= late * 2, "{:?}", status.totals.waits);
     fixture.order(FleetCommand::Delay(ClientId(1), Duration::ZERO));
     fixture.until_client(ClientId(1), "whole", |client| client.link == LinkState::Whole).await;

@@ -1,4 +1,4 @@
-//! A fleet on a server, and ways to wait for what it does.
+//! A fleet on a server, and ways to wait for its states.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ pub fn scenario(algorithm: Algorithm, path: &str, clients: u32, rounds: u32) -> 
     Scenario { rounds: Some(rounds), seed: 7, ..Scenario::new(algorithm, path, clients) }
 }
 
-/// Every algorithm, by its name on the command line.
+/// Returns every algorithm, by its name on the command line.
 pub fn all_algorithms() -> Vec<Algorithm> {
     let leases = std::num::NonZeroU32::new(3).expect("3");
     Algorithm::NAMES.iter().filter_map(|name| Algorithm::named(name, Access::Write, leases)).collect()
 }
 
-/// A fleet under way.
+/// A running fleet.
 pub struct FleetFixture {
     pub fleet: Fleet,
 }
@@ -37,7 +37,7 @@ impl FleetFixture {
         Self { fleet: Fleet::start(options(connect), scenario).expect("a sound scenario") }
     }
 
-    /// Waits until the fleet is as it should be.
+    /// Waits until the fleet satisfies a condition.
     pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&FleetStatus) -> bool) -> Arc<FleetStatus> {
         let waiting = async {
             loop {
@@ -53,7 +53,7 @@ impl FleetFixture {
         status
     }
 
-    /// Waits until a client is as it should be.
+    /// Waits until a client satisfies a condition.
     pub async fn until_client(
         &mut self,
         id: ClientId,
@@ -67,7 +67,8 @@ impl FleetFixture {
         assert!(self.fleet.command(order), "there is room for orders");
     }
 
-    /// Waits until all rounds are made, and ends it. It may take long, but must not stand still.
+    /// Waits until all rounds are done, and ends the fleet. The rounds may take long, but must make
+    /// progress.
     pub async fn finish(mut self) -> FleetOutcome {
         let progress = |status: &FleetStatus| {
             let connected = status.clients.iter().filter(|client| client.session.is_some()).count();

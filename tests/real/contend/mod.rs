@@ -1,4 +1,4 @@
-//! Test clients on a real server: what they count, what is done to them, and what they leave.
+//! Test clients on a real server: their counts, the commands on them, and what they leave behind.
 
 mod adding_up;
 mod faults;

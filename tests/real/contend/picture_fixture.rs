@@ -1,4 +1,4 @@
-//! The screen's picture of a real fleet, frame by frame, beside what the clients recorded themselves.
+//! The screen's picture of a real fleet, frame by frame, compared with the clients' own traces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use ratatui::backend::TestBackend;
 /// The time between two frames of the program.
 const FRAME: Duration = Duration::from_micros(16_667);
 
-/// The console without its terminal, which is shown what a fleet reports. Its time is that of the fleet, and stands still whenever the
-/// fleet's does.
+/// The console without its terminal, fed with a fleet's reports. Its clock is the fleet's, and
+/// stops whenever the fleet's does.
 pub struct ShownFleet {
     app: App,
     terminal: Terminal<TestBackend>,
     now: Timestamp,
     last_frame: Timestamp,
     is_frame_wanted: bool,
-    /// The whole trace that was reported, from the fleet's start.
+    /// The whole trace so far, from the fleet's start.
     trace: Vec<TraceEntry>,
-    /// How much of it came before the picture was open.
+    /// How many entries came before the picture was open.
     before: usize,
-    /// The watch events and requests that were in a frame, by number.
+    /// The watch events and requests that appeared in a frame, by number.
     pub events: BTreeMap<u64, Flight>,
     pub requests: BTreeMap<u64, RequestFlight>,
-    /// Events of which a frame said that they came too fast.
+    /// The number of events that frames reported as too fast.
     pub too_fast: u64,
 }
 
 impl ShownFleet {
-    /// A console in which these keys set the speed.
+    /// Creates a console in which these keys set the speed.
     pub fn new(speed: &str, size: (u16, u16)) -> Self {
         let settings = Settings { write: true, ..Settings::default() };
         let mut app = App::new(settings, size, Timestamp(0));
@@ -65,7 +65,7 @@ impl ShownFleet {
         self.app.fleets().fleet(FleetSide::Left).expect("a fleet")
     }
 
-    /// Opens the picture: what these statuses have told is known, and only the last is shown.
+    /// Opens the picture: the earlier statuses are known, and only the last is shown.
     pub fn open(&mut self, mut statuses: Vec<Arc<FleetStatus>>) {
         let last = statuses.pop().expect("a status");
         self.trace.extend(statuses.iter().flat_map(|status| status.trace.iter().cloned()));
@@ -82,19 +82,21 @@ impl ShownFleet {
         }
     }
 
-    /// Takes statuses in, as where the console does not get to run for a while.
+    /// Takes statuses in all at once, as if the console had not run for a while.
     pub fn take_at_once(&mut self, statuses: impl IntoIterator<Item = Arc<FleetStatus>>) {
         for status in statuses {
             self.trace.extend(status.trace.iter().cloned());
             if self.fleet().status().is_none() || !status.stepped {
-                // Where nothing is known yet, or nothing is in slow motion, the picture begins with how it is.
+                // The picture starts from the present state if nothing is known yet, or without
+                // slow motion.
                 self.before = self.trace.len();
             }
             let had_more = self.fleet().replay().next().is_some();
             let flying: Vec<u64> = self.fleet().replay().flying().iter().map(|flight| flight.number).collect();
             let wakes = status.trace.iter().any(|entry| matches!(entry.step, TraceStep::Woken(_)));
             self.update(Event::Fleet { side: FleetSide::Left, status });
-            // It has begun anew where something was left, and is not any more.
+            // The picture has started anew where events were left out and none are left out any
+            // more.
             if let Some(ReplayGap::TooFast(events)) = self.fleet().replay().gap()
                 && self.fleet().replay().next().is_none()
                 && (had_more || wakes)
@@ -105,7 +107,7 @@ impl ShownFleet {
         }
     }
 
-    /// Lets the time pass until all is shown.
+    /// Lets time pass until everything is shown.
     pub fn catch_up(&mut self) {
         while let Some(next) = self.fleet().replay().next() {
             self.run_until(next.max(self.now.plus(Duration::from_millis(1))));
@@ -136,13 +138,13 @@ impl ShownFleet {
         }
     }
 
-    /// Draws a frame, and checks that it has arrows where something travels, and none where nothing does.
+    /// Draws a frame, and checks that it has arrows if and only if something is in flight.
     fn look(&mut self) {
         (self.is_frame_wanted, self.last_frame) = (false, self.now);
         let (app, theme) = (&self.app, Theme::new(ThemeName::Terminal, false));
         self.terminal.draw(|frame| draw(frame, app, &theme)).expect("a frame");
         let buffer = self.terminal.backend().buffer();
-        // The line before the last is the border that says what the arrows mean.
+        // The line before the last is the border with the legend.
         let cells = &buffer.content()[..usize::from(buffer.area.width) * usize::from(buffer.area.height - 2)];
         let count = |arrows: &str| cells.iter().filter(|cell| arrows.contains(cell.symbol())).count();
         let replay = self.fleet().replay();
@@ -165,7 +167,7 @@ impl ShownFleet {
         }
     }
 
-    /// What was delivered since the picture was open: to whom, and of which watch.
+    /// Returns the events delivered since the picture was open: the client and the watch.
     pub fn delivered(&self) -> Vec<(ClientId, WatchPlace)> {
         let woken = |entry: &TraceEntry| match &entry.step {
             TraceStep::Woken(place) => Some((entry.client, place.clone())),
@@ -174,33 +176,34 @@ impl ShownFleet {
         self.trace[self.before..].iter().filter_map(woken).collect()
     }
 
-    /// What was seen to travel, in the order in which it started.
+    /// Returns the events seen in flight, in the order of their start.
     pub fn seen(&self) -> Vec<(ClientId, WatchPlace)> {
         let mut flights: Vec<&Flight> = self.events.values().collect();
         flights.sort_by_key(|flight| (flight.start, flight.number));
         flights.into_iter().map(|flight| (flight.to, flight.place.clone())).collect()
     }
 
-    /// Checks that exactly what was delivered was seen, in its order.
+    /// Checks that exactly the delivered events were seen, in order.
     pub fn check_events(&self) {
         assert_eq!(self.fleet().replay().gap(), None);
         assert_eq!((self.seen(), self.too_fast), (self.delivered(), 0), "{:#?}", &self.trace[self.before..]);
     }
 
-    /// Checks that each event came from a client whose node went or came there, and that it came from the one client where there was
-    /// only one.
+    /// Checks that each event came from a client whose node was created or deleted at the watched
+    /// place; if only one client qualifies, from that client.
     pub fn check_causes(&self) {
         let changes = changes(&self.trace);
         for flight in self.events.values() {
             let possible: BTreeSet<ClientId> =
                 changes.iter().filter(|(place, _)| *place == flight.place).map(|(_, client)| *client).collect();
-            // Of a session that ended in a herd nobody may have told.
+            // In a herd, no trace entry may exist for a session that ended.
             let Some(from) = flight.from.or_else(|| possible.iter().next().copied()) else { continue };
             assert!(possible.contains(&from), "{flight:?}, of {possible:?}");
         }
     }
 
-    /// Checks that each request that was seen was sent, by a client that had been woken; and where `all` is so, that each such was.
+    /// Checks that each request seen was sent by a woken client. With `all`, also checks that each
+    /// such request was seen.
     pub fn check_requests(&self, all: bool) {
         let sent = |entry: &TraceEntry| match entry.step {
             TraceStep::Sent(kind) => Some((entry.client, kind)),
@@ -218,7 +221,7 @@ impl ShownFleet {
         }
     }
 
-    /// Checks that the picture is how the clients are, once all is shown.
+    /// Checks that the picture equals the clients' state once everything is shown.
     pub fn check_rows(&self) {
         let status = self.fleet().status().expect("a status");
         let rows = &self.fleet().replay().picture().rows;
@@ -243,17 +246,17 @@ impl ShownFleet {
         }
     }
 
-    /// How many entries of the trace were watch events, since the picture was open.
+    /// Returns the number of watch events in the trace since the picture was open.
     pub fn events_so_far(&self) -> usize {
         self.delivered().len()
     }
 
-    /// The events that were seen since there were so many.
+    /// Returns the events seen after the first `before` events.
     pub fn events_since(&self, before: usize) -> impl Iterator<Item = &Flight> {
         self.events.values().filter(move |flight| flight.number >= before as u64)
     }
 
-    /// The row of a client, as it is drawn; empty where it has none.
+    /// Returns a client's row as drawn; empty if the client has none.
     pub fn row(&self, id: ClientId) -> String {
         let signs = ["○", "●", "!"];
         let letters = ["", "R ", "W "];
@@ -264,13 +267,14 @@ impl ShownFleet {
         line.unwrap_or_default().to_owned()
     }
 
-    /// The whole frame as text.
+    /// Returns the whole frame as text.
     pub fn frame(&self) -> String {
         self.terminal.backend().to_string()
     }
 }
 
-/// The row to which a client's line must lead; `None` where that node is not a row, or its own.
+/// Returns the row to which a client's line must lead; `None` where the watched node has no row or
+/// is the client's own.
 fn watched(
     status: &FleetStatus,
     rows: &[lockscope::tui::picture::PictureRow],
@@ -288,7 +292,7 @@ fn watched(
                 return None;
             }
             let owns = |other: &&ClientStatus| other.node.as_ref() == Some(path) && other.id != client.id;
-            // Of two who think that a node is theirs, it is not that of the silent one.
+            // If two clients think they own a node, the silent one does not own it.
             let is_silent = |other: &ClientStatus| other.frozen || other.link == LinkState::Cut;
             let owner = status.clients.iter().filter(owns).min_by_key(|other| is_silent(other))?;
             Some(RowId::Client(u64::from(owner.id.0)))
@@ -296,7 +300,7 @@ fn watched(
     }
 }
 
-/// Which watches could fire, and by whose node.
+/// Returns the watches that could fire, each with the client whose node changed.
 fn changes(trace: &[TraceEntry]) -> Vec<(WatchPlace, ClientId)> {
     let mut owners: BTreeMap<ZnodePath, ClientId> = BTreeMap::new();
     let mut changes = Vec::new();
@@ -317,7 +321,7 @@ fn changes(trace: &[TraceEntry]) -> Vec<(WatchPlace, ClientId)> {
     changes
 }
 
-/// Which requests, by their numbers, were sent by a client that had been woken and did not know yet what came of it.
+/// Returns the indexes of the requests that woken clients sent before they knew their new state.
 fn sent_by_woken(trace: &[TraceEntry]) -> BTreeSet<usize> {
     let (mut woken, mut numbers, mut at) = (BTreeSet::new(), BTreeSet::new(), 0);
     for entry in trace {

@@ -1,5 +1,6 @@
-//! What is drawn is what was: the picture of a fleet on a real server shows each watch event that the clients recorded, once, in order,
-//! from the client whose node went or came, and no other.
+//! The picture shows what happened: for a fleet on a real server, each watch event that the clients
+//! recorded appears once, in order, and from the client whose node was created or deleted. No other
+//! event appears.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::harness::server::Server;
 const CLIENTS: u32 = 5;
 /// Two steps a second.
 const SLOW: &str = ",,,";
-/// One step each two seconds.
+/// One step every two seconds.
 const SLOWEST: &str = ",,,,,";
 /// Ten steps a second.
 const FAST: &str = ",";
@@ -43,7 +44,7 @@ async fn all_in_the_queue(fleet: &mut SteppedFleet) {
     fleet.settled().await;
 }
 
-/// Whose nodes went or came in a step, for each watch that fires by it.
+/// Returns the clients whose nodes changed in a step and thereby fired a watch.
 fn causes(segment: &Segment, place: &WatchPlace) -> Vec<ClientId> {
     let is_cause = |entry: &&TraceEntry| match (&entry.step, place) {
         (TraceStep::Created(path) | TraceStep::Deleted(path), WatchPlace::Children(parent)) => {
@@ -60,7 +61,7 @@ async fn check_slow_motion(server: &Server, algorithm: Algorithm, size: (u16, u1
     let mut fleet = SteppedFleet::start(&server.connect_string(), endless(algorithm, &path));
     all_in_the_queue(&mut fleet).await;
     let mut shown = ShownFleet::new(SLOW, size);
-    // The picture is opened now: what happened before is no part of it.
+    // The picture is opened now: earlier events are no part of it.
     shown.open(std::mem::take(&mut fleet.statuses));
     shown.check_rows();
     for _ in 0..10 {
@@ -96,7 +97,7 @@ async fn check_slow_motion(server: &Server, algorithm: Algorithm, size: (u16, u1
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_slow_motion_each_event_that_was_delivered_is_drawn_once_in_order_and_from_whose_node_it_came() {
+async fn in_slow_motion_each_delivered_event_is_drawn_once_in_order_and_from_its_cause() {
     let server = Server::start();
     for algorithm in all_algorithms() {
         check_slow_motion(&server, algorithm, (80, 24)).await;
@@ -104,7 +105,7 @@ async fn in_slow_motion_each_event_that_was_delivered_is_drawn_once_in_order_and
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_small_terminal_too_each_event_is_drawn() {
+async fn each_event_is_drawn_in_a_small_terminal_too() {
     let server = Server::start();
     for algorithm in [Algorithm::Herd, Algorithm::Chain] {
         check_slow_motion(&server, algorithm, (60, 18)).await;
@@ -112,7 +113,7 @@ async fn in_a_small_terminal_too_each_event_is_drawn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steps_that_come_faster_than_the_picture_follows_are_drawn_in_order_or_counted_as_left_out() {
+async fn steps_too_fast_for_the_picture_are_drawn_in_order_or_counted_as_left_out() {
     let server = Server::start();
     let mut left_out = 0;
     let fast = all_algorithms().into_iter().map(|algorithm| (algorithm, FAST, 20));
@@ -125,7 +126,7 @@ async fn steps_that_come_faster_than_the_picture_follows_are_drawn_in_order_or_c
         shown.open(std::mem::take(&mut fleet.statuses));
         for _ in 0..steps {
             fleet.step().await;
-            // Nobody waits for the picture, and it is not drawn in time.
+            // The fleet does not wait for the picture, which is not drawn in time.
             shown.take_at_once(fleet.statuses.drain(..));
         }
         shown.catch_up();
@@ -166,13 +167,13 @@ async fn at_full_speed_nothing_travels_and_the_figures_are_those_of_the_last_sta
         }
         assert_eq!(shown.events.len(), slow, "no event is drawn that would stand for others");
         assert!(status.totals.events > slow as u64);
-        // Held again, what follows is drawn again.
+        // Once the clients are held again, the following events are drawn again.
         fleet.fixture.order(FleetCommand::Hold(true));
         let waits = |status: &FleetStatus| status.stepped && status.next_step.is_some();
         fleet.until("held again", waits).await;
         shown.take(fleet.statuses.drain(..));
         shown.catch_up();
-        // Where readers hold together, many may go and come without waking anybody.
+        // Where readers hold together, many may come and go without waking anybody.
         for _ in 0..40 * CLIENTS {
             if shown.events.len() > slow {
                 break;

@@ -1,4 +1,4 @@
-//! What the picture shows of clients that are killed, stopped or cut off: each event that was delivered, and whose node it was.
+//! The picture of clients that are killed, stopped or cut off: each delivered event, and its cause.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use super::step_fixture::{SteppedFleet, holds};
 use crate::harness::server::Server;
 
 const CLIENTS: u32 = 6;
-/// Short, so that a session expires while one waits for it.
+/// A short session timeout, since the test waits for it.
 const SESSION: Duration = Duration::from_secs(3);
-/// By then the session of one that is silent has ended.
+/// By then, the session of a silent client has ended.
 const SILENCE: Duration = Duration::from_secs(9);
 
-/// What is ordered of a client.
+/// A command for a client.
 type Command = fn(ClientId) -> FleetCommand;
 
-/// A fleet, and the picture of it.
+/// A fleet and its picture.
 struct PicturedFleet {
     fleet: SteppedFleet,
     shown: ShownFleet,
     algorithm: Algorithm,
-    /// Whether the picture has time to show all before something else happens.
+    /// Whether the picture has time to show everything before the next event.
     is_slow: bool,
 }
 
@@ -50,7 +50,7 @@ impl PicturedFleet {
         Self { fleet, shown, algorithm, is_slow }
     }
 
-    /// Waits, and shows what happens meanwhile.
+    /// Waits, and shows the events meanwhile.
     async fn until(&mut self, what: &str, is_so: impl FnMut(&FleetStatus) -> bool) {
         let status = self.fleet.until(what, is_so).await;
         self.shown.take(self.fleet.statuses.drain(..));
@@ -67,7 +67,7 @@ impl PicturedFleet {
         self.shown.fleet().status().expect("a status").clone()
     }
 
-    /// The first that is in that state and has a node, once there is one.
+    /// Waits for a client in this state that has a node, and returns the first one.
     async fn first(&mut self, state: ClientState) -> ClientId {
         let is_it = |client: &&ClientStatus| client.state == state && !client.frozen && client.node.is_some();
         for _ in 0..4 * CLIENTS {
@@ -79,8 +79,9 @@ impl PicturedFleet {
         panic!("nobody is {state:?}: {:#?}", self.status())
     }
 
-    /// Does that to the first that is in that state and has a node, and gives it. On a machine that is busy with other things its session
-    /// may have ended just before: then that is undone, and done to another.
+    /// Applies a command to the first client in this state that has a node, and returns the client.
+    /// On a busy machine its session may have ended just before: the command is then undone and
+    /// applied to another client.
     async fn strike(
         &mut self,
         state: ClientState,
@@ -105,7 +106,7 @@ impl PicturedFleet {
         self.algorithm.access().is_none() && !matches!(self.algorithm, Algorithm::Semaphore(_))
     }
 
-    /// Whether what the woken do wakes nobody.
+    /// Returns whether the requests of woken clients wake nobody.
     fn algorithm_wakes_once(&self) -> bool {
         self.is_exclusive() && self.algorithm != Algorithm::MutexParent
     }
@@ -120,7 +121,7 @@ impl PicturedFleet {
         }
         self.until("gone", |status| client(status, holder).node.is_none()).await;
         self.until("handed over", |status| status.next_step.is_some()).await;
-        // On a machine that is busy with other things, more than one session may have ended.
+        // On a busy machine, more than one session may have ended.
         let others_ended = self.fleet.trace.iter().any(|entry| entry.step == TraceStep::Expires);
         if self.algorithm_wakes_once() && self.is_slow && !others_ended {
             for event in self.shown.events_since(before) {
@@ -164,7 +165,7 @@ impl PicturedFleet {
     async fn go_through_faults(mut self) {
         self.crash().await;
         self.step_on().await;
-        // A waiter that has a node: with a single node nobody who waits has one.
+        // Only waiters with a node are cut; with a single node, no waiter has one.
         if !matches!(self.algorithm, Algorithm::Mutex | Algorithm::MutexParent) {
             self.cut_and_heal().await;
         }
@@ -181,7 +182,7 @@ impl PicturedFleet {
         self.fleet.fixture.fleet.stop().await;
     }
 
-    /// Lets some go on, and waits until each has.
+    /// Plays some steps, and waits for each to finish.
     async fn step_on(&mut self) {
         for _ in 0..3 {
             self.step().await;
@@ -206,11 +207,11 @@ async fn all_go_through_faults(speed: &str, is_slow: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_crash_a_cut_link_and_a_stopped_process_each_event_that_was_delivered_is_drawn_and_no_other() {
+async fn with_crashed_cut_and_stopped_clients_exactly_the_delivered_events_are_drawn() {
     all_go_through_faults(",,,", true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_that_come_faster_than_the_picture_follows_are_drawn_in_order_or_counted_as_left_out() {
+async fn faults_too_fast_for_the_picture_are_drawn_in_order_or_counted_as_left_out() {
     all_go_through_faults(",", false).await;
 }

@@ -1,4 +1,5 @@
-//! Where test clients run: over TLS, below a chroot, beside an observer, on servers that do not want so many.
+//! Test clients in different places: over TLS, below a chroot, beside an observer, on servers that
+//! limit connections.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::harness::zk;
 use crate::observe::fixture::observing;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
+async fn the_counts_agree_over_tls_and_below_a_chroot() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     zk::make(&zk::connect(&server.connect_string()).await, ["/rooms".to_owned(), "/rooms/one".to_owned()]).await;
     let certificates = server.certificates();
@@ -35,16 +36,16 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
     assert_eq!(outcome.watch_events.delivered, outcome.watch_events.on_the_wire, "{outcome:#?}");
     let server_says = outcome.server.expect("it answers over TLS too");
     assert_eq!(outcome.watch_events.delivered, server_says.deleted, "{outcome:#?}");
-    // What it made on the way to the lock is gone with it.
+    // The parents that the fleet created are removed with it.
     let client = zk::connect(&server.connect_string()).await;
     assert_eq!(client.list_children("/rooms/one").await.expect("it is there"), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parents_that_somebody_else_deletes_while_they_are_made_are_made_again() {
+async fn parents_deleted_by_another_client_during_creation_are_created_again() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
-    // From the lock up to the root, which is there, and down again.
+    // From the lock up to the existing root, and down again.
     for request in 1..=5 {
         let relay = Relay::start(&server.connect_string()).await;
         relay.arm(&[Fault { place: Place::BeforeRequest(request), then: Then::Stall }]);
@@ -61,7 +62,7 @@ async fn parents_that_somebody_else_deletes_while_they_are_made_are_made_again()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_many_levels_down_is_made_with_all_that_is_above_it_and_nothing_stays() {
+async fn a_deep_lock_is_created_with_its_parents_and_nothing_remains() {
     let server = Server::start();
     let path = "/level".repeat(100);
     let outcome = FleetFixture::start(&server.connect_string(), scenario(Algorithm::Chain, &path, 1, 1)).finish().await;
@@ -71,7 +72,7 @@ async fn a_lock_many_levels_down_is_made_with_all_that_is_above_it_and_nothing_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
+async fn the_consoles_own_watch_is_subtracted_from_the_servers_count() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
     let mut observer = Observer::start(observing(connection.clone()));
@@ -84,12 +85,13 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_locks_screen_and_the_clients_model_the_same_costs() {
+async fn the_screen_and_the_clients_model_the_same_costs() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
     let mut observer = Observer::start(observing(connection.clone()));
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
-    // Whoever has released is in the queue again before the next release, as the model has it, however busy the machine is.
+    // A client that has released is in the queue again before the next release, as the model
+    // assumes, even on a busy machine.
     let hold = Duration::from_millis(10);
     let scenario = Scenario { hold, ..scenario(Algorithm::Chain, "/modelled", 10, 30) };
     let fleet = Fleet::start(options, scenario).expect("a sound scenario");
@@ -115,11 +117,11 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_take_no_more_connections_are_reported_with_what_to_do() {
+async fn servers_at_their_connection_limit_are_reported_with_what_to_do() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
-    // The fleet's own session is the last that finds room. Of connections that come in one burst the server lets more pass
-    // than it says, since it counts them later.
+    // The fleet's own session takes the last free connection. Of connections in one burst the
+    // server accepts more than its limit, since it counts them later.
     let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let mut fleet = Fleet::start(options(&connect), scenario(Algorithm::Chain, "/full", 6, 1)).expect("a scenario");
     let error = loop {
@@ -134,7 +136,7 @@ async fn servers_that_take_no_more_connections_are_reported_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comparison_counts_each_size_and_says_from_which_on_the_herd_was_slower() {
+async fn a_comparison_counts_each_size_and_says_from_which_size_the_herd_was_slower() {
     let server = Server::start();
     let base = scenario(Algorithm::Chain, "/compared", 1, 10);
     let mut reported = 0;
@@ -146,7 +148,7 @@ async fn a_comparison_counts_each_size_and_says_from_which_on_the_herd_was_slowe
     assert_eq!((sizes.as_slice(), comparison.interrupted), ([2, 20].as_slice(), false));
     assert!(reported > 0);
     assert!(comparison.runs[1].watch_event_ratio.is_some_and(|ratio| ratio > 10.0), "{comparison:#?}");
-    // How fast each was depends on what else the machine does.
+    // The speed of each depends on the load of the machine.
     let slower_from =
         comparison.runs.iter().rev().take_while(|run| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0));
     assert_eq!(comparison.herd_costs_more_from, slower_from.last().map(|run| run.clients), "{comparison:#?}");

@@ -1,4 +1,4 @@
-//! A fleet that is stepped through, with the whole trace of what it did.
+//! A stepped fleet, with its whole trace.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,36 +11,37 @@ use lockscope_lab::contend::{
 
 use super::fixture::{FleetFixture, client};
 
-/// A fleet that has been stepped through from its first moment on.
+/// A fleet that was stepped from its start.
 pub struct SteppedFleet {
     pub fixture: FleetFixture,
-    /// What happened so far.
+    /// The trace so far.
     pub trace: Vec<TraceEntry>,
-    /// Each status so far that nobody took out.
+    /// The statuses that were not taken yet.
     pub statuses: Vec<Arc<FleetStatus>>,
-    /// Where in the trace the last step began.
+    /// The position in the trace at which the last step began.
     last_step: usize,
 }
 
-/// What happened from one step to the next.
+/// The trace from one step to the next.
 #[derive(Debug)]
 pub struct Segment {
-    /// As it was before.
+    /// The status before the step.
     pub before: Arc<FleetStatus>,
     pub trace: Vec<TraceEntry>,
-    /// What may fire in it. An event of a watch that was set during the step before may come as late as now.
+    /// The places whose watches may fire. An event of a watch that was set during the previous step
+    /// may arrive only now.
     causes: BTreeSet<WatchPlace>,
 }
 
 impl SteppedFleet {
     pub fn start(connect: &str, scenario: Scenario) -> Self {
         let fixture = FleetFixture::start(connect, scenario);
-        // Carried out before the clients begin.
+        // Takes effect before the clients start.
         fixture.order(FleetCommand::Hold(true));
         Self { fixture, trace: Vec::new(), statuses: Vec::new(), last_step: 0 }
     }
 
-    /// Waits until the fleet is as it should be.
+    /// Waits until the fleet satisfies a condition.
     pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&FleetStatus) -> bool) -> Arc<FleetStatus> {
         let (trace, statuses) = (&mut self.trace, &mut self.statuses);
         self.fixture
@@ -53,7 +54,7 @@ impl SteppedFleet {
             .await
     }
 
-    /// Waits until nothing will happen any more without a step.
+    /// Waits until nothing more will happen without a step.
     pub async fn settled(&mut self) -> Arc<FleetStatus> {
         let (trace, statuses) = (&mut self.trace, &mut self.statuses);
         self.fixture
@@ -65,7 +66,7 @@ impl SteppedFleet {
             .await
     }
 
-    /// Lets the next one go on, and waits until all that follows from it has happened.
+    /// Lets the next client go on, and waits for all consequences.
     pub async fn step(&mut self) -> Segment {
         let before = self.settled().await;
         let (from, already) = (self.trace.len(), watches(&self.trace));
@@ -84,14 +85,14 @@ impl SteppedFleet {
         Segment { before, trace: self.trace[from..].to_vec(), causes }
     }
 
-    /// Steps until that client would do that.
+    /// Steps until this client would take this step.
     pub async fn step_until(&mut self, next: (ClientId, NextStep)) {
         while self.settled().await.next_step != Some(next) {
             self.step().await;
         }
     }
 
-    /// Ends it, in the middle of everything.
+    /// Ends the fleet in the middle of its work.
     pub async fn stop(self) -> FleetOutcome {
         let outcome = self.fixture.fleet.stop().await;
         assert_eq!(outcome.left_behind, Some(0), "{outcome:#?}");
@@ -99,8 +100,8 @@ impl SteppedFleet {
     }
 }
 
-/// Whether whoever waits has its watches and knows what came of its events, whoever has released has no node, and everything that
-/// was sent has arrived.
+/// Returns whether the fleet is at rest: waiters have their watches and have handled their events,
+/// clients that released have no node, and all requests have arrived.
 fn is_at_rest(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
     let totals = &status.totals;
     let waits = |state| state == ClientState::Waiting;
@@ -113,7 +114,7 @@ fn is_at_rest(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
         && status.clients.iter().all(|client| !waits(client.state) || !client.watches.is_empty())
 }
 
-/// The watches that are set after that.
+/// Returns the watches that are set after this trace.
 fn watches(trace: &[TraceEntry]) -> Vec<(ClientId, WatchPlace)> {
     let mut set = Vec::new();
     for TraceEntry { client, step, .. } in trace {
@@ -130,7 +131,7 @@ fn watches(trace: &[TraceEntry]) -> Vec<(ClientId, WatchPlace)> {
     set
 }
 
-/// Those of the watches that must fire by what happened, and have not.
+/// Returns the watches that must fire by this trace and have not.
 fn unfired(set: &[(ClientId, WatchPlace)], trace: &[TraceEntry]) -> Vec<(ClientId, WatchPlace)> {
     let fired = places_fired(trace);
     let is_over = |watch: &&(ClientId, WatchPlace)| {
@@ -142,7 +143,7 @@ fn unfired(set: &[(ClientId, WatchPlace)], trace: &[TraceEntry]) -> Vec<(ClientI
     set.iter().filter(|watch| fired.contains(&watch.1)).filter(|watch| !is_over(watch)).cloned().collect()
 }
 
-/// Which watches fire by the nodes that were created and deleted.
+/// Returns the places whose watches fire by created and deleted nodes.
 fn places_fired(trace: &[TraceEntry]) -> BTreeSet<WatchPlace> {
     let parent = |node: &ZnodePath| WatchPlace::Children(node.parent().expect("no lock is the root"));
     let fired = trace.iter().flat_map(|entry| match &entry.step {
@@ -154,19 +155,19 @@ fn places_fired(trace: &[TraceEntry]) -> BTreeSet<WatchPlace> {
 }
 
 impl Segment {
-    /// Who was woken, in the order in which it happened.
+    /// Returns the woken clients, in order.
     pub fn woken(&self) -> Vec<ClientId> {
         let woken = self.trace.iter().filter(|entry| matches!(entry.step, TraceStep::Woken(_)));
         woken.map(|entry| entry.client).collect()
     }
 
-    /// Who got the lock.
+    /// Returns the clients that acquired the lock.
     pub fn acquired(&self) -> Vec<ClientId> {
         let acquired = self.trace.iter().filter(|entry| matches!(entry.step, TraceStep::Acquires(_)));
         acquired.map(|entry| entry.client).collect()
     }
 
-    /// Who waited before, in the order of the queue.
+    /// Returns the waiters before the step, in the order of the queue.
     pub fn waited(&self) -> Vec<ClientId> {
         let mut waited: Vec<(String, ClientId)> = Vec::new();
         for client in self.before.clients.iter().filter(|client| client.state == ClientState::Waiting) {
@@ -177,7 +178,7 @@ impl Segment {
         waited.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Checks that nobody was woken but by a node that was created or deleted.
+    /// Checks that every woken client was woken by a created or deleted node.
     pub fn check(&self) {
         for entry in &self.trace {
             if let TraceStep::Woken(place) = &entry.step {
@@ -187,7 +188,7 @@ impl Segment {
     }
 }
 
-/// What a trace makes of a client's figures: requests, events, and events in vain.
+/// Returns a client's figures in a trace: requests, events, and events in vain.
 pub fn figures(trace: &[TraceEntry], id: ClientId) -> (u64, u64, u64) {
     let (mut requests, mut events, mut useful, mut woken_since_asked) = (0, 0, 0, None);
     for entry in trace.iter().filter(|entry| entry.client == id) {
@@ -205,7 +206,7 @@ pub fn figures(trace: &[TraceEntry], id: ClientId) -> (u64, u64, u64) {
     (requests, events, events - useful)
 }
 
-/// Whether each client's figures are those of the trace, and all together those of the fleet.
+/// Returns whether each client's figures match the trace, and their sums the fleet's figures.
 pub fn add_up(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
     let of_trace: Vec<_> = status.clients.iter().map(|client| figures(trace, client.id)).collect();
     let of_clients: Vec<_> =
@@ -215,7 +216,7 @@ pub fn add_up(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
     of_trace == of_clients && sum == (totals.requests, totals.events, totals.woken_in_vain)
 }
 
-/// Whether a client holds.
+/// Returns whether a client holds.
 pub fn holds(status: &FleetStatus, id: ClientId) -> bool {
     client(status, id).state == ClientState::Holding
 }

@@ -1,4 +1,4 @@
-//! Fleets that are stepped through: who is let go on, whom that wakes, and what the trace says of it.
+//! Stepped fleets: which client goes on, which clients that wakes, and the trace of both.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::fixture::{all_algorithms, client, scenario};
 use super::step_fixture::{Segment, SteppedFleet, add_up, holds};
 use crate::harness::server::Server;
 
-/// Longer than any test: nobody releases before its step.
+/// Longer than any test: clients release only at their step.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 const CLIENTS: u32 = 5;
@@ -21,7 +21,7 @@ fn endless(algorithm: Algorithm, path: &str, clients: u32) -> Scenario {
     Scenario { rounds: None, hold: FOR_EVER, session_timeout, ..scenario(algorithm, path, clients, 1) }
 }
 
-/// Checks whom the first release woke, which came when all others waited.
+/// Checks which clients the first release woke, when all others were waiting.
 fn check_first_release(algorithm: Algorithm, segment: &Segment) {
     let waited = segment.waited();
     let woken = segment.woken();
@@ -29,7 +29,7 @@ fn check_first_release(algorithm: Algorithm, segment: &Segment) {
     match algorithm {
         Algorithm::Chain | Algorithm::SharedChain(_) => assert_eq!(woken, waited[..1], "{segment:#?}"),
         Algorithm::ChainAhead => assert_eq!(woken, waited[..2], "{segment:#?}"),
-        // The one that waits for the lease gets it, and with that the next comes to wait for one.
+        // The client that waits for the lease gets it, and then the next client waits for a lease.
         Algorithm::Semaphore(_) => assert_eq!(segment.acquired(), [waited_for_lease(segment)], "{segment:#?}"),
         _ => assert_eq!(woken, waited, "{segment:#?}"),
     }
@@ -39,16 +39,16 @@ fn waited_for_lease(segment: &Segment) -> ClientId {
     waits_for_lease(&segment.before).expect("one waits for the lease")
 }
 
-/// Whether the leases of a semaphore are all held, and the head of its queue waits for one.
+/// Returns whether all leases of a semaphore are held and the head of its queue waits for one.
 ///
-/// A client that is about to get a free lease waits for it too, for a moment.
+/// A client that is about to get a free lease waits for it for a moment, too.
 fn leases_are_given(algorithm: Algorithm, status: &FleetStatus) -> bool {
     let Algorithm::Semaphore(leases) = algorithm else { return true };
     let held = status.clients.iter().filter(|client| client.state == ClientState::Holding).count();
     held == leases.get() as usize && waits_for_lease(status).is_some()
 }
 
-/// Who heads a semaphore's queue, and waits for a lease.
+/// Returns the client that heads a semaphore's queue and waits for a lease.
 fn waits_for_lease(status: &FleetStatus) -> Option<ClientId> {
     let mut waiting = status.clients.iter().filter(|client| client.state == ClientState::Waiting);
     let is_lease = |path: &lockscope_base::znode::ZnodePath| path.as_str().contains("/leases/");
@@ -56,7 +56,7 @@ fn waits_for_lease(status: &FleetStatus) -> Option<ClientId> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_step_wakes_whose_watches_it_fires_and_nobody_else_and_the_figures_are_those_of_the_trace() {
+async fn each_step_wakes_exactly_the_clients_whose_watches_fire_and_the_figures_match_the_trace() {
     let server = Server::start();
     for algorithm in all_algorithms() {
         let path = format!("/stepped/{}", algorithm.name());
@@ -109,7 +109,7 @@ async fn readers_behind_a_writer_are_woken_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_joins_asks_at_once_and_who_has_released_asks_when_it_is_let() {
+async fn a_new_client_asks_at_once_and_one_that_released_asks_at_its_step() {
     let server = Server::start();
     let mut fleet = SteppedFleet::start(&server.connect_string(), endless(Algorithm::Chain, "/stepped-join", 1));
     fleet.step_until((ClientId(1), NextStep::Release)).await;
@@ -119,7 +119,7 @@ async fn who_joins_asks_at_once_and_who_has_released_asks_when_it_is_let() {
         .await;
     let segment = fleet.step().await;
     assert_eq!((segment.woken(), segment.acquired()), (vec![ClientId(2)], vec![ClientId(2)]));
-    // Who has released comes first, and then who got the lock by that.
+    // The client that has released comes first, then the client that acquired through the release.
     let in_turn = |status: &FleetStatus| status.next_step == Some((ClientId(1), NextStep::Ask));
     let status = fleet.until("two in line", |status| in_turn(status) && holds(status, ClientId(2))).await;
     assert_eq!(status.resource.writer, Some(ClientId(2)));
@@ -130,7 +130,7 @@ async fn who_joins_asks_at_once_and_who_has_released_asks_when_it_is_let() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_they_are_held_no_longer_all_go_on_and_nothing_is_traced() {
+async fn without_steps_all_clients_go_on_and_nothing_is_traced() {
     let server = Server::start();
     let scenario = Scenario { hold: Duration::ZERO, ..endless(Algorithm::Herd, "/stepped-on", CLIENTS) };
     let mut fleet = SteppedFleet::start(&server.connect_string(), scenario);
@@ -150,14 +150,14 @@ async fn when_they_are_held_no_longer_all_go_on_and_nothing_is_traced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_look_for_a_while_gets_the_whole_trace_all_the_same() {
+async fn a_late_reader_gets_the_whole_trace() {
     let server = Server::start();
     let mut fleet = SteppedFleet::start(&server.connect_string(), endless(Algorithm::Herd, "/stepped-slow", CLIENTS));
     fleet.settled().await;
     for _ in 0..4 {
         let before = fleet.fixture.fleet.status().totals.requests;
         fleet.fixture.order(FleetCommand::Step);
-        // The status is looked at, and not taken.
+        // The status is read but not taken.
         crate::harness::wait::eventually("the next step", async || match fleet.fixture.fleet.status() {
             status if status.totals.requests > before && status.next_step.is_some() => Ok(()),
             status => Err(status),

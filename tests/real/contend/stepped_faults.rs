@@ -1,4 +1,4 @@
-//! What becomes of clients that are stepped through when they are stopped, killed or cut off.
+//! Stepped clients that are stopped, killed or cut off.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use super::picture_fixture::ShownFleet;
 use super::step_fixture::{SteppedFleet, holds};
 use crate::harness::server::Server;
 
-/// Short, so that a session expires while one waits for it.
+/// A short session timeout, since the test waits for it.
 const SESSION: Duration = Duration::from_secs(2);
 
-/// Three clients in a chain, the first of which holds; gives it and the one that comes next.
+/// Starts three clients in a chain, the first of which holds. Returns the holder and the next in
+/// line.
 async fn one_holds_two_wait(server: &Server, path: &str) -> (SteppedFleet, ClientId, ClientId) {
     let hold = Duration::from_secs(3600);
     let scenario = Scenario { rounds: None, hold, session_timeout: SESSION, ..scenario(Algorithm::Chain, path, 1, 1) };
@@ -37,7 +38,7 @@ fn holds_first(next: Option<(ClientId, NextStep)>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_passes_a_stopped_holder_over_and_its_write_is_refused_when_it_has_outlived_its_session() {
+async fn a_step_skips_a_stopped_holder_whose_late_write_is_refused() {
     let server = Server::start();
     let (mut fleet, holder, next) = one_holds_two_wait(&server, "/stepped-freeze").await;
     fleet.fixture.order(FleetCommand::Freeze(holder));
@@ -54,7 +55,7 @@ async fn a_step_passes_a_stopped_holder_over_and_its_write_is_refused_when_it_ha
     assert!(matches!(status.resource.last_rejected, Some((id, token, _)) if (id, token) == (holder, stale)));
     let refused = ResourceWrite { token: stale, accepted: false };
     assert!(fleet.trace.iter().any(|entry| entry.client == holder && entry.step == TraceStep::Writes(refused)));
-    // It has a new session, and asks when it is let.
+    // The client has a new session, and asks at its step.
     let status = fleet.until("back", |status| client(status, holder).expired == 1 && holds(status, next)).await;
     assert_eq!((status.totals.violations, client(&status, holder).node.as_ref()), (0, None), "{status:#?}");
     let what = fleet.trace.iter().filter(|entry| entry.client == holder).map(|entry| &entry.step);
@@ -68,7 +69,7 @@ async fn a_step_passes_a_stopped_holder_over_and_its_write_is_refused_when_it_ha
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_holder_that_goes_on_in_time_keeps_its_place_in_line() {
+async fn a_stopped_holder_that_resumes_in_time_keeps_its_place_in_line() {
     let server = Server::start();
     let (mut fleet, holder, next) = one_holds_two_wait(&server, "/stepped-thaw").await;
     fleet.fixture.order(FleetCommand::Freeze(holder));
@@ -107,7 +108,7 @@ async fn a_killed_holder_keeps_its_node_until_its_session_has_ended_and_takes_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_holder_gives_up_without_a_step_and_does_not_write_what_it_knows_to_be_lost() {
+async fn a_cut_holder_gives_up_without_a_step_and_does_not_write_any_more() {
     let server = Server::start();
     let (mut fleet, holder, next) = one_holds_two_wait(&server, "/stepped-cut").await;
     fleet.fixture.order(FleetCommand::Cut(holder));
@@ -122,7 +123,7 @@ async fn a_cut_holder_gives_up_without_a_step_and_does_not_write_what_it_knows_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_leaves_does_not_wait_for_its_step() {
+async fn a_leaving_client_does_not_wait_for_its_step() {
     let server = Server::start();
     let (mut fleet, holder, next) = one_holds_two_wait(&server, "/stepped-leave").await;
     fleet.fixture.order(FleetCommand::Leave(holder));
@@ -131,14 +132,14 @@ async fn one_that_leaves_does_not_wait_for_its_step() {
     fleet.stop().await;
 }
 
-/// The picture of a fleet, as a console shows it that has looked on from the start.
+/// Returns the picture of a fleet on a console that has watched from the start.
 fn pictured(fleet: &mut SteppedFleet) -> ShownFleet {
     let mut shown = ShownFleet::new(",,,", (80, 24));
     shown.open(std::mem::take(&mut fleet.statuses));
     shown
 }
 
-/// Shows what has happened since, and checks that it is that.
+/// Shows the events since the last call, and checks them.
 fn show(shown: &mut ShownFleet, fleet: &mut SteppedFleet) {
     shown.take(fleet.statuses.drain(..));
     shown.catch_up();
@@ -147,7 +148,7 @@ fn show(shown: &mut ShownFleet, fleet: &mut SteppedFleet) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_waiter_keeps_its_place_until_its_session_has_ended_and_then_the_one_behind_it_gets_the_lock() {
+async fn a_stopped_waiter_keeps_its_place_until_its_session_ends_and_then_the_next_acquires() {
     let server = Server::start();
     let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-freeze-waiter").await;
     let last = ClientId(3);
@@ -156,7 +157,8 @@ async fn a_stopped_waiter_keeps_its_place_until_its_session_has_ended_and_then_t
     let status = fleet.until("stopped", |status| client(status, waiter).frozen).await;
     assert_eq!(status.next_step, Some((holder, NextStep::Release)), "the holder's step is not its business");
     fleet.fixture.order(FleetCommand::Step);
-    // It is the first in the queue, and cannot know: the holder asks again, and nobody holds.
+    // The stopped waiter is first in the queue without knowing it: the holder asks again, and
+    // nobody holds.
     fleet.until("released", |status| status.next_step == Some((holder, NextStep::Ask))).await;
     fleet.fixture.order(FleetCommand::Step);
     let status = fleet.until("handed to the third", |status| status.next_step == Some((last, NextStep::Release))).await;
@@ -168,7 +170,7 @@ async fn a_stopped_waiter_keeps_its_place_until_its_session_has_ended_and_then_t
     assert!(rows[2].contains("○ 1"), "{}", shown.frame());
     let of_waiter = fleet.trace.iter().rfind(|entry| entry.client == waiter);
     assert_eq!(of_waiter.map(|entry| &entry.step), Some(&TraceStep::Freezes), "it has noticed nothing");
-    // It goes on, learns of the end of its session, and asks when it is let.
+    // The client resumes, learns that its session ended, and asks at its step.
     fleet.fixture.order(FleetCommand::Thaw(waiter));
     fleet.until("back", |status| status.next_step == Some((waiter, NextStep::Ask))).await;
     fleet.fixture.order(FleetCommand::Step);
@@ -183,7 +185,7 @@ async fn a_stopped_waiter_keeps_its_place_until_its_session_has_ended_and_then_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_waiter_that_goes_on_in_time_is_woken_late_and_gets_the_lock() {
+async fn a_stopped_waiter_that_resumes_in_time_is_woken_late_and_acquires() {
     let server = Server::start();
     let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-thaw-waiter").await;
     let mut shown = pictured(&mut fleet);
@@ -208,7 +210,7 @@ async fn a_stopped_waiter_that_goes_on_in_time_is_woken_late_and_gets_the_lock()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_waiter_loses_its_place_with_its_session_and_the_steps_of_the_others_go_on() {
+async fn a_cut_waiter_loses_its_place_with_its_session_and_the_others_step_on() {
     let server = Server::start();
     let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-cut-waiter").await;
     let last = ClientId(3);
@@ -219,13 +221,13 @@ async fn a_cut_waiter_loses_its_place_with_its_session_and_the_steps_of_the_othe
     show(&mut shown, &mut fleet);
     assert!(shown.row(waiter).contains("link cut"), "{}", shown.frame());
     fleet.fixture.order(FleetCommand::Step);
-    // Its node is the first in the queue until its session has ended.
+    // The cut client's node is first in the queue until its session has ended.
     let status = fleet.until("handed to the third", |status| holds(status, last)).await;
     assert_eq!((client(&status, holder).state, status.totals.violations), (ClientState::Ready, 0), "{status:#?}");
     let status = fleet.until("at rest", |status| status.next_step == Some((holder, NextStep::Ask))).await;
     show(&mut shown, &mut fleet);
     assert!(shown.row(last).contains("● 3"), "{}", shown.frame());
-    // Whether it knows yet or not, no row says that it stands in the queue as if nothing had happened.
+    // Whether or not the client knows, no row claims that it is in the queue as before.
     let row = shown.row(waiter);
     assert!(row.is_empty() || row.contains("node gone") || client(&status, waiter).node.is_none(), "{}", shown.frame());
     fleet.fixture.order(FleetCommand::Heal(waiter));

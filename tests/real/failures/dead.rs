@@ -13,15 +13,15 @@ use crate::harness::signal;
 use crate::harness::zk;
 
 const TIMEOUT: Duration = Duration::from_secs(6);
-/// That a silent session is about to expire is seen only in the last third of its timeout, less a second: some surveys must
-/// fall into that time.
+/// A silent session counts as expiring only in the last third of its timeout, less a second; some
+/// surveys must fall into that time.
 const SURVEYED_TIMEOUT: Duration = Duration::from_secs(18);
 
 fn signal(process: &Foreign, name: &str) {
     signal::send(process.pid(), name);
 }
 
-/// kazoo holds in one process and waits in another.
+/// Lets kazoo hold in one process and wait in another.
 async fn kazoo_holds_and_waits(server: &Server, timeout: Duration) -> (Foreign, Foreign, String) {
     let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
     holder.connect_within("a", timeout).await;
@@ -32,7 +32,8 @@ async fn kazoo_holds_and_waits(server: &Server, timeout: Duration) -> (Foreign, 
     (holder, waiter, node)
 }
 
-/// CURATOR-396, jubatus#497: killed, the lock is held until the session expires; before, deleting the node would have been wrong.
+/// CURATOR-396, jubatus#497: after a kill, the lock is held until the session expires. Deleting the
+/// node earlier would be wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expires() {
     let server = Server::start();
@@ -53,9 +54,10 @@ async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expire
     assert_eq!(fixture.raised_at_least(Severity::Warning).len(), 1);
 }
 
-/// Curator's tech note 10: a paused process outlives its session, and does not know that another holds now.
+/// Curator's tech note 10: a paused process outlives its session and does not know that another
+/// client holds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_holder_that_lost_its_lock_is_reported_until_it_is_seen_to_know() {
+async fn a_paused_holder_that_lost_its_lock_is_reported_until_it_knows() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let (mut holder, mut waiter, _) = kazoo_holds_and_waits(&server, SURVEYED_TIMEOUT).await;
@@ -73,19 +75,20 @@ async fn a_paused_holder_that_lost_its_lock_is_reported_until_it_is_seen_to_know
     assert!(fixture.standing(Code::HeadChangedByExpiry).is_some(), "it is still paused");
     signal(&holder, "CONT");
     assert!(holder.holds("first").await, "it believes so");
-    // With its new session it queues under its name.
+    // With its new session, the client queues under its name.
     holder.start("a", "first", "lock", "/lock").await;
     fixture.until_contenders(2).await;
     fixture.clears(Code::HeadChangedByExpiry).await;
     assert_eq!(fixture.raised.iter().filter(|found| found.code == Code::HeadChangedByExpiry).count(), 1);
-    // That its client fell silent was reported before its session expired.
+    // The silence of the client was reported before its session expired.
     let warned = fixture.raised.iter().filter(|found| found.severity >= Severity::Warning).map(|found| found.code);
     assert_eq!(warned.collect::<Vec<_>>(), [Code::SilentHolder]);
 }
 
-/// CURATOR-498, -604, -696: the host goes on with a newer session while the node of the older one ends.
+/// CURATOR-498, -604, -696: the host continues with a newer session while the node of the older one
+/// ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_reported() {
+async fn a_node_of_an_ending_session_is_reported_when_its_host_has_a_new_session() {
     let server = Server::start();
     let connect = server.connect_string();
     let mut fixture = ConsoleFixture::start(&connect, Thresholds::default()).await;
@@ -108,9 +111,9 @@ async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_reported
     fixture.clears(Code::AdoptedNode).await;
 }
 
-/// accumulo#3138: a process that only sends heartbeats.
+/// accumulo#3138: a process that sends only heartbeats.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_only_sends_heartbeats_is_reported_until_it_goes_on() {
+async fn a_holder_that_sends_only_heartbeats_is_reported_until_it_works_again() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), hasty()).await;
     let mut java = Foreign::java(&server.connect_string());

@@ -1,4 +1,4 @@
-//! An observer, a survey, a table and a diagnosis: what the console runs, without a screen.
+//! An observer, a survey, a table and a diagnosis: the parts of the console, without a screen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, Interval, interval, timeout};
 use crate::harness::wait::PATIENCE;
 use crate::observe::fixture::{connection, observing};
 
-/// How long after the last of its evidence a finding may appear.
+/// The maximum time from the last evidence to the finding.
 pub const PROMPT: Duration = Duration::from_secs(2);
 
 pub struct ConsoleFixture {
@@ -24,18 +24,18 @@ pub struct ConsoleFixture {
     tick: Interval,
     pub table: LockTable,
     pub diagnosis: Diagnosis,
-    /// All that was ever raised.
+    /// All findings ever raised.
     pub raised: Vec<Arc<Finding>>,
     pub cleared: Vec<Arc<Finding>>,
     /// When the last view came.
     pub viewed: Option<Instant>,
     /// Every complete view, in order.
     views: Vec<Viewed>,
-    /// How many views came, those included in which an answer is missing.
+    /// The number of views, including views in which an answer is missing.
     surveys: usize,
 }
 
-/// When a view came, and when the oldest of its answers was asked for.
+/// When a view came, and when its oldest answer was requested.
 #[derive(Clone, Copy, Debug)]
 struct Viewed {
     came: Timestamp,
@@ -53,12 +53,12 @@ pub fn hasty() -> Thresholds {
 }
 
 impl ConsoleFixture {
-    /// Looks at a server, and is in step with it, when this returns.
+    /// Observes a server. The table is in step with it when this returns.
     pub async fn start(connect: &str, thresholds: Thresholds) -> Self {
         Self::asking(connect, connect, thresholds).await
     }
 
-    /// As `start`, with another address at which the servers are asked about themselves.
+    /// Observes a server, and asks the servers about themselves at another address.
     pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
         let longest_pause = Duration::from_secs(2);
@@ -87,7 +87,7 @@ impl ConsoleFixture {
         fixture
     }
 
-    /// Takes what comes, once.
+    /// Takes in one report.
     async fn step(&mut self) {
         tokio::select! {
             changes = self.observer.next() => {
@@ -112,7 +112,7 @@ impl ConsoleFixture {
         self.cleared.extend(changed.cleared);
     }
 
-    /// Goes on until the condition holds.
+    /// Runs until the condition holds.
     pub async fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let waiting = async {
             while !holds(self) {
@@ -128,7 +128,7 @@ impl ConsoleFixture {
         );
     }
 
-    /// Goes on as long as the future takes.
+    /// Runs until the future completes.
     pub async fn during<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = std::pin::pin!(future);
         let looking = async {
@@ -142,19 +142,20 @@ impl ConsoleFixture {
         timeout(2 * PATIENCE, looking).await.expect("it ends")
     }
 
-    /// Goes on for so many more views, those included in which an answer is missing.
+    /// Runs for `count` more views, including views in which an answer is missing.
     pub async fn surveys(&mut self, count: usize) {
         let enough = self.surveys + count;
         self.until("more surveys", |fixture| fixture.surveys >= enough).await;
     }
 
-    /// Goes on until the views came that a finding would need, each of which is given as in [`Self::finds_within`].
+    /// Runs until the views that a finding would need have come; `seconds` is as in
+    /// [`Self::finds_within`].
     pub async fn looks_on(&mut self, seconds: &[u64]) {
         let began = now();
         self.until("complete views", |fixture| fixture.completed(began, seconds).is_some()).await;
     }
 
-    /// The last of the views that evidence needs.
+    /// Returns the last of the views that the evidence needs.
     fn completed(&self, began: Timestamp, seconds: &[u64]) -> Option<Viewed> {
         let mut asked_from = began;
         let mut complete = None;
@@ -167,7 +168,8 @@ impl ConsoleFixture {
         complete
     }
 
-    /// What needs these views is found at most [`PROMPT`] after the last of them.
+    /// Asserts that a finding that needs these views came at most [`PROMPT`] after the last of
+    /// them.
     pub fn assert_prompt(&self, began: Timestamp, seconds: &[u64], what: &str) {
         if let Some(view) = self.completed(began, seconds) {
             let late = now().since(view.came);
@@ -175,24 +177,26 @@ impl ConsoleFixture {
         }
     }
 
-    /// Waits until as many contend in all.
+    /// Waits until this many contenders exist in total.
     pub async fn until_contenders(&mut self, count: usize) {
         self.until("the contenders", |fixture| fixture.table.contender_count() == count).await;
     }
 
-    /// Waits for a finding that is at least so severe; says how long it took.
+    /// Waits for a finding of at least this severity. Returns it and the time it took.
     pub async fn finds(&mut self, code: Code, least: Severity) -> (Finding, Duration) {
         let began = Instant::now();
         self.until(code.id(), |fixture| fixture.standing(code).is_some_and(|found| found.severity >= least)).await;
-        let found = self.standing(code).expect("it was waited for").clone();
+        let found = self.standing(code).expect("a finding").clone();
         println!("{} after {:?}: {}. {}.", found.code, began.elapsed(), found.summary, found.remedy);
         (found, began.elapsed())
     }
 
-    /// Waits for a finding that appears in time: at most [`PROMPT`] after the view that completes its evidence.
+    /// Waits for a finding that must appear at most [`PROMPT`] after the view that completes its
+    /// evidence.
     ///
-    /// Each number is a view that is needed: the first of which all was asked so many seconds after the one before came, or
-    /// after now. How often servers are asked follows what that costs them.
+    /// Each number stands for a needed view: one whose answers were all requested at least this
+    /// many seconds after the previous view came, or after now for the first. The interval of the
+    /// surveys depends on their cost.
     pub async fn finds_within(&mut self, seconds: &[u64], code: Code, least: Severity) -> Finding {
         let began = now();
         let (found, _) = self.finds(code, least).await;
@@ -200,7 +204,7 @@ impl ConsoleFixture {
         found
     }
 
-    /// Waits until a finding no longer stands; it was mended before.
+    /// Waits until a finding is cleared; its cause must already be removed.
     pub async fn clears(&mut self, code: Code) {
         let mended = now();
         self.until("the end of a finding", |fixture| fixture.standing(code).is_none()).await;
@@ -213,7 +217,7 @@ impl ConsoleFixture {
         self.diagnosis.findings().find(|finding| finding.code == code)
     }
 
-    /// What was raised so far with at least that severity.
+    /// Returns the findings raised so far with at least this severity.
     pub fn raised_at_least(&self, least: Severity) -> Vec<String> {
         let raised = self.raised.iter().filter(|finding| finding.severity >= least);
         raised
@@ -221,7 +225,7 @@ impl ConsoleFixture {
             .collect()
     }
 
-    /// Whether the owner of a node lives.
+    /// Returns the state of a node's owner.
     pub fn owner_state(&self, node: &str) -> OwnerState {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
@@ -229,7 +233,7 @@ impl ConsoleFixture {
         TableAt::new(&self.table, now()).owner_of(row.contender).0
     }
 
-    /// What speaks against a node.
+    /// Returns the suspicions about a node.
     pub fn suspicions(&self, node: &str) -> Vec<String> {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
@@ -249,7 +253,7 @@ impl ConsoleFixture {
     }
 }
 
-/// When the oldest answer in a view was given; nothing when a part of it is missing.
+/// Returns when the oldest answer in a view was given; `None` when a part of the view is missing.
 fn oldest_answer(view: &ServerView) -> Option<Timestamp> {
     let watched = view.members.iter().map(|member| member.watched.as_ref().map(|watched| watched.at));
     let counted = view.members.iter().map(|member| member.counted_at);

@@ -1,4 +1,4 @@
-//! Nodes that their makers do not know of, and waiters that nothing wakes.
+//! Nodes whose creators do not know of them, and waiters that nothing wakes.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// The timeout of a session whose client sends often.
+/// The session timeout of a client that sends often.
 const TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The first part of a name of Curator's mutex.
+/// Returns the beginning of a node's name in Curator's mutex.
 pub fn curator(lock: &str, number: u32) -> String {
     format!("{lock}/_c_{number:08x}-0000-4000-8000-000000000000-lock-")
 }
 
-/// Makes a numbered ephemeral node; gives its path.
+/// Creates a numbered ephemeral node. Returns its path.
 pub async fn enqueue(client: &Client, prefix: &str) -> String {
     let made = client.create(prefix, b"", &zk::open(CreateMode::EphemeralSequential)).await;
     format!("{prefix}{}", made.expect("the parent is there").1)
 }
 
-/// Waits for a node as locks do.
+/// Watches a node as locks do.
 pub async fn watch(client: &Client, node: &str) -> OneshotWatcher {
     client.get_and_watch_data(node).await.expect("the node is there").2
 }
 
-/// A server with a lock parent, and a session that holds the lock.
+/// Starts a server with a lock parent, and a session that holds the lock.
 async fn held(lock: &str) -> (Server, Client, String) {
     let server = Server::start();
     let holder = zk::connect_within(&server.connect_string(), TIMEOUT).await;
@@ -38,9 +38,10 @@ async fn held(lock: &str) -> (Server, Client, String) {
     (server, holder, head)
 }
 
-/// go-zookeeper#229: the create succeeded, its reply was lost, and its maker created again with the same id.
+/// go-zookeeper#229: the create succeeded but its reply was lost, and the client created again with
+/// the same id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_one_id() {
+async fn the_first_of_two_nodes_with_one_id_is_an_orphan() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
@@ -65,9 +66,10 @@ async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_o
     assert!(fixture.suspicions(&second).is_empty());
 }
 
-/// CURATOR-79, kazoo#732, kazoo#760: a node whose thread was interrupted, or whose clean-up failed, while its session queues anew.
+/// CURATOR-79, kazoo#732, kazoo#760: the thread of a node was interrupted, or its clean-up failed,
+/// and the session queues again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
+async fn a_waiter_whose_session_queued_again_is_suspect() {
     let (server, _holder, head) = held("/lock").await;
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
@@ -81,9 +83,10 @@ async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
     fixture.clears(Code::OrphanSuspected).await;
 }
 
-/// zk-ruby's zk#49, kazoo#170: a waiter that gave up without its node, or lost its wake-up. When its turn comes it does not know.
+/// zk-ruby's zk#49, kazoo#170: a waiter gave up but left its node, or lost its wake-up. It does not
+/// notice when its turn comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_watches_nothing_is_found_and_again_when_its_turn_has_come() {
+async fn a_waiter_without_a_watch_is_found_and_again_when_its_turn_has_come() {
     let (server, holder, head) = held("/lock").await;
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
@@ -101,15 +104,16 @@ async fn a_waiter_that_watches_nothing_is_found_and_again_when_its_turn_has_come
     assert_eq!(fixture.diagnosis.findings().count(), 0);
 }
 
-/// A herd's waiter watches the parent, which no server lists: nothing is claimed of anybody there.
+/// A waiter in a herd watches the parent, and servers list no watches on children, so no claim is
+/// possible.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_watches_the_parent_is_not_accused() {
+async fn a_waiter_that_watches_the_parent_raises_no_finding() {
     let (server, _holder, _) = held("/lock").await;
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     enqueue(&client, &curator("/lock", 2)).await;
     let _watch = client.list_and_watch_children("/lock").await.expect("it is there").1;
-    // What a waiter without a watch would need, and one view more.
+    // The views that a finding about a missing watch would need, and one more.
     fixture.looks_on(&[1, 5, 0]).await;
     assert_eq!(fixture.raised_at_least(Severity::Info), [""; 0]);
 }

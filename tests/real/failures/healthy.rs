@@ -1,4 +1,4 @@
-//! Healthy clients under load are not accused.
+//! Healthy clients under load raise no findings.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// How many acquisitions must have been looked at.
+/// The minimum number of observed acquisitions.
 const MIN_ACQUISITIONS: usize = 10_000;
 
 async fn turns(lock: &Lock, rounds: usize) -> usize {
@@ -28,7 +28,7 @@ async fn turns(lock: &Lock, rounds: usize) -> usize {
     rounds
 }
 
-/// As many sessions, each of which takes its turns.
+/// Lets sessions take turns.
 async fn contend_as_clients(at: &str, path: &str, algorithm: Algorithm, clients: usize, rounds: usize) -> usize {
     let turns = (0..clients).map(|_| async {
         let client = zk::connect(at).await;
@@ -37,7 +37,7 @@ async fn contend_as_clients(at: &str, path: &str, algorithm: Algorithm, clients:
     join_all(turns).await.into_iter().sum()
 }
 
-/// One session whose threads take turns.
+/// Lets the threads of one session take turns.
 async fn threads(at: &str, path: &str, threads: usize, rounds: usize) -> usize {
     let client = zk::connect(at).await;
     let turns = (0..threads)
@@ -45,7 +45,7 @@ async fn threads(at: &str, path: &str, threads: usize, rounds: usize) -> usize {
     join_all(turns).await.into_iter().sum()
 }
 
-/// Sessions that come, take a few turns and go.
+/// Lets sessions come, take a few turns and go.
 async fn visitors(at: &str, path: &str, algorithm: Algorithm, visits: usize) -> usize {
     let mut count = 0;
     for _ in 0..visits {
@@ -55,7 +55,8 @@ async fn visitors(at: &str, path: &str, algorithm: Algorithm, visits: usize) -> 
     count
 }
 
-/// A process with threads of a foreign library: recipe, path, number of threads and rounds.
+/// Runs threads of a foreign library in one process. Each crowd has a recipe, a path, a number of
+/// threads and of rounds.
 async fn foreign(mut process: Foreign, crowds: &[(&str, &str, usize, usize)]) -> usize {
     for (recipe, path, threads, rounds) in crowds {
         process.churn(&format!("{recipe}{path}"), recipe, path, *threads, *rounds).await;
@@ -68,7 +69,7 @@ async fn foreign(mut process: Foreign, crowds: &[(&str, &str, usize, usize)]) ->
     count
 }
 
-/// Crowds at one server.
+/// The crowds of clients at one server.
 struct Crowds {
     at: String,
     tasks: JoinSet<usize>,
@@ -85,7 +86,7 @@ impl Crowds {
     }
 }
 
-/// Clients that never watch children, so that whoever watches nothing would be seen.
+/// Starts clients that never watch children, so that a missing watch would be noticed.
 fn chains(at: &str) -> JoinSet<usize> {
     let mut crowds = Crowds::new(at);
     crowds.spawn("/curator", Algorithm::Chain, 4, 150);
@@ -116,7 +117,7 @@ fn chains(at: &str) -> JoinSet<usize> {
     crowds.tasks
 }
 
-/// Herds, and semaphores, whose clients watch children.
+/// Starts herds and semaphores, whose clients watch children.
 fn herds(at: &str) -> JoinSet<usize> {
     let mut crowds = Crowds::new(at);
     crowds.spawn("/herd", Algorithm::Herd, 8, 80);
@@ -136,7 +137,7 @@ fn herds(at: &str) -> JoinSet<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_acquisitions_of_healthy_clients_raise_nothing_worth_a_warning() {
+async fn ten_thousand_acquisitions_of_healthy_clients_raise_no_warning() {
     let mut count = 0;
     for crowds in [chains, herds] {
         let server = Server::start();
@@ -144,7 +145,7 @@ async fn ten_thousand_acquisitions_of_healthy_clients_raise_nothing_worth_a_warn
         let mut fixture = ConsoleFixture::start(&at, Thresholds::default()).await;
         let began = Instant::now();
         let done: usize = fixture.during(crowds(&at).join_all()).await.into_iter().sum();
-        // What the last of them left behind would show now.
+        // Troubles left behind by the last clients would show now.
         fixture.looks_on(&[1, 5, 0]).await;
         println!("{done} acquisitions in {:?}; {:#?}", began.elapsed(), fixture.raised_at_least(Severity::Info));
         assert_eq!(fixture.raised_at_least(Severity::Warning), [""; 0]);

@@ -1,5 +1,5 @@
-//! A ghost cannot be made on a sound server, which deletes the nodes of a session with the session: here a server's list of
-//! sessions is passed on without one of them.
+//! A ghost cannot be created on a sound server, which deletes a session's nodes with the session.
+//! Here a relay removes one session from the server's list of sessions.
 
 use std::fmt::Write;
 use std::io;
@@ -18,7 +18,7 @@ use super::forgotten::{curator, enqueue, watch as watch_node};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// Passes everything on, but takes one session out of the answer to `dump`.
+/// A relay that removes one session from the answer to `dump`.
 struct Mask {
     port: u16,
     hidden: watch::Sender<Option<SessionId>>,
@@ -33,7 +33,7 @@ impl Mask {
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (target, hides) = (target.clone(), *hides.borrow());
-                // It ends with either side.
+                // Ends with either side.
                 tokio::spawn(async move { drop(serve(client, &target, hides).await) });
             }
         });
@@ -54,7 +54,7 @@ async fn serve(mut client: TcpStream, target: &str, hidden: Option<SessionId>) -
     copy_bidirectional(&mut client, &mut server).await.map(drop)
 }
 
-/// The answer without a session, which it counts, too.
+/// Returns the answer without a session, and with the reduced counts.
 fn without(answer: &str, session: SessionId) -> String {
     let line = format!("\t{session}");
     let found = answer.lines().filter(|other| *other == line).count();

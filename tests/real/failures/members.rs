@@ -1,4 +1,5 @@
-//! Where the members of an ensemble come and go, healthy clients move from one to another, and nobody is accused.
+//! Healthy clients move between the members of an ensemble as these come and go, and raise no
+//! findings.
 
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use crate::harness::zk;
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A queue of one lock, with a client on each member, each of which waits for the one before.
+/// Creates a queue of one lock with a client on each member; each waits for the one before.
 async fn queue(ensemble: &Ensemble) -> (Vec<Client>, Vec<String>) {
     let (mut clients, mut nodes) = (Vec::new(), Vec::new());
     for member in 0..MEMBERS {
-        // Its own first; the others when that is gone.
+        // The client's own member first; the others follow for when it is gone.
         let addresses = (0..MEMBERS).map(|other| ensemble.address((member + other) % MEMBERS));
         let connect = addresses.collect::<Vec<_>>().join(",");
         let client = zk::connect_within(&connect, TIMEOUT).await;
@@ -30,7 +31,7 @@ async fn queue(ensemble: &Ensemble) -> (Vec<Client>, Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
+async fn clients_that_move_from_a_stopped_member_raise_no_findings() {
     let mut ensemble = Ensemble::start();
     let mut fixture = ConsoleFixture::start(&ensemble.connect_string(), Thresholds::default()).await;
     let (clients, nodes) = queue(&ensemble).await;
@@ -41,7 +42,7 @@ async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
     fixture.until_contenders(MEMBERS).await;
     for stopped in [ensemble.follower(), ensemble.leader()] {
         ensemble.stop(stopped);
-        // Each of the others is asked twice at the least, while the stopped one does not answer.
+        // Each of the other members is asked at least twice while the stopped one does not answer.
         fixture.surveys(3 * MEMBERS).await;
         ensemble.start_again(stopped);
         fixture.looks_on(&[0, 0]).await;

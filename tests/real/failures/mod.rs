@@ -1,5 +1,5 @@
-//! What operators meet with stuck locks, made by real clients on a real server: it is found, and goes when it is mended; and
-//! healthy clients are not accused.
+//! The troubles of operators with stuck locks, caused by real clients on a real server. Each is
+//! found, and the finding clears once the trouble is removed. Healthy clients raise no findings.
 
 mod dead;
 pub mod fixture;

@@ -1,4 +1,5 @@
-//! A member that brings back what the ensemble deleted: a server that lost what it had written last, and goes on from there.
+//! A member brings back what the ensemble had deleted, because it lost its last writes and
+//! continues from an older state.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +29,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The program's lines about [`LOCK`] and the connection up to one with this event, as `EVENT NODE`. Left out is that one
-/// session holds and waits here, which is found where the machine is slow.
+/// Returns the program's lines about [`LOCK`] and the connection as `EVENT NODE`, up to a line with
+/// this event. Leaves out the finding that one session both holds and waits, which appears only on
+/// slow machines.
 async fn until(running: &mut Running, event: &str) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -47,7 +49,7 @@ async fn until(running: &mut Running, event: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_no_new_contender() {
+async fn a_node_that_returns_after_its_deletion_is_the_servers_fault_and_no_new_contender() {
     let mut server = Server::start();
     let at = server.connect_string();
     let client = zk::connect(&at).await;
@@ -79,7 +81,7 @@ async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_n
     fs::remove_dir_all(&data).expect("it was there");
     copy(&kept, &data);
     server.restart();
-    // Clients that have seen more than the server has are turned away until it has caught up.
+    // Clients that have seen more than the server has are refused until it has caught up.
     let other = zk::connect(&at).await;
     for number in 0..100 {
         zk::make(&other, [format!("/later/{number}")]).await;
@@ -95,7 +97,8 @@ async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_n
             fixture.diagnosis.findings().any(|found| found.summary.contains(&address))
         })
         .await;
-    // Clients that have not reconnected yet may be accused of that, but nobody of the node that returned.
+    // Findings about clients that have not reconnected are allowed, but none about the returned
+    // node.
     let accused = fixture.raised[before..].iter().filter(|raised| raised.node == finding.node);
     let codes: Vec<Code> = accused.map(|raised| raised.code).collect();
     assert!(codes.iter().all(|code| *code == Code::MemberDisagrees), "{:?}", fixture.raised);

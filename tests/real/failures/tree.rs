@@ -1,4 +1,4 @@
-//! What is wrong with the tree itself, or with watches on it.
+//! Troubles of the tree itself, and of watches on it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn with_lock_parent(thresholds: Thresholds) -> (Server, ConsoleFixture, Cl
 
 /// kazoo#730, ZOOKEEPER-4706.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_whose_numbers_run_out_is_reported_until_its_parent_is_made_anew() {
+async fn a_queue_whose_numbers_run_out_is_reported_until_its_parent_is_recreated() {
     let (_server, mut fixture, client) = with_lock_parent(Thresholds::default()).await;
     for (number, severity) in [("2147480000", Severity::Warning), ("-2147483648", Severity::Critical)] {
         let late = curator("/lock", 1) + number;
@@ -35,7 +35,7 @@ async fn a_queue_whose_numbers_run_out_is_reported_until_its_parent_is_made_anew
     fixture.clears(Code::SequenceOverflow).await;
 }
 
-/// Netflix's curator#307, kazoo#329: kazoo makes its parents for ever.
+/// Netflix's curator#307, kazoo#329: kazoo's lock parents stay forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_stays_empty_is_reported_until_it_is_deleted() {
     let (server, mut fixture, client) = with_lock_parent(hasty()).await;
@@ -70,7 +70,7 @@ async fn a_persistent_contender_is_reported_until_it_is_deleted() {
     fixture.clears(Code::PersistentContender).await;
 }
 
-/// kazoo#309, as far as the other nodes look like some lock's.
+/// kazoo#309, as far as the other nodes look like those of a lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_recipes_node_among_curators_is_reported_until_it_is_moved_away() {
     let (server, mut fixture, client) = with_lock_parent(Thresholds::default()).await;

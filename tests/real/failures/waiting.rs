@@ -1,4 +1,4 @@
-//! Those who wait for themselves, for each other, and for what never moves.
+//! Clients that wait for themselves, for each other, or for a lock that never moves.
 
 use std::time::Duration;
 
@@ -22,9 +22,10 @@ async fn curators(server: &Server, clients: &[&str]) -> Foreign {
     java
 }
 
-/// CURATOR-678, Netflix's curator#75: the session that holds queues again; two lock objects and two threads look alike until nothing moves.
+/// CURATOR-678, Netflix's curator#75: the holding session queues again. Two lock objects and two
+/// threads look alike until nothing moves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_waits_for_its_own_lock_is_noted_and_warned_of_when_nothing_moves() {
+async fn a_session_that_waits_for_its_own_lock_is_noted_and_a_warning_when_nothing_moves() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), hasty()).await;
     let mut java = curators(&server, &["a"]).await;
@@ -40,7 +41,7 @@ async fn a_session_that_waits_for_its_own_lock_is_noted_and_warned_of_when_nothi
     java.held("second").await;
 }
 
-/// Each holds one lock and waits for the other's.
+/// Each session holds one lock and waits for the other's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_across_two_locks_is_reported_at_both_until_one_gives_up() {
     let server = Server::start();
@@ -84,9 +85,9 @@ async fn a_lease_that_never_moves_is_reported_while_others_wait() {
     fixture.until("its end", |fixture| fixture.diagnosis.findings().count() == 0).await;
 }
 
-/// The waiters of a single node are in no tree: its watchers are who waits.
+/// The waiters of a single node are not in the tree; they are the sessions that watch it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_single_node_is_stuck_when_somebody_watches_it() {
+async fn a_single_node_is_stuck_when_a_session_watches_it() {
     let server = Server::start();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), hasty()).await;
     let holder = zk::connect_within(&server.connect_string(), TIMEOUT).await;
@@ -95,7 +96,8 @@ async fn a_single_node_is_stuck_when_somebody_watches_it() {
     assert_eq!(fixture.raised_at_least(Severity::Info), [""; 0], "nobody waits");
     let waiter = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     let watching = watch(&waiter, "/lock").await;
-    // It works on, at a steady pace: else it would be found to send heartbeats only.
+    // The client keeps working at a steady pace; otherwise the finding about heartbeats alone would
+    // be raised.
     let work = async {
         let mut pace = interval(Duration::from_millis(200));
         loop {

@@ -1,4 +1,4 @@
-//! What may be read with which credentials, and that no secret gets out.
+//! Which credentials open which nodes, and that no secret leaks.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::observe::fixture::curator;
 
 const SECRET: &str = "w0nderland";
 
-/// A lock below `/open`, and one below `/closed`, which only `alice` may read.
+/// Creates a lock below `/open`, and one below `/closed` that only `alice` may read.
 async fn half_closed(server: &Server) -> Client {
     let connector = Client::connector().with_auth("digest", format!("alice:{SECRET}").as_bytes());
     let client = connector.connect(&server.connect_string()).await.expect("a session");
@@ -34,7 +34,7 @@ fn paths(shot: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_subtree_without_read_is_named_and_the_rest_is_shown() {
+async fn an_unreadable_subtree_is_named_and_the_rest_is_shown() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -48,7 +48,7 @@ async fn a_subtree_without_read_is_named_and_the_rest_is_shown() {
     let out = run(lockscope(&["snapshot", "--connect", &connect, "--format", "table"])).await.done();
     assert!(out.contains("/open/a ") && out.contains("Not readable: /closed: "), "{out}");
 
-    // With another root to look at, one that is missing is no failure; without any, it is.
+    // A missing root is an error only if no other root is given.
     let arguments = ["snapshot", "--connect", &connect, "--root", "/open", "--root", "/nowhere"];
     let shot = run(lockscope(&arguments)).await.json();
     assert_eq!(paths(&shot), ["/open/a"]);
@@ -63,7 +63,7 @@ async fn a_subtree_without_read_is_named_and_the_rest_is_shown() {
     }
 }
 
-/// What `check` gave: its exit code, what it says in JSON, and on stderr.
+/// Returns the exit code, JSON output and stderr of `check`.
 async fn checked(connect: &str, more: &[&str]) -> (Option<i32>, Value, String) {
     let ended = run(lockscope(&[&["check", "--connect", connect, "--for", "1s"], more].concat())).await;
     let reported = serde_json::from_str(&ended.out).unwrap_or_default();
@@ -71,7 +71,7 @@ async fn checked(connect: &str, more: &[&str]) -> (Option<i32>, Value, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_check_of_what_cannot_all_be_read_is_not_passed() {
+async fn a_check_with_unreadable_nodes_does_not_pass() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -95,11 +95,11 @@ async fn a_check_of_what_cannot_all_be_read_is_not_passed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_check_of_a_root_that_cannot_be_read_could_not_be_done() {
+async fn a_check_of_an_unreadable_root_fails() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
-    // Of several, the others are shown.
+    // The readable roots are shown beside the unreadable one.
     for root in ["/closed", "/nowhere"] {
         let (code, reported, stderr) = checked(&connect, &["--root", "/open", "--root", root]).await;
         assert_eq!((code, &reported["passed"], &reported["locks"]), (Some(2), &false.into(), &1.into()), "{reported}");
@@ -112,7 +112,7 @@ async fn a_check_of_a_root_that_cannot_be_read_could_not_be_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_contender_that_cannot_be_read_is_no_pass_either() {
+async fn a_check_with_an_unreadable_contender_does_not_pass() {
     let server = Server::start();
     let client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -126,7 +126,7 @@ async fn a_contender_that_cannot_be_read_is_no_pass_either() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
+async fn watch_reports_unreadable_nodes_and_ends_if_a_root_is_unreadable() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -139,7 +139,7 @@ async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
         assert!(ended.stderr.contains(&format!("{root} (")), "{ended:?}");
         assert!(ended.out.contains("lock-found") && ended.out.contains("/open/a"), "{ended:?}");
     }
-    // A part of a root is said, once, and the rest is watched.
+    // An unreadable part of a root is reported once, and the rest is watched.
     let ended = run(lockscope(&["watch", "--connect", &connect, "--for", "2s"])).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.matches("/closed").count(), 1, "{ended:?}");
@@ -149,7 +149,8 @@ async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
     );
 }
 
-/// That the command saw everything, and that neither what it printed nor its log holds the secret.
+/// Asserts that the command saw everything, and that neither its output nor its log contains the
+/// secret.
 fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
     let log = fs::read_to_string(log).expect("a log");
     assert!(!log.is_empty());
@@ -161,7 +162,7 @@ fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_open_what_is_closed_and_are_never_shown() {
+async fn credentials_open_closed_nodes_and_are_never_shown() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();

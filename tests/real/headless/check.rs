@@ -11,7 +11,7 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// The operation that reads a node.
+/// The opcode of a read.
 const GET_DATA: i32 = 4;
 
 async fn check(at: &str, more: &[&str]) -> Ended {
@@ -56,7 +56,7 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
     kazoo.quit().await;
 }
 
-/// The node of a client that is gone: no session's end deletes it, and both waiters wait for good.
+/// The node of a client that is gone: no session's end deletes it, so both waiters wait forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_persistent_node_that_holds_while_two_wait_is_critical() {
     let server = Server::start();
@@ -95,7 +95,7 @@ async fn a_persistent_node_that_holds_while_two_wait_is_critical() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
+async fn a_look_longer_than_the_given_time_is_reported_as_incomplete() {
     let server = Server::start();
     let at = server.connect_string();
     let reported = run(lockscope(&["check", "--connect", &at, "--for", "2s"])).await.json();
@@ -116,7 +116,7 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_there_is_no_pass() {
+async fn a_check_without_a_server_does_not_pass() {
     let reported = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
     assert!(reported.contains("127.0.0.1:1 refused the connection"), "{reported}");
     let line = status_line(&check("127.0.0.1:1", &["--nagios"]).await, 3);
@@ -124,14 +124,14 @@ async fn nobody_there_is_no_pass() {
     assert!(!line.contains('|'), "nothing was measured: {line}");
 }
 
-/// The one line of a plugin that ended with this code.
+/// Returns the one line of a plugin that ended with this code.
 fn status_line(ended: &Ended, code: i32) -> String {
     assert_eq!((ended.code, ended.out.lines().count()), (Some(code), 1), "{ended:?}");
     ended.out.trim_end().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn locks_that_are_lost_from_sight_are_no_pass() {
+async fn a_check_that_loses_the_connection_does_not_pass() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let client = zk::connect(&server.connect_string()).await;
@@ -146,7 +146,7 @@ async fn locks_that_are_lost_from_sight_are_no_pass() {
     }
 }
 
-/// Cuts a look off for good when everything was read.
+/// Cuts the connection of a check for good once everything was read.
 async fn cut_while_it_looks(relay: &Relay, more: &[&str]) -> Ended {
     for surveys in 1..6 {
         relay.heal();
@@ -155,7 +155,7 @@ async fn cut_while_it_looks(relay: &Relay, more: &[&str]) -> Ended {
         let (before, accepted) = (read(), relay.accepted());
         let common = ["check", "--connect", &at, "--for", "6s", "--timeout", "2s"];
         let running = Running::start(lockscope(&[&common, more].concat()));
-        // The servers are asked once in two seconds, by connections of their own.
+        // The servers are asked every two seconds, over separate connections.
         eventually("that the node is read, and that the servers are asked again", async || {
             let asked = relay.accepted() - accepted;
             if read() > before && asked > 8 * surveys { Ok(()) } else { Err(asked) }
@@ -163,7 +163,7 @@ async fn cut_while_it_looks(relay: &Relay, more: &[&str]) -> Ended {
         .await;
         relay.refuse().await;
         let ended = running.ended().await;
-        // It was cut off before everything was read.
+        // The cut came before everything was read.
         if !format!("{ended:?}").contains("gave up after") {
             return ended;
         }
@@ -172,7 +172,7 @@ async fn cut_while_it_looks(relay: &Relay, more: &[&str]) -> Ended {
 }
 
 #[tokio::test]
-async fn a_recording_that_ended_long_ago_says_nothing_of_now() {
+async fn a_recording_that_ended_long_ago_says_nothing_about_the_present() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("r.db");
     recording::incident(&store);

@@ -1,4 +1,4 @@
-//! `lockscope contend` and `lockscope compare`: figures, endings, and that nothing stays behind.
+//! `lockscope contend` and `lockscope compare`: figures, endings, and that nothing remains.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// The fields that the contract promises, and those that were added.
+/// The fields that the contract promises, and those added since.
 const FIELDS: [&str; 27] = [
     "schema",
     "recipe",
@@ -50,14 +50,14 @@ fn command(connect: &str, arguments: &[&str]) -> Command {
     lockscope(&[arguments, &["--connect", connect]].concat())
 }
 
-/// That nothing is left below the root, parents included.
+/// Asserts that nothing remains below the root, parents included.
 async fn is_clean(connect: &str) {
     let client = zk::connect(connect).await;
     let nodes: Vec<String> = zk::tree(&client, "/").await.into_iter().map(|node| node.path).collect();
     assert_eq!(nodes, [""; 0], "left behind");
 }
 
-/// Waits until contenders stand in the queue, and so many have been there that some must have held the lock.
+/// Waits until the lock has contenders, and so many have come that some must have held it.
 pub(super) async fn is_contended(connect: &str, path: &str) {
     let client = zk::connect(connect).await;
     let has_moved_on = |children: &[String]| {
@@ -75,7 +75,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_recipe_makes_all_its_rounds_and_fills_every_field() {
+async fn every_recipe_does_all_rounds_and_fills_every_field() {
     let connect = zk::own_root("contend-recipes").await;
     for recipe in Algorithm::NAMES {
         let arguments = ["contend", "--path", "/a/lock", "--recipe", recipe, "--clients", "4", "--rounds", "5"];
@@ -119,7 +119,7 @@ async fn every_recipe_makes_all_its_rounds_and_fills_every_field() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_signal_in_the_middle_ends_it_with_its_figures_and_leaves_no_node() {
+async fn a_signal_ends_a_run_with_its_figures_and_without_nodes_left() {
     let connect = zk::own_root("contend-signals").await;
     for signal in ["INT", "TERM", "HUP"] {
         let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
@@ -136,7 +136,7 @@ async fn a_signal_in_the_middle_ends_it_with_its_figures_and_leaves_no_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_signal_ends_it_though_the_server_hangs() {
+async fn a_second_signal_ends_a_run_even_if_the_server_hangs() {
     let server = Server::start();
     let connect = server.connect_string();
     let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
@@ -146,13 +146,13 @@ async fn a_second_signal_ends_it_though_the_server_hangs() {
     running.signal("TERM");
     let Ended { code, out, stderr } = running.ended().await;
     server.resume();
-    // Either of the two may be taken first.
+    // Either of the two signals may be handled first.
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
     assert_eq!((out.as_str(), stderr.as_str()), ("", ""));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_ends_when_its_time_has_passed() {
+async fn a_run_ends_after_its_time() {
     let connect = zk::own_root("contend-for").await;
     let arguments = ["contend", "--path", "/lock", "--clients", "2", "--endless", "--for", "200ms"];
     let reported = run(command(&connect, &arguments)).await.json();
@@ -161,7 +161,7 @@ async fn it_ends_when_its_time_has_passed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
+async fn a_closed_pipe_ends_a_run_quietly_and_removes_its_nodes() {
     let connect = zk::own_root("contend-pipe").await;
     let mut command = command(&connect, &["contend", "--path", "/lock", "--endless"]);
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -176,11 +176,11 @@ async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_takes_too_few_connections_is_reported_in_a_sentence() {
+async fn a_server_at_its_connection_limit_is_reported_in_a_sentence() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
-    // The program's own session is the last that finds room. Of connections that come in one burst the server lets more pass
-    // than it says, since it counts them later.
+    // The program's own session takes the last free connection. Of connections in one burst the
+    // server accepts more than its limit, since it counts them later.
     let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
     let reported = run(command(&connect, &arguments)).await.refused();
@@ -224,7 +224,7 @@ async fn a_herd_costs_more_events_than_a_chain_and_both_are_shown_side_by_side()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_comparison_that_is_interrupted_shows_the_sizes_that_are_done() {
+async fn an_interrupted_comparison_shows_the_finished_sizes() {
     let connect = zk::own_root("compare-signal").await;
     let arguments = ["compare", "--path", "/c", "--clients", "1,2", "--rounds", "3", "--hold", "1ms"];
     let whole = run(command(&connect, &arguments)).await.json();
@@ -239,12 +239,12 @@ async fn a_comparison_that_is_interrupted_shows_the_sizes_that_are_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_terminal_the_progress_is_shown_and_wiped_before_the_table() {
+async fn on_a_terminal_the_progress_is_shown_and_erased_before_the_table() {
     let connect = zk::own_root("contend-terminal").await;
     let arguments = ["contend", "--connect", &connect, "--path", "/lock", "--endless"];
     let mut terminal = Terminal::lockscope(&arguments, 100, 40);
     terminal.shows_all(&["chain: 10 clients, ", " acquisitions, "]);
-    // As the terminal's driver makes it a signal.
+    // The terminal's driver turns this into a signal.
     terminal.press("\x03");
     assert!(terminal.ends().success());
     let left = terminal.text();
@@ -254,7 +254,7 @@ async fn on_a_terminal_the_progress_is_shown_and_wiped_before_the_table() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_clients_take_less_than_400_mb() {
+async fn a_thousand_clients_use_less_than_400_mb() {
     let connect = zk::own_root("contend-many").await;
     let arguments = ["contend", "--path", "/lock", "--clients", "1000", "--rounds", "1"];
     let mut running = Running::start(command(&connect, &arguments));
@@ -273,7 +273,8 @@ async fn a_thousand_clients_take_less_than_400_mb() {
     println!("{peak} KiB at most with 1,000 test clients");
 }
 
-/// That the servers were lost is in the JSON, on stderr and in the exit code, and what may be left is named.
+/// Asserts that the JSON, stderr and the exit code report the loss of the servers, and that
+/// possible leftovers are named.
 fn assert_reports_the_loss(ended: &Ended, outcome: &Value, at: &str) {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let why = outcome["troubles"][0].as_str().expect("a reason");
@@ -299,7 +300,8 @@ async fn a_run_whose_server_was_killed_ends_with_its_figures_and_says_so() {
         let running = Running::start(command(&at, &[&basic[..], arguments].concat()));
         let client = zk::connect(&at).await;
         eventually("acquisitions", async || {
-            // The creations and deletions of its parent's children, or the node's own transaction, move on.
+            // Either the children of the lock's parent come and go, or the node of a single-node
+            // lock is created again.
             let stat = client.check_stat("/zookeeper").await.map_err(|error| error.to_string())?;
             let found = client.check_stat("/lock").await.map_err(|error| error.to_string())?;
             let moved = found.is_some_and(|found| found.cversion > 10 || found.czxid > 40);
@@ -333,7 +335,7 @@ async fn a_comparison_whose_server_was_killed_ends_with_its_figures_and_says_so(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_restarts_in_time_costs_a_run_nothing_but_time() {
+async fn a_run_survives_a_restart_of_the_server() {
     let mut server = Server::start();
     let at = server.connect_string();
     let arguments = ["contend", "--path", "/lock", "--clients", "5", "--rounds", "60", "--hold", "20ms"];

@@ -1,4 +1,4 @@
-//! What stands in names and data is shown escaped, and reaches no terminal as it is.
+//! Names and data are printed escaped; their raw bytes reach no terminal.
 
 use zookeeper_client::CreateMode;
 
@@ -6,13 +6,13 @@ use super::program::{Running, lockscope, run};
 use crate::harness::zk;
 use crate::observe::fixture::curator;
 
-/// Wide characters, and one that turns the direction of what follows: names that every server takes.
+/// A name with wide characters and a right-to-left override, which every server accepts.
 const PARENT: &str = "/倉庫\u{202e}kcol";
 
-/// A title for the terminal's window, an empty screen, and what is no text.
+/// A window title, a cleared screen, and invalid UTF-8.
 const DATA: &[u8] = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xff\r\nx";
 
-/// That a terminal would only print it.
+/// Asserts that a terminal would only print the text.
 fn is_harmless(out: &str) {
     let bad = |c: char| {
         (c.is_control() && c != '\n')
@@ -22,7 +22,7 @@ fn is_harmless(out: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_names_and_data_are_escaped_for_people_and_exact_for_programs() {
+async fn hostile_names_and_data_are_escaped_in_text_and_exact_in_json() {
     let at = zk::own_root("headless-hostile").await;
     let client = zk::connect(&at).await;
     zk::make(&client, [PARENT.to_owned(), "/large".to_owned()]).await;

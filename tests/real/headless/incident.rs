@@ -1,4 +1,5 @@
-//! `lockscope history` and `lockscope report` of a recording of real clients: what they say is what the test did.
+//! `lockscope history` and `lockscope report` on a recording of real clients: they report what the
+//! test did.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,21 +16,23 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::{browser, signal, zk};
 
-/// The session timeout of whoever is killed: long enough that the servers are asked in between also on a slow machine. Of a session
-/// that ended before anybody heard that it lost its connection, nobody can say whether it expired.
+/// The session timeout of clients that are killed: long enough for a survey in between, even on a
+/// slow machine. If a session ends before any survey saw that its connection was lost, the
+/// recording cannot show whether it expired.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How far what the recorder saw may be behind what the test did: the delay of an event, on a machine that others load.
+/// The maximum delay of the recording behind the test's actions, on a loaded machine.
 const DELAY_MS: i64 = 3_000;
 
 fn now() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
-/// How long a lock stands still at least: what is checked is how long it was.
+/// The minimum length of a standstill; the checked length is the actual one.
 const STANDSTILL_MS: u64 = 1_500;
 
-/// What the test knows of a hold: it began and ended between these times, and somebody began to wait for it between those.
+/// What the test knows about a hold: the bounds of its beginning and end, and of the start of
+/// another client's wait.
 #[derive(Debug)]
 struct Done {
     lock: &'static str,
@@ -47,7 +50,7 @@ async fn recording(connect: &str, store: &Path) -> Running {
     assert_eq!(first["recording"], store.to_str().expect("a path"));
     eventually("the first reading", async || {
         let asked = run(lockscope(&["history", "--store", store.to_str().expect("a path")])).await;
-        // Before anything was written it says so, and fails.
+        // Before anything was written, the command says so and fails.
         if asked.code == Some(2) {
             return Err(asked.stderr);
         }
@@ -57,7 +60,8 @@ async fn recording(connect: &str, store: &Path) -> Running {
     recorder
 }
 
-/// Waits until the recording shows that somebody holds a lock, and, with a time, that somebody else has waited for it for so long.
+/// Waits until the recording shows a holder of the lock and, with a time, a waiter that has waited
+/// this long.
 async fn until_recorded(store: &Path, lock: &str, waited_ms: Option<u64>) {
     let store = store.to_str().expect("a path");
     eventually("a hold and a wait in the recording", async || {
@@ -71,7 +75,7 @@ async fn until_recorded(store: &Path, lock: &str, waited_ms: Option<u64>) {
     .await;
 }
 
-/// One client of a library holds and is killed, another one of it waits and acquires.
+/// Kills a holder of a library while another client waits, which then acquires.
 async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, (lock, store): (&'static str, &Path)) -> Done {
     holder.connect_within("a", TIMEOUT).await;
     waiter.connect_within("b", Duration::from_secs(30)).await;
@@ -90,7 +94,7 @@ async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, (lock, s
     done
 }
 
-/// A program with a built-in lock holds and is killed, another one waits and acquires.
+/// Kills a program that holds a built-in lock while another one waits, which then acquires.
 async fn killed_program(connect: &str, (lock, store): (&'static str, &Path)) -> Done {
     let contend = || {
         let mut command =
@@ -114,7 +118,7 @@ async fn killed_program(connect: &str, (lock, store): (&'static str, &Path)) -> 
     done
 }
 
-/// Waits until the recording has so many holds of a lock.
+/// Waits until the recording has `count` holds of a lock.
 async fn until_recorded_holds(store: &Path, lock: &str, count: u64) {
     let store = store.to_str().expect("a path");
     eventually("the holds in the recording", async || {
@@ -124,7 +128,7 @@ async fn until_recorded_holds(store: &Path, lock: &str, count: u64) {
     .await;
 }
 
-/// A holder that takes its time, by a queue of this program's own naming, and a waiter.
+/// Runs a slow holder and a waiter, in a queue with names of this test's own.
 async fn slow(client: &Client, (lock, store): (&'static str, &Path)) -> Done {
     let prefix = format!("{lock}/_c_00000000-0000-4000-8000-000000000000-lock-");
     zk::make(client, [lock.to_owned()]).await;
@@ -151,7 +155,7 @@ fn time(value: &Value) -> i64 {
     chrono::DateTime::parse_from_rfc3339(time).expect("RFC 3339").timestamp_millis()
 }
 
-/// What the history says of a hold is what was done.
+/// Asserts that the history reports a hold as it was.
 fn is_what_was_done(hold: &Value, done: &Done) {
     let within = |at: i64, (from, to): (i64, i64)| at >= from - 50 && at <= to + DELAY_MS;
     assert_eq!(hold["end"], done.end, "{hold} {done:?}");
@@ -161,7 +165,7 @@ fn is_what_was_done(hold: &Value, done: &Done) {
     assert_eq!((hold["held_at_least_ms"].as_i64(), hold["held_at_most_ms"].as_i64()), (Some(length), Some(length)));
 }
 
-/// The part of a page from the beginning of an element to its end, which is XML.
+/// Returns the part of a page from the beginning of an element to its end, which is XML.
 fn element<'a>(page: &'a str, begins: &str, ends: &str) -> &'a str {
     let start = page.find(begins).unwrap_or_else(|| panic!("{begins} is not in {page}"));
     let length = page[start..].find(ends).expect("an end");
@@ -175,7 +179,7 @@ async fn stop(recorder: Running) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were() {
+async fn a_report_names_the_true_holder_cause_and_length_of_each_standstill() {
     let server = Server::start();
     let connect = server.connect_string();
     let folder = tempfile::tempdir().expect("a folder");
@@ -228,7 +232,7 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         assert_eq!(row.attribute("data-node"), hold["node"].as_str());
         assert_eq!(row.attribute("data-end"), Some(done.end));
         assert_eq!(row.attribute("data-held-at-least-ms"), Some(&*hold["held_at_least_ms"].to_string()));
-        // It stood still from when the other one came until the holder was gone.
+        // The standstill lasted from the arrival of the waiter until the holder was gone.
         let length: i64 = row.attribute("data-standstill-ms").and_then(|ms| ms.parse().ok()).expect("milliseconds");
         let (least, most) = (done.ended.0 - done.waited.1, done.ended.1 - done.waited.0 + DELAY_MS);
         assert!(length >= least.max(1_500) - DELAY_MS && length <= most, "{length}: {done:?}");
@@ -241,9 +245,9 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let slice = slice.expect("a slice");
         assert_eq!(slice["dur"].as_i64(), hold["held_at_least_ms"].as_i64().map(|ms| ms * 1_000));
         assert_eq!(slice["ts"].as_i64(), Some(time(&hold["acquired_at"]) * 1_000));
-        // Who held stands in the sentence by the address that the server listed, or by the session.
+        // The sentence names the holder by the address that the server listed, or by the session.
         let begins = format!("<p class=\"standstill\">{} stood still for", done.lock);
-        // The longest have a sentence.
+        // Only the longest standstills have a sentence.
         if !text.contains(&begins) {
             continue;
         }
@@ -278,7 +282,7 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
     let (_, holder) = client.create(&prefix, b"'); DROP TABLE contender; --", &options).await.expect("created");
     client.create(&prefix, b"\xff\xfe\0", &options).await.expect("created");
     let path = store.to_str().expect("a path");
-    // Of a node that is gone before it was read nobody knows the data.
+    // The data of a node that is gone before it was read is unknown.
     eventually("the data of both", async || {
         let history = run(lockscope(&["history", parent, "--store", path])).await.json();
         let are_known = !history["holds"][0]["data"].is_null() && !history["waits"][0]["data"].is_null();
@@ -317,7 +321,7 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_read_or_written_is_refused_in_a_sentence() {
+async fn unreadable_and_unwritable_files_are_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let (none, text) = (folder.path().join("none.db"), folder.path().join("text.db"));
     fs::write(&text, "no recording").expect("a file");

@@ -1,4 +1,4 @@
-//! Whether the servers took us for whom we said we are, also where they would let us in as nobody.
+//! Checks that the servers accepted our identity, even where they would also admit us without one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,13 @@ use crate::harness::terminal::Terminal;
 const SECRET: &str = "w0nderland";
 const WRONG: &str = "l00king-glass";
 
-/// A server that keeps clients whose login failed, as nobody.
+/// A server that admits clients without an identity after a failed login.
 fn lenient() -> Server {
     Settings::default().sasl_user("alice", SECRET).property("zookeeper.allowSaslFailedClients=true").start()
 }
 
-/// Takes a snapshot with these identities and everything logged; no password shows anywhere.
+/// Takes a snapshot with these identities and a full log. Asserts that no password appears
+/// anywhere.
 async fn snapshot(connect: &str, identities: &str) -> Ended {
     let folder = tempfile::tempdir().expect("a folder");
     let (auth, log) = (folder.path().join("auth"), folder.path().join("log"));
@@ -34,7 +35,7 @@ async fn snapshot(connect: &str, identities: &str) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_sasl_password_is_an_error_also_where_the_server_keeps_the_client_as_nobody() {
+async fn a_wrong_sasl_password_is_an_error_even_if_the_server_admits_the_client() {
     let server = lenient();
     let reported = snapshot(&server.connect_string(), &format!("sasl:alice:{WRONG}\n")).await.refused();
     assert!(
@@ -47,7 +48,7 @@ async fn a_wrong_sasl_password_is_an_error_also_where_the_server_keeps_the_clien
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_knows_no_sasl_gives_no_session_to_who_wants_to_log_in() {
+async fn a_login_at_a_server_without_sasl_is_refused() {
     let server = Server::start();
     let reported = snapshot(&server.connect_string(), &format!("sasl:alice:{SECRET}\n")).await.refused();
     assert!(reported.contains("sasl credentials") && reported.contains("know the scheme"), "{reported}");
@@ -55,7 +56,7 @@ async fn a_server_that_knows_no_sasl_gives_no_session_to_who_wants_to_log_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_once() {
+async fn a_server_too_old_to_confirm_the_identity_is_used_and_noted_once() {
     let server = lenient();
     let relay = Relay::start(&server.connect_string()).await;
     relay.rewrite_op(op::WHO_AM_I, op::UNKNOWN);
@@ -76,6 +77,6 @@ async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_on
     terminal.press("q");
     assert_eq!(terminal.ends().exit_code(), 0);
 
-    // Who gives no login, or one whose acceptance every server says, reads nothing of it.
+    // Without a login, or with one whose acceptance every server confirms, there is no such note.
     snapshot(&relay.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
 }

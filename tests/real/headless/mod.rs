@@ -1,4 +1,4 @@
-//! The program without a screen, against real servers: what it prints, and how it ends.
+//! The subcommands against real servers: their output, and how they end.
 
 mod access;
 mod check;

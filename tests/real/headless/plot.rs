@@ -1,4 +1,5 @@
-//! `lockscope compare --plot`: the files hold the figures of the JSON, and a browser opens them without a complaint.
+//! `lockscope compare --plot`: the files contain the figures of the JSON, and a browser opens them
+//! without complaints.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use super::program::{Running, lockscope, run};
 use crate::harness::browser;
 use crate::harness::zk;
 
-/// What `compare` prints when it writes these files too.
+/// Returns the output of `compare` that writes these files too.
 async fn compared(root: &str, sizes: &str, files: &[&Path]) -> Value {
     let connect = zk::own_root(root).await;
     let mut arguments = vec!["compare", "--connect", &connect, "--path", "/<script>alert(1)</script>", "--rounds", "5"];
@@ -27,14 +28,15 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// The outcome of a fleet in the JSON.
+/// Returns the outcome of a fleet in the JSON.
 fn outcome<'a>(json: &'a Value, clients: &str, name: &str) -> &'a Value {
     let mut runs = json["runs"].as_array().expect("runs").iter();
     let run = runs.find(|run| run["clients"].as_u64() == clients.parse().ok());
     &run.unwrap_or_else(|| panic!("{clients} in {json}"))[name.replace('-', "_")]
 }
 
-/// Compares each figure that stands in elements of one class or name with the JSON; gives the names of those that were found.
+/// Compares each figure in elements of one class or name with the JSON. Returns the names of the
+/// figures found.
 fn figures_are_those_of_the_json<'a>(
     elements: impl Iterator<Item = Node<'a, 'a>>,
     json: &Value,
@@ -49,7 +51,7 @@ fn figures_are_those_of_the_json<'a>(
                 continue;
             }
             let expected = field.split('.').fold(outcome(json, clients, fleet), |at, name| &at[name]);
-            // Read as the JSON is, since that reader rounds the last digit.
+            // Parsed like the JSON, since that parser rounds the last digit.
             let drawn: f64 = serde_json::from_str(figure.attribute("data-value").expect("a figure")).expect("a number");
             assert_eq!(Some(drawn), expected.as_f64(), "{field} of {fleet} with {clients}");
             found.insert((fleet.to_owned(), clients.to_owned(), field.to_owned()));
@@ -58,14 +60,14 @@ fn figures_are_those_of_the_json<'a>(
     found
 }
 
-/// The part of a page from the beginning of an element to its end, which is XML.
+/// Returns the part of a page from the beginning of an element to its end, which is XML.
 fn element<'a>(page: &'a str, name: &str) -> &'a str {
     let (start, end) = (page.find(&format!("<{name}")).expect(name), format!("</{name}>"));
     &page[start..page.rfind(&end).expect(name) + end.len()]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_figure_of_a_plot_is_the_one_of_the_json() {
+async fn every_figure_of_a_plot_equals_the_json() {
     let folder = folder();
     let (picture, page) = (folder.path().join("a.svg"), folder.path().join("b.HTML"));
     let json = compared("plot-figures", "1,2,5", &[&picture, &page]).await;
@@ -102,7 +104,7 @@ async fn a_browser_opens_both_without_a_message() {
     let folder = folder();
     let (picture, page) = (folder.path().join("a.svg"), folder.path().join("b.html"));
     compared("plot-browser", "2,5", &[&picture, &page]).await;
-    // What the browser finds wrong is seen here at all.
+    // Checks first that the browser's complaints would be seen at all.
     let wrong = folder.path().join("wrong.html");
     fs::write(&wrong, "<script>console.error('seen')</script><img src='file:///none/none.png'>").expect("a page");
     let (light_picture, dark_picture, light_page, dark_page, wrong) = tokio::join!(

@@ -1,4 +1,4 @@
-//! The program in a process of its own, with pipes in place of a terminal.
+//! The program in a process of its own, with pipes instead of a terminal.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -13,37 +13,39 @@ use crate::harness::wait::{PATIENCE, eventually};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
 
-/// The program with these arguments, and with an environment of its own: no home, UTF-8, and no variable that it knows.
+/// Returns the program with these arguments and a clean environment: no home, UTF-8, and none of
+/// the program's own variables.
 pub fn lockscope(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).env_clear().env("HOME", "/nonexistent").env("LANG", "C.UTF-8");
     command
 }
 
-/// What a command printed, and how it ended.
+/// The output of a command and its exit.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
     pub out: String,
-    /// What it said on stderr.
+    /// The text on stderr.
     pub stderr: String,
 }
 
 impl Ended {
-    /// What it printed, which was all it said.
+    /// Asserts success without any text on stderr. Returns stdout.
     pub fn done(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", self.out);
         self.out
     }
 
-    /// As `done`, as JSON: one line with one object.
+    /// Asserts success as `done` does, and parses stdout as one line with one JSON object.
     pub fn json(self) -> Value {
         let out = self.done();
         assert_eq!(out.matches('\n').count(), 1, "{out}");
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
     }
 
-    /// As `refused`, also of a recorder, which names its file before it connects, and has an exit code of its own.
+    /// Asserts a refusal as `refused` does, also for a recorder, which names its file before it
+    /// connects and has an exit code of its own.
     pub fn refused_at_connecting(mut self) -> String {
         if self.out.starts_with("{\"recording\":") {
             assert_eq!(self.code, Some(75), "a service manager shall start it again: {}", self.stderr);
@@ -52,7 +54,8 @@ impl Ended {
         self.refused()
     }
 
-    /// The one sentence that it said instead of doing anything, but for what it says while it still tries to connect.
+    /// Asserts a refusal. Returns the one sentence on stderr, without notes about attempts to
+    /// connect.
     pub fn refused(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.stderr);
         let lines = self.stderr.split_inclusive('\n').filter(|line| !line.contains("; trying again for another "));
@@ -68,7 +71,7 @@ pub async fn run(command: Command) -> Ended {
     Running::start(command).ended().await
 }
 
-/// A command that runs. It is killed with this value.
+/// A running command. It is killed when dropped.
 pub struct Running {
     child: Child,
     lines: mpsc::UnboundedReceiver<String>,
@@ -82,7 +85,7 @@ impl Running {
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut err = child.stderr.take().expect("it is piped");
         let (sender, lines) = mpsc::unbounded_channel();
-        // Both end with the process.
+        // Both threads end with the process.
         std::thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).expect("it prints text") > 0
@@ -97,39 +100,39 @@ impl Running {
         Self { child, lines, reported: Some(reported) }
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The next line; `None` when it ended.
+    /// Waits for the next line; `None` once the command has ended.
     pub async fn line(&mut self) -> Option<String> {
         timeout(PATIENCE, self.lines.recv()).await.expect("a line in time")
     }
 
-    /// The lines that are there already.
+    /// Returns the lines that have already arrived.
     pub fn lines_now(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
     }
 
-    /// The most memory that it has had so far, in KiB; `None` when it has ended.
+    /// Returns the peak memory so far, in KiB; `None` once the command has ended.
     pub fn peak_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.trim().strip_suffix(" kB")?.parse().ok()
     }
 
-    /// Whether it has ended.
+    /// Returns whether the command has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Sends a signal, as `TERM`.
+    /// Sends a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         signal::send(self.child.id(), name);
     }
 
-    /// Waits for its end; what it printed is what nobody has taken yet.
+    /// Waits for the end. The output has the lines that were not taken yet.
     pub async fn ended(mut self) -> Ended {
         let child = &mut self.child;
         let status =
@@ -145,7 +148,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Either fails only when it has ended already.
+        // Both fail only when the command has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

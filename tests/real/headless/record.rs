@@ -1,4 +1,5 @@
-//! `lockscope record` beside a real server: killed, stopped, told to read its settings again, and what is in its file.
+//! `lockscope record` beside a real server: killed, stopped, told to reload its settings, and the
+//! content of its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl RecordFixture {
         self.folder.path().join("locks.db")
     }
 
-    /// A contender comes.
+    /// Creates a contender.
     async fn contender(&self, lock: &str, data: &[u8]) -> String {
         let prefix = format!("{lock}/{}", curator());
         let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
@@ -64,7 +65,7 @@ impl RecordFixture {
         format!("{prefix}{:010}", number.into_i64())
     }
 
-    /// Waits until the recording shows these nodes, and no other.
+    /// Waits until the recording shows exactly these nodes.
     async fn until_recorded(&self, nodes: &[&String]) {
         eventually("a recording that is up to date", async || {
             let shown = self.nodes(None).await;
@@ -73,7 +74,7 @@ impl RecordFixture {
         .await;
     }
 
-    /// The contenders that the recording shows, at its end or at another time.
+    /// Returns the contenders in the recording, at its end or at another time.
     async fn nodes(&self, at: Option<&str>) -> Vec<String> {
         let store = word(&self.store());
         let mut arguments = vec!["snapshot", "--store", &store, "--format", "json"];
@@ -92,13 +93,13 @@ impl RecordFixture {
         nodes.collect()
     }
 
-    /// Up to when everything that happened is in the file, in milliseconds since 1970.
+    /// Returns the time up to which all events are in the file, in milliseconds since 1970.
     fn recorded_until(&self) -> i64 {
         let connection = Connection::open(self.store()).expect("a recording");
         connection.query_row("SELECT max(until_ms) FROM segment", [], |row| row.get(0)).expect("an answer")
     }
 
-    /// What happened, as the recording has it.
+    /// Returns the recorded events.
     async fn events(&self) -> Vec<Value> {
         let store = word(&self.store());
         let lines = run(lockscope(&["watch", "--store", &store, "--format", "json"])).await.done();
@@ -114,9 +115,9 @@ async fn record(arguments: &[String]) -> Running {
     running
 }
 
-/// Many servers do not answer `cons`, and have an AdminServer that cannot be reached.
+/// Many servers refuse `cons` and have an unreachable AdminServer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_does_not_list_its_connections_is_recorded_all_the_same() {
+async fn a_server_that_lists_no_connections_is_recorded_too() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let fixture = RecordFixture::of(server, &[]).await;
     let node = fixture.contender("/locks/billing", b"").await;
@@ -124,7 +125,7 @@ async fn a_server_that_does_not_list_its_connections_is_recorded_all_the_same() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_has_written_everything() {
+async fn a_killed_recorder_leaves_a_gap_and_a_stopped_one_has_written_everything() {
     let mut fixture = RecordFixture::start(&[]).await;
     let first = fixture.contender("/locks/billing", b"").await;
     fixture.until_recorded(&[&first]).await;
@@ -151,7 +152,7 @@ async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_ha
     let (from, until) = (gaps[0]["at"].as_str().expect("a time"), gaps[0]["until"].as_str().expect("a time"));
     let milliseconds = |time: &str| chrono::DateTime::parse_from_rfc3339(time).expect("a time").timestamp_millis();
     assert_eq!(milliseconds(from), left, "the gap begins with the first moment that is lost");
-    // It writes once a second; a busy machine may come to it later.
+    // The recorder writes once a second; a busy machine may delay that.
     assert!(milliseconds(&before) - milliseconds(from) < 3_000, "{from}, killed after {before}");
     assert!(milliseconds(until) > milliseconds(from) && milliseconds(until) <= milliseconds(&last));
     let of =
@@ -160,7 +161,7 @@ async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_ha
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_recorder_is_refused_while_the_first_goes_on() {
+async fn a_second_recorder_is_refused_while_the_first_runs() {
     let fixture = RecordFixture::start(&[]).await;
     let arguments: Vec<&str> = fixture.arguments.iter().map(String::as_str).collect();
     let refused = run(lockscope(&arguments)).await.refused();
@@ -170,7 +171,7 @@ async fn a_second_recorder_is_refused_while_the_first_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_are_read_again_and_bad_ones_leave_it_as_it_was() {
+async fn settings_are_reloaded_and_bad_ones_are_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
     let log = word(&folder.path().join("log"));
@@ -229,7 +230,7 @@ async fn without_data_no_secret_is_in_the_file() {
     }
 }
 
-/// All bytes of a recording: as they lie on the disk, and what is compressed there.
+/// Returns all bytes of a recording: those on the disk, and the compressed ones unpacked.
 fn unpacked(store: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for end in ["", "-wal"] {
@@ -246,7 +247,7 @@ fn unpacked(store: &Path) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_by_hand_is_recorded_with_who_did_it() {
+async fn a_manual_deletion_is_recorded_with_its_author() {
     let fixture = RecordFixture::start(&[]).await;
     let node = fixture.contender("/locks/billing", b"").await;
     fixture.until_recorded(&[&node]).await;

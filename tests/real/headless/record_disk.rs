@@ -1,4 +1,4 @@
-//! `lockscope record` on a disk that becomes full and has room again, and on one that cannot be written.
+//! `lockscope record` on a disk that fills up and has room again, and on a read-only disk.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,24 +17,24 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::observe::fixture::curator;
 
-/// More than a recorder remembers of what it cannot write, in bytes.
+/// More than a recorder buffers while it cannot write, in bytes.
 const TOO_MUCH: usize = 24 << 20;
 
-/// As much as is recorded of a node's data, in bytes.
+/// The recorded bytes of a node's data.
 const DATA: usize = 4096;
 
 /// A disk that a test fills.
 enum SmallDisk {
-    /// A file system in memory, of a namespace of its own, which this process keeps.
+    /// A file system in memory, mounted in a namespace that `keeper` keeps alive.
     Mounted { keeper: Running, folder: TempDir },
-    /// Where the system allows no such thing: a limit on the size of the files that the recorder writes. To it that is a disk that takes
-    /// nothing (`EFBIG` in place of `ENOSPC`).
+    /// Used where the system allows no such mount: a limit on the size of files that the recorder
+    /// writes. To the recorder this is a full disk (`EFBIG` instead of `ENOSPC`).
     Limited { folder: TempDir },
 }
 
 impl SmallDisk {
-    /// A disk in memory, with room for what a recorder holds back several times. `None` where the system does not
-    /// allow it, and a line that says so.
+    /// Mounts a disk in memory with room for several times the recorder's buffer. Returns `None`,
+    /// and prints a line, where the system does not allow this.
     async fn mounted() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let script =
@@ -61,22 +61,22 @@ impl SmallDisk {
         }
     }
 
-    /// The recording, as a program on that disk names it.
+    /// Returns the path of the recording for a program on that disk.
     fn store(&self) -> String {
         word(&self.folder().join("disk/locks.db"))
     }
 
-    /// What the program says on stderr, in the order in which it is said.
+    /// Returns the program's stderr.
     fn log(&self) -> String {
         fs::read_to_string(self.folder().join("stderr")).unwrap_or_default()
     }
 
-    /// The program with that disk, and with its stderr in a file.
+    /// Returns the program on that disk, with its stderr in a file.
     fn command(&self, arguments: &[&str]) -> Command {
         let script = match self {
             Self::Mounted { .. } => "exec \"$@\" 2>>\"$0\"",
-            // A program that does not ignore the signal would be ended by the first byte beyond the limit, which holds for every file:
-            // what it says goes through a pipe.
+            // Without ignoring the signal, the program would be killed by the first byte beyond the
+            // limit. The limit applies to every file, so stderr goes through a pipe.
             Self::Limited { .. } => "trap '' XFSZ; mkfifo \"$0.$$\"; cat \"$0.$$\" >>\"$0\" & exec \"$@\" 2>\"$0.$$\"",
         };
         let shell = ["sh", "-c", script, &word(&self.folder().join("stderr")), PROGRAM].map(str::to_owned);
@@ -94,7 +94,7 @@ impl SmallDisk {
         command
     }
 
-    /// A file on the disk, as this process sees it.
+    /// Returns the path of a file on the disk for this process.
     fn seen(&self, name: &str) -> PathBuf {
         match self {
             Self::Mounted { keeper, folder } => {
@@ -105,7 +105,7 @@ impl SmallDisk {
         }
     }
 
-    /// Nothing more can be written.
+    /// Fills the disk: nothing more can be written.
     fn fill(&self, recorder: &Running) {
         match self {
             Self::Mounted { .. } => {
@@ -118,7 +118,7 @@ impl SmallDisk {
         }
     }
 
-    /// There is room again.
+    /// Makes room again.
     fn make_room(&self, recorder: &Running) {
         match self {
             Self::Mounted { .. } => fs::remove_file(self.seen("filler")).expect("it is removed"),
@@ -126,7 +126,7 @@ impl SmallDisk {
         }
     }
 
-    /// The recording that was closed, where any program can read it.
+    /// Returns a copy of the closed recording that any program can read.
     fn copy(&self) -> PathBuf {
         let copy = self.folder().join("copy.db");
         fs::copy(self.seen("locks.db"), &copy).expect("it is copied");
@@ -134,7 +134,8 @@ impl SmallDisk {
     }
 }
 
-/// Bounds the files that the process writes, in bytes. Only the bound that it may raise itself, so no right is needed.
+/// Limits the size of files that the process writes, in bytes. Sets only the soft limit, so no
+/// privilege is needed.
 fn limit(process: &Running, bytes: Option<u64>) {
     let process = i32::try_from(process.id()).ok().and_then(Pid::from_raw).expect("a process id");
     let maximum = getrlimit(Resource::Fsize).maximum;
@@ -154,13 +155,13 @@ async fn until_said(disk: &SmallDisk, sentence: &str, times: usize) {
     .await;
 }
 
-/// What the program prints of the recording, as JSON, line by line.
+/// Returns the program's JSON output about the recording, line by line.
 async fn lines(disk: &SmallDisk, command: &str) -> Vec<Value> {
     let printed = run(disk.command(&[command, "--store", &disk.store(), "--format", "json"])).await;
     printed.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// The nodes of the contenders that the recording shows at its end.
+/// Returns the contenders' nodes at the end of the recording.
 async fn nodes(disk: &SmallDisk) -> Vec<String> {
     let shot = lines(disk, "snapshot").await;
     let locks = shot.first().and_then(|shot| shot["locks"].as_array().cloned()).unwrap_or_default();
@@ -181,7 +182,7 @@ async fn contender(client: &Client) -> String {
     zk::create_all(client, CreateMode::EphemeralSequential, [(prefix, Vec::new())]).await.remove(0)
 }
 
-/// More happens than a recorder remembers: contenders with data that cannot be made smaller come, and go again.
+/// Causes more changes than a recorder buffers: contenders with incompressible data come and go.
 async fn crowd(client: &Client, bytes: usize) {
     let mut standing = Vec::new();
     for _ in 0..bytes.div_ceil(DATA * 500) {
@@ -215,7 +216,8 @@ async fn start(disk: &SmallDisk, server: &Server) -> Running {
     running
 }
 
-/// What is short is written later; of what is too much, the gap says why nothing is known.
+/// Changes of a short time are written later; for too many changes, a gap says why nothing is
+/// known.
 async fn a_full_disk_loses_nothing_but_what_the_gap_says(disk: SmallDisk) {
     const FULL: &str = "nothing is written at the moment, and tried again: ";
     const WRITTEN: &str = "the recording is written again";
@@ -235,7 +237,8 @@ async fn a_full_disk_loses_nothing_but_what_the_gap_says(disk: SmallDisk) {
     let is_gap = |event: &Value| event["event"] == "gap";
     assert!(!lines(&disk, "watch").await.iter().any(is_gap), "nothing is missing");
 
-    // How much reaches the recorder while the disk is full is not known: more each time, until it is too much.
+    // How much reaches the recorder while the disk is full is unknown, so the amount grows until it
+    // is too much.
     let mut bytes = TOO_MUCH;
     for time in 2.. {
         disk.fill(&recorder);
@@ -274,13 +277,13 @@ async fn a_full_disk_loses_nothing_but_what_the_gap_says(disk: SmallDisk) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_makes_a_gap_with_its_reason_and_recording_goes_on() {
+async fn a_full_disk_causes_a_gap_with_its_reason_and_the_recording_continues() {
     let disk = SmallDisk::mounted().await.unwrap_or_else(SmallDisk::limited);
     a_full_disk_loses_nothing_but_what_the_gap_says(disk).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recording_on_a_disk_that_cannot_be_written_is_read_and_not_recorded_into() {
+async fn a_recording_on_a_read_only_disk_can_be_read_but_not_extended() {
     let Some(disk) = SmallDisk::mounted().await else { return };
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;

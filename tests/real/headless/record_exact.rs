@@ -1,4 +1,5 @@
-//! A recording of random contention on a real server, with cuts, expiries and restarts: what is read of it is what was shown then.
+//! A recording of random contention on a real server, with cuts, expiries and restarts, shows what
+//! a console showed at the time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,16 +25,16 @@ use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 use crate::observe::fixture::{connection, curator, observing};
 
-/// How many moments are compared.
+/// The number of compared times.
 const MOMENTS: usize = 1_000;
 
-/// How many consoles record one after the other.
+/// The number of consoles that record one after the other.
 const RUNS: usize = 4;
 
 const OPTIONS: RecordOptions =
     RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
 
-/// What was shown at a moment.
+/// The state shown at a time.
 type Shown = (Timestamp, String);
 
 fn shown(connect: &str, table: &LockTable, diagnosis: &Diagnosis, at: Timestamp) -> String {
@@ -41,7 +42,7 @@ fn shown(connect: &str, table: &LockTable, diagnosis: &Diagnosis, at: Timestamp)
     json::to_string(&Snapshot::new(&ensemble, table, at).with_diagnosis(diagnosis)).expect("JSON")
 }
 
-/// Sessions that come to locks and leave, until told to stop; one whose session expires again and again.
+/// Starts sessions that contend until told to stop. One of the sessions expires again and again.
 async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let setup = zk::connect(&server.connect_string()).await;
     let locks = ["/locks", "/locks/a", "/locks/b", "/locks/c"].map(str::to_owned);
@@ -75,7 +76,8 @@ async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>
     clients
 }
 
-/// One console, which is recorded, and whose connection is cut now and then. Keeps what it shows until there is so much.
+/// Runs a recorded console whose connection is sometimes cut. Keeps what it shows until `until`
+/// states are kept.
 async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: usize) {
     let relay = Relay::start(&server.connect_string()).await;
     let mut observer = Observer::start(observing(connection(&relay.connect_string())));
@@ -92,7 +94,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
         let mut took = |changes: Vec<Change>, recorder: &mut Recorder, table: &mut LockTable, diagnosis: &Diagnosis| {
             for change in changes {
                 let (at, _) = recorder.batches().apply(change, now(), table, diagnosis);
-                // What was kept holds for the whole millisecond only when nothing else came in it.
+                // A kept state is valid for its whole millisecond only if nothing else came in it.
                 kept.extend(pending.take_if(|(before, _)| *before < at));
                 pending = fastrand::u32(..4).eq(&0).then(|| (at, shown("zk1:2181", table, diagnosis, at)));
             }
@@ -123,7 +125,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
     surveyor.stop().await;
 }
 
-/// Plays the whole recording, and gives what it shows at these moments.
+/// Plays the whole recording. Returns the states at these times.
 fn played(store: &Path, moments: &[Shown]) -> Vec<String> {
     let mut playback = Playback::start_or_next(Past::open(store).expect("a recording"), Timestamp(0))
         .expect("it is read")
@@ -143,7 +145,7 @@ fn played(store: &Path, moments: &[Shown]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_a_thousand_moments_the_recording_shows_what_a_console_showed() {
+async fn a_recording_shows_what_a_console_showed_at_a_thousand_times() {
     let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("locks.db");

@@ -1,4 +1,4 @@
-//! `lockscope watch` on semaphores: an acquisition has two nodes there, and is one contender all the same.
+//! `lockscope watch` on semaphores: an acquisition has two nodes there, but is one contender.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::observe::fixture::curator;
 
 const LOCK: &str = "/locks/pool";
 
-/// A command that watches, and what it has printed of [`LOCK`].
+/// A running `watch`, and its lines about [`LOCK`].
 struct WatchFixture {
     running: Running,
     lines: Vec<Value>,
 }
 
 impl WatchFixture {
-    /// Starts it, and returns when a change would be seen.
+    /// Starts the command. Returns once it would see a change.
     async fn start(at: &str, client: &Client) -> Self {
         let arguments = ["watch", "--connect", at, "--format", "json", "--server-view", "off"];
         let mut fixture = Self { running: Running::start(lockscope(&arguments)), lines: Vec::new() };
@@ -31,7 +31,7 @@ impl WatchFixture {
         fixture
     }
 
-    /// Returns when a change is seen that is made now.
+    /// Waits until the command has seen a change made now.
     async fn until_seen(&mut self, client: &Client) {
         self.take();
         eventually("a probe that is seen", async || {
@@ -43,7 +43,7 @@ impl WatchFixture {
         .await;
     }
 
-    /// Takes the lines that are there.
+    /// Takes the lines that have arrived.
     fn take(&mut self) -> Vec<Value> {
         let lines = self.running.lines_now();
         let lines = lines.iter().map(|line| serde_json::from_str(line).expect("a line of JSON"));
@@ -52,7 +52,7 @@ impl WatchFixture {
         lines
     }
 
-    /// Waits until so many lines with that event were printed.
+    /// Waits until `count` lines with this event were printed.
     async fn until(&mut self, event: &str, count: usize) {
         eventually(event, async || {
             self.take();
@@ -62,7 +62,7 @@ impl WatchFixture {
         .await;
     }
 
-    /// The events of each contender, in order.
+    /// Returns the events of each contender, in order.
     fn contenders(&self) -> BTreeMap<String, Vec<&Value>> {
         let mut contenders: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
         for line in &self.lines {
@@ -81,7 +81,7 @@ fn at(line: &Value) -> i64 {
     DateTime::parse_from_rfc3339(line["at"].as_str().expect("a time")).expect("a time").timestamp_millis()
 }
 
-/// That each contender enqueued, acquired and released, and waited from the one to the other.
+/// Asserts that each contender enqueued, acquired and released, and waited between the first two.
 fn are_whole(fixture: &WatchFixture, count: usize) {
     let contenders = fixture.contenders();
     let wrong: Vec<String> = contenders
@@ -98,7 +98,7 @@ fn are_whole(fixture: &WatchFixture, count: usize) {
     }
 }
 
-/// Test clients that contend for [`LOCK`] while it is watched.
+/// Runs test clients that contend for [`LOCK`] while it is watched.
 async fn contended(clients: usize, rounds: usize, hold: &str, leases: usize, least: usize) {
     let at = zk::own_root("watch-semaphore").await;
     let client = zk::connect(&at).await;
@@ -108,11 +108,11 @@ async fn contended(clients: usize, rounds: usize, hold: &str, leases: usize, lea
     let figures = ["--rounds", &rounds_, "--leases", &leases, "--hold", hold, "--format", "json"];
     let made = run(lockscope(&[&arguments[..], &figures[..]].concat())).await;
     assert_eq!(made.code, Some(0), "{}", made.stderr);
-    // What is printed after this was seen after all that the test clients did.
+    // Lines after this one are about later changes than those of the test clients.
     fixture.until_seen(&client).await;
     let seen = fixture.contenders().len();
     are_whole(&fixture, seen);
-    // Who comes and goes between two reads is not seen at all.
+    // A contender that comes and goes between two reads is not seen at all.
     assert!((least..=clients * rounds).contains(&seen), "{seen} contenders were seen");
 }
 
@@ -122,11 +122,11 @@ async fn every_acquisition_of_a_built_in_semaphore_is_enqueued_acquired_and_rele
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acquisitions_that_follow_each_other_as_fast_as_they_can_are_distinguished() {
+async fn rapid_acquisitions_are_told_apart() {
     contended(6, 200, "0ms", 3, 200).await;
 }
 
-/// A semaphore's parents, and a session of its own for each test.
+/// Creates a semaphore's parents. Each test has a session of its own.
 async fn parents(at: &str) -> Client {
     let client = zk::connect(at).await;
     zk::make(&client, ["locks", "leases"].map(|part| format!("{LOCK}/{part}"))).await;
@@ -144,7 +144,7 @@ async fn gives_up(at: &str, client: &Client) {
         let node = queue(client).await;
         fixture.until("enqueued", count).await;
         client.delete(&node, None).await.expect("it is there");
-        // Nothing else happens to this lock that could remind anybody of it.
+        // No other event of this lock could trigger the line.
         fixture.until("left", count).await;
     }
     let contenders = fixture.contenders();
@@ -153,14 +153,14 @@ async fn gives_up(at: &str, client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gives_up_at_the_head_of_a_semaphores_queue_left_at_once() {
+async fn a_waiter_that_gives_up_at_the_head_of_the_queue_leaves_at_once() {
     let at = zk::own_root("watch-semaphore-left").await;
     let client = parents(&at).await;
     gives_up(&at, &client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gives_up_left_at_once_where_the_server_has_no_recursive_watches() {
+async fn without_recursive_watches_a_waiter_that_gives_up_leaves_at_once() {
     let at = zk::own_root("watch-semaphore-old").await;
     let client = parents(&at).await;
     let (server, chroot) = at.split_once('/').expect("a chroot");
@@ -170,17 +170,17 @@ async fn who_gives_up_left_at_once_where_the_server_has_no_recursive_watches() {
     gives_up(&format!("{}/{chroot}", relay.connect_string()), &client).await;
 }
 
-/// Three clients of a library, two leases: the third waits, and gets a lease when one is returned.
+/// Two leases, three clients of a library: the third waits, and gets a lease when one is returned.
 async fn handed_over(foreign: fn(&str) -> Foreign, subject: &str, parents_of: Vec<String>) {
     let at = zk::own_root(subject).await;
     let client = zk::connect(&at).await;
-    // A queue of Curator's is known for a semaphore's as soon as there is a place for leases.
+    // A queue of Curator's is recognized as a semaphore's once the parent of the leases exists.
     zk::make(&client, parents_of).await;
     let mut fixture = WatchFixture::start(&at, &client).await;
     let mut foreign = foreign(&at);
     for id in ["a", "b", "c"] {
         foreign.connect(id).await;
-        // The number of leases goes after the path.
+        // The number of leases follows the path.
         foreign.start(id, id, "semaphore", &format!("{LOCK} 2")).await;
         if id != "c" {
             foreign.held(id).await;

@@ -1,4 +1,4 @@
-//! What snapshot and watch make of the servers' own view.
+//! The servers' reports about themselves in `snapshot` and `watch`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn snapshot(at: &str, more: &[&str]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_contender_shows_its_client_its_life_and_what_it_watches() {
+async fn a_contender_shows_its_client_its_liveness_and_its_watch() {
     let server = Server::start();
     let at = server.connect_string();
     let mut kazoo = Foreign::kazoo(&at);
@@ -53,9 +53,10 @@ async fn a_contender_shows_its_client_its_life_and_what_it_watches() {
     kazoo.quit().await;
 }
 
-/// Curator's read under one's own write bears the number of the write, and whoever queued between watches the write.
+/// In Curator, a read under one's own write has the number of the write, and contenders that queued
+/// in between watch the write.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_writer_behind_a_write_and_its_own_read_is_shown_to_wait_for_the_write_that_it_watches() {
+async fn a_writer_behind_a_write_with_its_own_read_waits_for_the_write() {
     let server = Server::start();
     let at = server.connect_string();
     let (holder, waiter) = (zk::connect(&at).await, zk::connect(&at).await);
@@ -80,7 +81,7 @@ async fn a_writer_behind_a_write_and_its_own_read_is_shown_to_wait_for_the_write
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_answer_is_named_with_what_to_change_and_nothing_is_claimed() {
+async fn a_silent_server_is_named_with_the_setting_to_change_and_nothing_is_claimed() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks".to_owned()]).await;
@@ -94,7 +95,7 @@ async fn a_server_that_does_not_answer_is_named_with_what_to_change_and_nothing_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_whose_process_was_killed_expired_and_did_not_release() {
+async fn a_killed_holder_is_reported_as_expired_and_not_as_released() {
     let server = Server::start();
     let at = server.connect_string();
     let mut kazoo = Foreign::kazoo(&at);
@@ -120,7 +121,7 @@ async fn a_holder_whose_process_was_killed_expired_and_did_not_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_connected_from() {
+async fn a_disconnected_client_is_still_named_by_its_data_and_last_address() {
     let server = Server::start();
     let at = server.connect_string();
     let relay = Relay::start(&at).await;

@@ -1,10 +1,10 @@
-//! Test clients whose sessions are shorter than a member goes on without its leader: the note on stderr.
+//! The note on stderr about sessions that are shorter than a member continues without its leader.
 
 use super::program::{Ended, lockscope, run};
 use crate::harness::ensemble::Ensemble;
 use crate::harness::server::Server;
 
-/// Short runs of two clients, with sessions of that timeout.
+/// Runs a short test of two clients with this session timeout.
 async fn contend(command: &str, connect: &str, session_timeout: &str) -> Ended {
     let clients = ["--path", "/lock", "--clients", "2", "--rounds", "2", "--format", "json"];
     let arguments = [&[command, "--connect", connect, "--session-timeout", session_timeout], &clients[..]].concat();
@@ -29,7 +29,7 @@ async fn on_an_ensemble_short_sessions_are_noted_on_stderr_and_long_ones_are_not
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_standalone_server_nothing_is_said_of_short_sessions() {
+async fn on_a_standalone_server_short_sessions_are_not_noted() {
     let server = Server::start();
     contend("contend", &server.connect_string(), "1s").await.json();
 }

@@ -1,4 +1,4 @@
-//! `lockscope snapshot`: field by field, as the tree and the libraries say.
+//! `lockscope snapshot`, field by field, compared with the tree and the libraries.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ use crate::harness::server::Server;
 use crate::harness::zk::{self, Node};
 use crate::observe::fixture::curator;
 
-/// A queue of a real library: its contenders in the order in which they came, one session each.
+/// A queue of a real library: its contenders in the order of arrival, one session each.
 struct SnapshotFixture {
     at: String,
     foreign: Foreign,
@@ -23,7 +23,8 @@ struct SnapshotFixture {
 }
 
 impl SnapshotFixture {
-    /// Lets sessions `0`, `1`, ... contend. Each of the first ones holds before the next comes.
+    /// Lets sessions `0`, `1`, ... contend. Each of the first `holders` sessions holds before the
+    /// next one comes.
     async fn contend(at: String, mut foreign: Foreign, recipe: &str, path: &str, holders: usize, all: usize) -> Self {
         let client = zk::connect(&at).await;
         let parent = path.rsplit_once('/').expect("a path").0;
@@ -40,14 +41,14 @@ impl SnapshotFixture {
         Self { at, foreign, client }
     }
 
-    /// The nodes below the root, by name.
+    /// Returns the nodes below the root, by name.
     async fn nodes(&self) -> BTreeMap<String, Node> {
         let nodes = zk::tree(&self.client, "/").await;
         nodes.into_iter().map(|node| (name(&node.path).to_owned(), node)).collect()
     }
 
     async fn snapshot(&self, arguments: &[&str]) -> Value {
-        // What the servers say beside the tree has tests of its own.
+        // The servers' reports have tests of their own.
         let common = ["snapshot", "--connect", &self.at, "--server-view", "off"];
         run(lockscope(&[&common, arguments].concat())).await.json()
     }
@@ -65,13 +66,14 @@ fn millis(time: &Value) -> i64 {
     DateTime::parse_from_rfc3339(time.as_str().expect("a time")).expect("a time").timestamp_millis()
 }
 
-/// Nodes' names in a lock's queue, in order.
+/// Returns the names of the nodes in a lock's queue, in order.
 fn names(lock: &Value) -> Vec<String> {
     let contenders = lock["contenders"].as_array().expect("contenders");
     contenders.iter().map(|contender| contender["node"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// What the contract says of a contender, by its node in the tree and its place in the queue.
+/// Returns a contender as the contract describes it, from its node in the tree and its place in the
+/// queue.
 fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, waits_for: &[&str], holds: bool) -> Value {
     let data = std::str::from_utf8(&node.data).expect("text");
     json!({
@@ -81,7 +83,7 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
         "created_at": time(node.stat.ctime), "age_ms": taken_at - node.stat.ctime, "czxid": node.stat.czxid,
         "version": 0, "data": data, "data_encoding": "utf8", "data_length": data.len(), "data_truncated": false,
         "waits_for": waits_for, "watches": "unknown", "client": null, "session_timeout_ms": null,
-        // Curator writes the host's address into its nodes; a number names nobody.
+        // Curator writes the host's address into its nodes; a number is no name.
         "client_name": data.parse::<std::net::IpAddr>().is_ok().then_some(data),
         "client_connected_at": null, "client_last_request": null, "client_last_seen_at": null,
         "was_client": null,
@@ -90,7 +92,7 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
     })
 }
 
-/// The same, which has held since the one time or longer, and since the other at most.
+/// Returns the contender as a holder, with the minimum and maximum time of its hold.
 fn held(mut contender: Value, taken_at: i64, at_least: i64, at_most: i64) -> Value {
     contender["held_at_least_ms"] = (taken_at - at_least).into();
     contender["held_at_most_ms"] = (taken_at - at_most).into();
@@ -118,7 +120,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
             let sequence = i32::try_from(at).ok();
             let node = &nodes[&names[at]];
             let shown = contender(node, taken_at, sequence, "exclusive", &waits_for, holds);
-            // No child of the parent was ever deleted: who holds has done so since it came.
+            // No child of the parent was ever deleted, so the holder has held since it came.
             if holds { held(shown, taken_at, node.stat.ctime, node.stat.ctime) } else { shown }
         })
         .collect();
@@ -146,7 +148,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
+async fn a_semaphore_of_kazoo_is_shown_with_its_leases_before_its_queue() {
     let at = zk::own_root("snapshot-kazoo").await;
     let foreign = Foreign::kazoo(&at);
     let mut fixture = SnapshotFixture::contend(at, foreign, "semaphore", "/pools/db", 2, 4).await;
@@ -165,7 +167,8 @@ async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
     let reported = |at: usize, sequence, mode, waits_for: &[&str], holds| {
         contender(&nodes[&names[at]], taken_at, sequence, mode, waits_for, holds)
     };
-    // Nobody left the queue since the last came to it, and by the time of the second lease the first was taken.
+    // Nobody left the queue since the last contender came, and the second lease came after the
+    // first was taken.
     let [second, last] = [1, 3].map(|at| nodes[&names[at]].stat.ctime);
     let taken =
         |at: usize, by: i64| held(reported(at, None, "lease", &[], true), taken_at, by, nodes[&names[at]].stat.ctime);
@@ -198,7 +201,7 @@ async fn a_table_has_a_line_for_each_lock() {
     let cells: Vec<Vec<&str>> =
         out.lines().map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()).collect();
     assert_eq!(cells[0], ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT", "FINDING"]);
-    // Where its client is connected from, and the end of its session.
+    // The cell has the address of the client and the end of its session's id.
     let is_of = |cell: &str, begins: &str, node: &Node| {
         let session = format!("{:x}", node.stat.ephemeral_owner);
         cell.starts_with(begins) && cell.ends_with(&session[session.len() - 5..])
@@ -206,7 +209,7 @@ async fn a_table_has_a_line_for_each_lock() {
     let [path, recipe, held_by, held, waiting, oldest, next] = cells[1][..] else { panic!("{out}") };
     assert_eq!([path, recipe, waiting, next], ["/locks/billing", "Curator mutex", "2", "3"]);
     assert!(is_of(held_by, "127.0.0.1:", of_lock[0]), "{out}");
-    // Nobody saw the acquisition; but no child of the parent was ever deleted.
+    // Nobody saw the acquisition, but no child of the parent was ever deleted.
     assert!(held.starts_with(|first: char| first.is_ascii_digit()) && held.ends_with('s'), "{out}");
     assert!(oldest.ends_with('s'), "{out}");
     assert_eq!(cells[2][..2], ["/locks/leader", "single node"]);
@@ -237,7 +240,7 @@ async fn the_first_server_may_be_down_and_paths_start_at_the_chroot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_does_not_outlive_its_snapshot() {
+async fn a_snapshot_closes_its_session() {
     let server = Server::start();
     let shot = run(lockscope(&["snapshot", "--connect", &server.connect_string()])).await.json();
     assert_eq!(shot["locks"], json!([]));
@@ -250,7 +253,7 @@ async fn a_closed_pipe_ends_a_snapshot_quietly() {
     let at = zk::own_root("snapshot-pipe").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
-    // Far more than a pipe holds.
+    // Far more than the capacity of a pipe.
     let wishes = (0..1000).map(|number| (format!("/locks/a/{}", curator()), format!("{number:100}").into_bytes()));
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     for format in ["json", "table"] {

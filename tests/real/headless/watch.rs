@@ -1,4 +1,4 @@
-//! `lockscope watch`: what happens, line by line, as a program would read it.
+//! `lockscope watch`: the events line by line, as a program would read them.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -19,23 +19,23 @@ use crate::observe::fixture::curator;
 /// The lock that the tests contend for.
 const LOCK: &str = "/locks/billing";
 
-/// A command that watches, and what it has printed of [`LOCK`] and of the connection.
+/// A running `watch`, and its lines about [`LOCK`] and about the connection.
 struct WatchFixture {
     running: Running,
     reported: Vec<Value>,
-    /// The contenders that were there when it began.
+    /// The contenders at the start.
     initial: Vec<Value>,
-    /// How many lines of `reported` were asked for.
+    /// How many lines of `reported` were taken.
     taken: usize,
 }
 
 impl WatchFixture {
-    /// Starts it, and returns when a change would be printed.
+    /// Starts the command. Returns once it would print a change.
     async fn start(at: &str, client: &Client) -> Self {
         Self::with_view(at, client, "auto").await
     }
 
-    /// The same, but the servers are not asked about themselves.
+    /// Starts the command without asking the servers about themselves.
     async fn without_view(at: &str, client: &Client) -> Self {
         Self::with_view(at, client, "off").await
     }
@@ -49,7 +49,7 @@ impl WatchFixture {
         fixture
     }
 
-    /// Makes contenders of another lock until one is printed.
+    /// Creates contenders of another lock until one is printed.
     async fn until_seen(&mut self, client: &Client) {
         zk::make(client, ["/probe".to_owned()]).await;
         eventually("a probe that is printed", async || {
@@ -73,12 +73,12 @@ impl WatchFixture {
         Some(line)
     }
 
-    /// Takes the lines that are there; gives those of other locks.
+    /// Takes the lines that have arrived. Returns those of other locks.
     fn keep_now(&mut self) -> Vec<Value> {
         self.running.lines_now().iter().filter_map(|line| self.keep(line)).collect()
     }
 
-    /// The next line.
+    /// Returns the next line.
     async fn next(&mut self) -> Value {
         while self.reported.len() == self.taken {
             let line = self.running.line().await.expect("it goes on");
@@ -88,7 +88,7 @@ impl WatchFixture {
         self.reported[self.taken - 1].clone()
     }
 
-    /// The lines up to one with this event, with it.
+    /// Returns the lines up to and including one with this event.
     async fn until(&mut self, event: &str) -> Vec<Value> {
         let mut lines = vec![self.next().await];
         while lines.last().is_none_or(|line| line["event"] != event) {
@@ -97,7 +97,7 @@ impl WatchFixture {
         lines
     }
 
-    /// That the next line is this one, but for the times. Gives the line.
+    /// Asserts the next line except for its times. Returns the line.
     async fn expect_line(&mut self, event: &str, whom: (&str, &str), queue: usize, herd: u64, chain: u64) -> Value {
         let line = self.next().await;
         let (node, session) = whom;
@@ -118,13 +118,13 @@ impl WatchFixture {
     }
 }
 
-/// The events with their nodes, as `acquired NODE`.
+/// Returns the events with their nodes, as `acquired NODE`.
 fn events(lines: &[Value]) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     lines.iter().map(|line| format!("{} {}", word(&line["event"]), word(&line["node"])).trim().to_owned()).collect()
 }
 
-/// Milliseconds from one line to another.
+/// Returns the milliseconds from one line to another.
 fn between(from: &Value, to: &Value) -> u64 {
     let millis = |line: &Value| {
         DateTime::parse_from_rfc3339(line["at"].as_str().expect("a time")).expect("a time").timestamp_millis()
@@ -147,7 +147,7 @@ impl Clients {
         Self { foreign, client, recipe, count: 0 }
     }
 
-    /// Lets one more contend; gives its node and its session.
+    /// Lets another client contend. Returns its node and session.
     async fn contend(&mut self, id: &str) -> (String, String) {
         let session = self.foreign.connect(id).await;
         self.foreign.start(id, id, self.recipe, LOCK).await;
@@ -170,7 +170,7 @@ fn as_str(of: &(String, String)) -> (&str, &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mutex_of_curator_is_followed_from_line_to_line() {
+async fn a_mutex_of_curator_is_followed_line_by_line() {
     let at = zk::own_root("watch").await;
     let mut clients = Clients::new(&at, Foreign::java(&at), "mutex").await;
     let a = clients.contend("a").await;
@@ -182,7 +182,7 @@ async fn a_mutex_of_curator_is_followed_from_line_to_line() {
         (&json!("lock-found"), &json!(LOCK), &Value::Null, &json!(1))
     );
 
-    // Each arrival wakes the waiters of a herd, and nobody in a chain.
+    // Each arrival wakes all waiters of a herd, and none in a chain.
     let b = clients.contend("b").await;
     let enqueued = fixture.expect_line("enqueued", as_str(&b), 2, 0, 0).await;
     assert!(enqueued["waited_ms"].is_null() && enqueued["held_ms"].is_null());
@@ -214,7 +214,7 @@ async fn a_mutex_of_curator_is_followed_from_line_to_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_begins_with_who_holds_and_who_waits() {
+async fn watch_begins_with_the_present_holders_and_waiters() {
     let at = zk::own_root("watch-initial").await;
     let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
     let a = clients.contend("a").await;
@@ -237,18 +237,18 @@ async fn it_begins_with_who_holds_and_who_waits() {
     assert!(bounds.0.is_some() && bounds.0 <= bounds.1, "{bounds:?}");
     assert!(initial[1]["held_at_most_ms"].is_null());
 
-    // What comes later is told by the same contender, and is not there at the start.
+    // Later events name the same contender, which is not repeated at the start.
     clients.release("a").await;
     let lines = fixture.until("acquired").await;
     assert_eq!(events(&lines), [format!("released {}", a.0), format!("acquired {}", b.0)]);
     assert_eq!((&lines[0]["contender"], &lines[1]["contender"]), (&initial[0]["contender"], &initial[1]["contender"]));
     assert!(lines.iter().all(|line| line["initial"].is_null()), "{lines:?}");
-    // Every lock is named with its contenders before anything else is said of it.
+    // Every lock is listed with its contenders before any event of it.
     assert_eq!(fixture.initial, Vec::<Value>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_cut_hid_is_reported_after_it() {
+async fn changes_during_a_cut_are_reported_after_it() {
     let at = zk::own_root("watch-cut").await;
     let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
     let (server, chroot) = at.split_once('/').expect("a chroot");
@@ -276,7 +276,7 @@ async fn what_a_cut_hid_is_reported_after_it() {
     assert_eq!(missed, expected);
     assert!(lines.iter().all(|line| line["watch_events"].is_null() || line["watch_events"]["herd"] == 0), "{lines:?}");
 
-    // It follows again.
+    // The command follows the lock again.
     clients.release("b").await;
     assert_eq!(events(&fixture.until("acquired").await), [format!("released {}", b.0), format!("acquired {}", c.0)]);
 }
@@ -297,8 +297,8 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
     let expected = ["lock-found".to_owned(), format!("enqueued {}", b.0), format!("released {}", a.0)];
     assert_eq!(reported[..3], expected);
 
-    // A connection that has lasted is followed at once by the next, on which the library takes back the watches of the
-    // last one: old servers do not know that request either.
+    // After a connection that lasted, the next one follows at once. On it, the library removes the
+    // watches of the last connection; old servers do not know that request either.
     let heartbeats = || relay.requests().get(&op::PING).copied().unwrap_or_default();
     let before = heartbeats();
     eventually("two heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
@@ -308,7 +308,7 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_whose_client_died_is_not_said_to_have_expired_without_a_proof() {
+async fn a_dead_holder_is_not_reported_as_expired_without_proof() {
     let at = zk::own_root("watch-expiry").await;
     let mut waiters = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
     let mut dying = Foreign::kazoo(&at);
@@ -326,7 +326,7 @@ async fn a_holder_whose_client_died_is_not_said_to_have_expired_without_a_proof(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_ends_as_done_at_a_signal_and_after_its_time() {
+async fn watch_ends_successfully_at_a_signal_and_after_its_time() {
     let connect = Server::shared().connect_string();
     for signal in ["TERM", "INT"] {
         let at = zk::own_root("watch-signal").await;
@@ -342,7 +342,7 @@ async fn it_ends_as_done_at_a_signal_and_after_its_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_takes_one_line_and_leaves_ends_it_quietly() {
+async fn a_pipe_closed_after_one_line_ends_watch_quietly() {
     let at = zk::own_root("watch-pipe").await;
     let client = zk::connect(&at).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -357,7 +357,7 @@ async fn a_reader_that_takes_one_line_and_leaves_ends_it_quietly() {
     assert!(line.contains("lock-found"), "{line}");
     let mut ended = Box::pin(running.ended());
     loop {
-        // It finds out when it has something to say.
+        // The command notices the closed pipe at its next line.
         zk::create_all(&client, CreateMode::EphemeralSequential, contender()).await;
         if let Ok(ended) = tokio::time::timeout(Duration::from_millis(50), &mut ended).await {
             assert_eq!((ended.out.as_str(), ended.stderr.as_str()), ("", "code 0\n"));

@@ -1,4 +1,5 @@
-//! The look-ahead chain: who is handed the lock when the nodes before it go in any order, are replaced or changed.
+//! The look-ahead chain: who gets the lock when the nodes before it are deleted in any order,
+//! replaced or changed.
 
 use lockscope_lock::{Algorithm, Lock, LockError};
 use tokio::task::JoinHandle;
@@ -15,17 +16,18 @@ use crate::harness::zk::{self, open};
 
 /// A look-ahead waiter behind other contenders' nodes.
 struct Queue {
-    /// Owns the nodes before the waiter's.
+    /// The owner of the nodes before the waiter's.
     other: Client,
     path: String,
-    /// In order.
+    /// The nodes before the waiter's, in order.
     before: Vec<String>,
     waiter: Counted,
     waiting: JoinHandle<Held>,
 }
 
 impl Queue {
-    /// As many nodes, and the waiter behind them. Children that are no contenders are among them.
+    /// Creates `count` nodes and a waiter behind them. Some children of the parent are no
+    /// contenders.
     async fn behind(count: usize) -> Self {
         let (other, path) = (zk::connect(&Server::shared().connect_string()).await, path().await);
         zk::make(&other, [format!("{path}/config")]).await;
@@ -45,7 +47,8 @@ impl Queue {
         queue
     }
 
-    /// Waits until the waiter has sent these since the last record, all are answered, and nothing else was sent.
+    /// Waits until the waiter has sent exactly these requests since the last `record`, and all are
+    /// answered.
     async fn until_sent(&self, requests: &[i32]) {
         eventually("the waiter's requests and their replies", async || {
             let log = self.waiter.relay.recorded();
@@ -60,7 +63,7 @@ impl Queue {
         delete(&self.other, &self.before[at]).await;
     }
 
-    /// Makes a node of the same name.
+    /// Creates a node under its former name again.
     async fn restore(&self, at: usize) {
         let made = self.other.create(&self.before[at], &[], &open(CreateMode::Ephemeral)).await;
         made.expect("it is gone");
@@ -76,9 +79,9 @@ impl Queue {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lock_is_handed_over_by_a_deletion_and_its_event_wherever_the_waiter_joined() {
+async fn a_deletion_and_its_event_hand_the_lock_over_wherever_the_waiter_joined() {
     let queue = Queue::behind(4).await;
-    // The node ahead of the predecessor gives up: the one before it takes its place.
+    // The node ahead of the predecessor gives up, and the one before it takes its place.
     queue.delete(2).await;
     queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.delete(0).await;
@@ -118,7 +121,7 @@ async fn both_watches_are_sent_before_either_is_answered() {
 async fn a_predecessor_that_gives_up_costs_one_watch_and_promotes_nobody() {
     let queue = Queue::behind(3).await;
     queue.delete(2).await;
-    // The node after the head is watched already: it is the predecessor now.
+    // The waiter already watches the node after the head, which is now the predecessor.
     queue.until_sent(&[op::LIST_WITH_STAT, op::GET_DATA]).await;
     queue.delete(1).await;
     queue.until_sent(&[op::LIST_WITH_STAT]).await;
@@ -146,9 +149,10 @@ async fn a_restored_head_is_waited_for_again() {
     queue.held().await.0.release().await.expect("the connection is sound");
 }
 
-/// The event of the first predecessor is on its way when the listing shows the second one, of the same name, as the head.
+/// The event of the first predecessor is on its way when the listing shows another node of the same
+/// name as the head.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_a_predecessor_that_was_replaced_before_the_listing_hands_nothing_over() {
+async fn the_event_of_a_predecessor_replaced_before_the_listing_hands_nothing_over() {
     let queue = Queue::behind(2).await;
     queue.waiter.relay.arm(&[Fault { place: Place::BeforeRequest(1), then: Then::Stall }]);
     queue.delete(0).await;
@@ -163,7 +167,7 @@ async fn the_end_of_a_predecessor_that_was_replaced_before_the_listing_hands_not
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_nodes_before_the_waiter_gone_at_once_make_it_the_holder_after_one_listing() {
+async fn a_waiter_whose_two_predecessors_go_at_once_holds_after_one_listing() {
     let queue = Queue::behind(2).await;
     queue.waiter.relay.arm(&[Fault { place: Place::BeforeRequest(1), then: Then::Stall }]);
     queue.delete(0).await;
@@ -178,7 +182,7 @@ async fn both_nodes_before_the_waiter_gone_at_once_make_it_the_holder_after_one_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn changed_data_of_either_node_is_no_end() {
+async fn changed_data_of_either_node_hands_nothing_over() {
     let queue = Queue::behind(2).await;
     for at in [0, 1, 0] {
         queue.other.set_data(&queue.before[at], b"__REVOKE__", None).await.expect("it is there");
@@ -224,7 +228,8 @@ async fn two_attempts_of_one_session_share_the_watches_of_a_node() {
         })
         .await;
     }
-    // One in the middle leaves, and takes its watches with it, but not those of others on the same nodes.
+    // An attempt in the middle leaves and removes its own watches, but not those of others on the
+    // same nodes.
     waiting.remove(3).abort();
     for waiting in waiting {
         let sequence = guard.sequence();

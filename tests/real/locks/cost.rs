@@ -1,4 +1,4 @@
-//! What locks cost, by the requests that pass a relay, and by their own count.
+//! The cost of locks, by the requests that pass a relay and by the locks' own counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const LIST: i32 = op::LIST_WITH_STAT;
 const CREATE: i32 = 15;
 const REMOVE_WATCHES: i32 = 18;
 
-/// A client whose requests are counted on their way.
+/// A client whose requests are counted by a relay.
 struct Counted {
     relay: Relay,
     fixture: LockFixture,
@@ -38,7 +38,7 @@ impl Counted {
         Self { relay, fixture, lock, session }
     }
 
-    /// As [`new`](Self::new), where another client holds and one waits already.
+    /// Creates such a client where another client holds and one waits already.
     async fn behind_two(algorithm: Algorithm) -> (Self, Guard, Waiting) {
         let counted = Self::new(algorithm).await;
         let [head, middle] = counted.fixture.locks(algorithm).await;
@@ -48,7 +48,8 @@ impl Counted {
         (counted, head, middle)
     }
 
-    /// Waits until the server has so many watches of its session. A request that is under way sets none where the node goes first.
+    /// Waits until the session has `count` watches on the server. A request under way sets no watch
+    /// if the node goes first.
     async fn watches(&self, count: usize) {
         eventually("its watches", async || {
             let words = Server::shared().words("wchc");
@@ -72,7 +73,7 @@ impl Counted {
         self.relay.requests().into_iter().filter(|(code, _)| !op::is_housekeeping(*code)).collect()
     }
 
-    /// What has been sent since `before`, in operations; the lock's own count must say the same.
+    /// Returns the operations sent since `before`. The lock's own count must be the same.
     async fn since(&self, before: &BTreeMap<i32, u64>, cost: Cost) -> Vec<(i32, u64)> {
         let count = |before: &BTreeMap<i32, u64>| {
             let sent = self.sent();
@@ -159,7 +160,7 @@ async fn a_look_ahead_waiter_that_gives_up_removes_both_watches() {
     assert_eq!((counted.lock.cost() - cost).events, 0);
 }
 
-/// What an acquisition costs on average while as many sessions take turns at one lock without a pause.
+/// Returns the average cost of an acquisition while sessions take turns without a pause.
 async fn saturated(algorithm: Algorithm, naming: Naming) -> (f64, f64) {
     const CLIENTS: u32 = 12;
     const ROUNDS: u32 = 20;
@@ -188,12 +189,12 @@ async fn saturated(algorithm: Algorithm, naming: Naming) -> (f64, f64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_saturated_chain_costs_five_requests_and_one_that_looks_ahead_six() {
     let named = || Naming::Named("red".to_owned());
-    // The first and the last of a run have fewer before them, and who finds that a node has gone before it is watched lists
-    // again.
+    // The first and the last of a run have fewer contenders before them, and a client lists again
+    // if a node goes before the client watches it.
     for (algorithm, naming, requests, events) in [
         (Algorithm::Chain, Naming::Curator, 5.0, 1.0),
         (Algorithm::ChainAhead, Naming::Curator, 6.0, 2.0),
-        // One request less to acquire, and one more to release.
+        // One request fewer to acquire, and one more to release.
         (Algorithm::Chain, named(), 5.0, 1.0),
         (Algorithm::ChainAhead, named(), 6.0, 2.0),
     ] {
@@ -213,7 +214,7 @@ async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
         counted.fixture.until_nodes(2).await;
         let mut others = Vec::new();
         for arrived in 0..ARRIVALS {
-            // One after the other, so that no two changes are one event.
+            // One after the other, so that no two changes share an event.
             if algorithm == Algorithm::Herd {
                 eventually("its listing", async || match counted.lock.cost() {
                     Cost { requests, events } if events == arrived && requests == 2 + arrived => Ok(()),
@@ -259,7 +260,7 @@ async fn the_other_locks_cost_what_their_documentation_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn asking_for_the_loss_adds_one_watch_and_one_event() {
+async fn awaiting_the_loss_adds_one_watch_and_one_event() {
     let counted = Counted::new(Algorithm::Chain).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let guard = held(&counted.lock).await;

@@ -1,4 +1,4 @@
-//! Locks over connections that are cut at any moment.
+//! Locks over connections that are cut at any time.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn cut_every(relay: &Relay, millis: u64) -> Infallible {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_and_leaves_no_node() {
+async fn a_storm_over_cut_connections_has_one_holder_and_leaves_no_node() {
     const CLIENTS: usize = 4;
     const ROUNDS: usize = 10;
     for algorithm in ALONE {
@@ -50,7 +50,7 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
             });
             relays.push(relay);
         }
-        // Times that have no common measure with the requests', nor with each other.
+        // The intervals are primes, so the cuts drift against the requests and each other.
         let cutting = relays.iter().zip([41, 67, 97, 131]).map(|(relay, millis)| cut_every(relay, millis));
         let working = async {
             while let Some(client) = clients.join_next().await {
@@ -65,11 +65,11 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
     }
 }
 
-/// The reply to the next request, a create that is carried out, is lost.
+/// The server executes the next request, a create, but the reply is lost.
 const LOST_CREATE: [Fault; 1] = [Fault { place: Place::AfterRequest(1), then: Then::Cut }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_whose_creation_got_no_reply_is_found_among_others_that_may_not_be_read() {
+async fn a_node_whose_create_got_no_reply_is_found_among_unreadable_ones() {
     let (counted, path) = (Counted::new().await, path().await);
     let server = Server::shared().connect_string();
     let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&server).await.expect("a session");
@@ -81,7 +81,7 @@ async fn a_node_whose_creation_got_no_reply_is_found_among_others_that_may_not_b
     counted.relay.record();
     counted.relay.arm(&LOST_CREATE);
     let waiting = wait_for(&lock);
-    // It reads its own node, and asks for the one before it.
+    // The client reads its own node and the one before it.
     eventually("both reads", async || match counted.requests() {
         sent if sent.iter().filter(|sent| **sent == op::GET_DATA).count() >= 2 => Ok(()),
         sent => Err(sent),
@@ -93,7 +93,7 @@ async fn a_node_whose_creation_got_no_reply_is_found_among_others_that_may_not_b
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_whose_creation_got_no_reply_is_found_by_its_name_when_it_may_not_be_read() {
+async fn an_unreadable_node_whose_create_got_no_reply_is_found_by_its_name() {
     let (counted, path) = (Counted::new().await, path().await);
     for naming in [Naming::Curator, Naming::Kazoo] {
         let options = LockOptions::default().naming(naming).acls([Acl::new(Permission::WRITE, AuthId::anyone())]);
@@ -109,7 +109,7 @@ async fn a_node_whose_creation_got_no_reply_is_found_by_its_name_when_it_may_not
 const HELD_UP_CREATE: [Fault; 1] = [Fault { place: Place::BeforeRequest(1), then: Then::Cut }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
+async fn a_node_that_a_lost_create_makes_late_blocks_nobody() {
     let named = Naming::Named("red".to_owned());
     for (algorithm, naming) in [(Algorithm::Chain, Naming::Curator), (Algorithm::Herd, named), LEASE, MUTEX] {
         let (counted, path) = (Counted::new().await, path().await);
@@ -123,9 +123,9 @@ async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
         guard.release().await.expect("it was held");
         // A semaphore's client begins in the queue.
         let node = node.replace("/leases/", "/locks/").replace("-lease-", "-lock-");
-        // As a server does that receives the first create only now.
+        // As if the server received the first create only now.
         late(&counted.client, &node, &data, algorithm).await;
-        // Without waiting for long: the session would not end before the test does.
+        // The session must not end before the test does, so the wait is short.
         let next = held(&lock).await;
         assert_eq!(next.is_lost(), None, "{algorithm:?}");
         next.release().await.expect("it was held: only the late node is deleted");
@@ -136,7 +136,7 @@ async fn a_node_that_a_create_without_reply_makes_late_blocks_nobody() {
 const LOST_DELETION: [Fault; 1] = [Fault { place: Place::AfterRequest(3), then: Then::Cut }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders_node() {
+async fn a_repeated_deletion_of_a_late_mutex_spares_the_next_holders_node() {
     let (counted, path) = (Counted::new().await, path().await);
     let other = zk::connect(&Server::shared().connect_string()).await;
     let at = format!("{path}/lock");
@@ -146,7 +146,7 @@ async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders
     assert!(counted.relay.disarm());
     let (data, _) = counted.client.get_data(&at).await.expect("the holder's node");
     guard.release().await.expect("it was held");
-    // The node is looked for at once and, after a pause, again.
+    // The client looks for the node at once and, after a pause, again.
     let looks = || counted.relay.requests().get(&op::GET_DATA).copied().unwrap_or_default();
     let before = looks();
     eventually("a look", async || if looks() > before { Ok(()) } else { Err(looks()) }).await;
@@ -154,7 +154,7 @@ async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders
     late(&counted.client, &at, &data, Algorithm::Mutex).await;
     let next = held(&Lock::new(&other, &at, Algorithm::Mutex).expect("a good path")).await;
     assert!(counted.relay.disarm(), "the reply was lost");
-    // What the other client asks for now comes after what it sends again.
+    // Requests that the other client makes now come after those that it sends again.
     let looked = looks();
     eventually("another look", async || if looks() > looked { Ok(()) } else { Err(looks()) }).await;
     counted.client.check_stat(&path).await.expect("an answer");
@@ -165,7 +165,7 @@ async fn the_deletion_of_a_late_mutex_that_is_sent_again_spares_the_next_holders
 const LEASE: (Algorithm, Naming) = (Algorithm::Semaphore(LEASES), Naming::Curator);
 const MUTEX: (Algorithm, Naming) = (Algorithm::Mutex, Naming::Curator);
 
-/// Makes a node as the create did that made this one.
+/// Creates a node as the create that created `node` did.
 async fn late(client: &Client, node: &str, data: &[u8], algorithm: Algorithm) {
     let (name, mode) = match algorithm {
         Algorithm::Mutex => (node, CreateMode::Ephemeral),

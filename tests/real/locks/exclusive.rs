@@ -1,4 +1,4 @@
-//! One holder, and the hand-over.
+//! One holder at a time, and the hand-over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::fixture::{ALONE, LockFixture, SHORT_WAIT, got, held, wait_for};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_two_clients_holds_and_the_other_gets_it_after_the_release() {
+async fn one_of_two_clients_holds_and_the_other_acquires_after_the_release() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let [first, second] = fixture.locks(algorithm).await;
@@ -30,7 +30,7 @@ async fn one_of_two_clients_holds_and_the_other_gets_it_after_the_release() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_clients_never_makes_two_holders_and_tokens_rise() {
+async fn a_storm_of_clients_never_has_two_holders_and_tokens_rise() {
     const CLIENTS: usize = 8;
     const ROUNDS: usize = 6;
     for algorithm in ALONE {
@@ -63,7 +63,7 @@ async fn a_storm_of_clients_never_makes_two_holders_and_tokens_rise() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_can_be_had_again_after_its_release() {
+async fn a_lock_can_be_acquired_again_after_its_release() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let lock = fixture.lock(algorithm).await;
@@ -92,7 +92,7 @@ async fn two_attempts_of_one_session_contend_like_any_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guard_has_path_sequence_and_token_as_the_server_has_them() {
+async fn a_guard_has_the_servers_path_sequence_and_token() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let guard = held(&fixture.lock(algorithm).await).await;

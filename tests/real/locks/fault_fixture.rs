@@ -1,5 +1,5 @@
-//! One lock, a client whose connection goes through a relay, others whose connection does not, and what must be true
-//! of them at any time.
+//! A lock, a client behind a relay, other clients without one, and the conditions that must hold at
+//! any time.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::harness::server::Server;
 use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
-/// How long a client is left alone before it counts as hanging.
+/// How long a client may be inactive before it counts as hanging.
 const HANGING: Duration = PATIENCE;
 
-/// A lock of a test's own on the shared server.
+/// A lock for one test on the shared server.
 pub struct FaultFixture {
     pub recipe: Recipe,
     pub relay: Relay,
-    /// Connected through the relay.
+    /// The client behind the relay.
     pub faulty: Client,
-    /// That client's lock.
+    /// The faulty client's lock.
     pub lock: Lock,
-    /// Connected directly, as are `third` and whoever looks.
+    /// A client without a relay, like `third` and the observers.
     pub other: Client,
     pub third: Client,
-    /// The lock's path, not made yet.
+    /// The lock's path, which does not exist yet.
     pub path: String,
 }
 
@@ -46,7 +46,7 @@ impl FaultFixture {
         fixture
     }
 
-    /// Lets the faulty client's lock wait behind two others once, before there are faults.
+    /// Lets the faulty client's lock wait behind two others once, before any fault.
     async fn let_it_wait(&self) {
         let first = self.recipe.acquire(&self.other, &self.path).await.expect("nobody holds");
         let (recipe, third, path) = (self.recipe, self.third.clone(), self.path.clone());
@@ -65,12 +65,12 @@ impl FaultFixture {
         waiting.await.expect("no panic").expect("it is next").release().await.expect("there is no fault yet");
     }
 
-    /// The faulty client acquires the lock.
+    /// Acquires the lock with the faulty client.
     pub async fn acquire(&self) -> Result<Held, LockError> {
         self.lock.acquire().await.map(Held)
     }
 
-    /// The ephemeral nodes of the lock that a session owns; of all sessions without one.
+    /// Returns the lock's ephemeral nodes of a session, or of all sessions with `None`.
     pub async fn nodes_of(&self, session: Option<&Client>) -> Vec<String> {
         let session = session.map(|session| session.session_id().0);
         let root = self.path.rsplit_once('/').expect("it has a root").0;
@@ -79,12 +79,12 @@ impl FaultFixture {
         nodes.filter(|node| owned(node.stat.ephemeral_owner)).map(|node| node.path).collect()
     }
 
-    /// How many watches the faulty client has been answered that are set.
+    /// Returns how many watches of the faulty client were confirmed.
     pub fn watches_set(&self) -> usize {
         self.relay.recorded().iter().filter(|passed| passed.is_watch_set()).count()
     }
 
-    /// Waits until a session owns as many ephemeral nodes of the lock.
+    /// Waits until a session owns `count` ephemeral nodes of the lock.
     pub async fn until_nodes_of(&self, session: &Client, count: usize) {
         eventually("that many nodes of a session", async || match self.nodes_of(Some(session)).await {
             nodes if nodes.len() == count => Ok(()),
@@ -93,11 +93,12 @@ impl FaultFixture {
         .await;
     }
 
-    /// Holds a holder against everybody else: it has one node, with its token, and nobody else may enter.
+    /// Asserts that a holder excludes all others: it has one node, with its token, and no rival can
+    /// enter.
     pub async fn assert_holds(&self, held: &Held, client: &Client) {
         let recipe = self.recipe;
         if recipe == Recipe::SEMAPHORE {
-            // Nobody waits for the end of the queue's node.
+            // Nobody waits for the deletion of the queue's node.
             eventually("the lease alone", async || match self.nodes_of(Some(client)).await {
                 nodes if nodes == [held.path()] => Ok(()),
                 nodes => Err(nodes),
@@ -114,7 +115,8 @@ impl FaultFixture {
         assert!(self.nodes_of(Some(&intruder)).await.is_empty(), "{recipe:?}: a try in vain leaves a node");
     }
 
-    /// The lock is free for others, and its token is higher than one before; nothing is left behind.
+    /// Asserts that others can acquire the lock with a higher token than before, and that nothing
+    /// is left behind.
     pub async fn assert_free(&self, token_before: i64) {
         let recipe = self.recipe;
         assert_eq!(self.nodes_of(None).await, [""; 0], "{recipe:?}: left behind");
@@ -126,18 +128,18 @@ impl FaultFixture {
     }
 }
 
-/// The outcome of what must not hang.
+/// Returns the result of a future that must not hang.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     let outcome = tokio::time::timeout(HANGING, future).await;
     outcome.unwrap_or_else(|_| panic!("{what} hangs"))
 }
 
-/// Whether an error says that the session has expired.
+/// Returns whether an error says that the session has expired.
 pub fn is_expired(error: &LockError) -> bool {
     matches!(error, LockError::SessionExpired { .. })
 }
 
-/// How many sessions watch a node's data or existence.
+/// Returns how many sessions watch a node's data or existence.
 pub fn watchers_of(node: &str) -> usize {
     let words = Server::shared().words("wchp");
     let watchers = words.lines().skip_while(|line| *line != node).skip(1);

@@ -1,4 +1,5 @@
-//! What a client does while faults strike its connection, and what must be true when it is done.
+//! The actions of a client while faults strike its connection, and the conditions that must hold
+//! afterwards.
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -11,22 +12,23 @@ use super::ours::{Held, Recipe};
 use crate::harness::relay::{Fault, Then};
 use crate::harness::wait::eventually;
 
-/// What is done while a fault strikes.
+/// The action while a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Acquires a lock that nobody holds, whose parents are missing.
+    /// Acquires a free lock whose parents are missing.
     Acquire,
-    /// Acquires a lock that another holds, who then releases, and is followed by a third.
+    /// Acquires a lock that another client holds and releases; a third client follows.
     Wait,
-    /// Acquires a lock that another holds and for which a second waits. Both hold and release in turn.
+    /// Acquires a lock that another client holds and a second waits for. Both hold and release in
+    /// turn.
     WaitBehindTwo,
-    /// The same, but the second gives up while the first holds.
+    /// Acquires such a lock, but the second client gives up while the first holds.
     WaitBehindLeaver,
-    /// Releases what it holds.
+    /// Releases a held lock.
     Release,
 }
 
-/// Does one work under faults; says whether all of them struck.
+/// Does one action under faults. Returns whether all faults struck.
 pub async fn under(faults: &[Fault], work: Work, recipe: Recipe) -> bool {
     let fixture = FaultFixture::new(recipe).await;
     match work {
@@ -47,7 +49,8 @@ async fn acquire(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     struck
 }
 
-/// Checks the outcome of the faulty client's acquire against the faults that struck, and releases what it got. Gives its token, or 0.
+/// Checks the result of the faulty client's acquire against the faults that struck, and releases
+/// the lock. Returns the token, or 0.
 async fn ended(fixture: &FaultFixture, faults: &[Fault], struck: bool, acquired: Result<Held, LockError>) -> i64 {
     let recipe = fixture.recipe;
     let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
@@ -77,7 +80,7 @@ pub fn contend(fixture: &FaultFixture, recipe: Recipe, client: &Client) -> Conte
     tokio::spawn(async move { within("a waiter", recipe.acquire(&client, &path)).await })
 }
 
-/// The faulty client in the queue: it has set as many watches, or has failed.
+/// Puts the faulty client into the queue until it has set `watches` watches or has failed.
 async fn faulty_waiter(fixture: &FaultFixture, faults: &[Fault], watches: usize) -> Contending {
     fixture.relay.record();
     fixture.relay.arm(faults);
@@ -92,7 +95,7 @@ async fn faulty_waiter(fixture: &FaultFixture, faults: &[Fault], watches: usize)
     waiter
 }
 
-/// How many nodes a waiter with two before it watches.
+/// Returns how many nodes a waiter behind two others watches.
 pub fn watched_before(recipe: Recipe) -> usize {
     if recipe.algorithm == Algorithm::ChainAhead { 2 } else { 1 }
 }

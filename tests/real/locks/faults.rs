@@ -1,5 +1,6 @@
-//! The connection is cut, the session ends, or the application gives up, at each request of a lock in turn, before and
-//! after it reaches the server, and at each watch event: never two nodes, two holders, a hang, or anything left behind.
+//! The connection is cut, the session ends, or the application gives up, at each request of a lock
+//! in turn, before and after the request reaches the server, and at each watch event. There are
+//! never two nodes, two holders, a hang, or anything left behind.
 
 use futures::future::join_all;
 use lockscope_lock::Access;
@@ -10,11 +11,11 @@ use super::ours::{Called, Recipe};
 use crate::harness::relay::{Fault, Place, Then};
 use crate::harness::wait::eventually;
 
-/// A place is never further on than this: what needs more requests runs in cycles.
+/// The highest place: an action with more requests would never end.
 const FURTHEST: usize = 40;
 
-/// Tries every place of a work in turn, until it passes without a fault. Gives the number of requests and of events at
-/// which a fault struck.
+/// Tries every place of an action in turn, until the action completes without a fault. Returns the
+/// numbers of requests and of events at which a fault struck.
 async fn everywhere(recipe: Recipe, work: Work, then: Then) -> (usize, usize) {
     let (mut requests, mut events) = (0, 0);
     for n in 1..=FURTHEST {
@@ -32,18 +33,18 @@ async fn everywhere(recipe: Recipe, work: Work, then: Then) -> (usize, usize) {
     (requests, events)
 }
 
-/// All works under one kind of fault.
+/// Tries all actions under one kind of fault.
 async fn suite(recipe: Recipe, then: Then) {
     let works = [Work::Acquire, Work::Wait, Work::Release];
     let struck = join_all(works.map(|work| everywhere(recipe, work, then))).await;
     println!("{recipe:?} {then:?}: (requests, events) of {works:?}: {struck:?}");
     let [(acquire, _), (wait, events), (release, _)] = struck[..] else { unreachable!("three works") };
-    // A create, a create that waits for an event, and a delete are the least that any lock does.
+    // Every lock needs at least a create, a create that waits for an event, and a delete.
     assert!(acquire >= 1 && wait >= 2 && events >= 1 && release >= 1, "{recipe:?}: {struck:?}");
 }
 
-/// A second cut at each of the requests by which a first one, at each request of a work, is made good. Gives the number
-/// of pairs.
+/// Cuts a second time at each request that recovers from a first cut at each request of an action.
+/// Returns the number of pairs.
 async fn cut_twice(recipe: Recipe, work: Work) -> usize {
     let mut pairs = 0;
     for n in 1..=FURTHEST {
@@ -72,7 +73,7 @@ async fn cut_again(recipe: Recipe, work: Work, first: Place, n: usize) -> usize 
     panic!("{recipe:?} {work:?} {first:?} comes to no end");
 }
 
-/// Drops an acquire that is stopped at a place; says whether it got so far.
+/// Drops an acquire that is stopped at a place. Returns whether it got so far.
 async fn given_up(recipe: Recipe, place: Place, before: usize) -> bool {
     let fixture = FaultFixture::new(recipe).await;
     let first = if before > 0 {
@@ -97,7 +98,7 @@ async fn given_up(recipe: Recipe, place: Place, before: usize) -> bool {
         });
         tokio::select! {
             held = &mut acquiring => {
-                // It came through; what follows is not to be stopped.
+                // The acquire completed; later requests must not be stopped.
                 stopped = fixture.relay.disarm();
                 fixture.relay.resume();
                 let held = held.expect("nobody holds");
@@ -109,7 +110,8 @@ async fn given_up(recipe: Recipe, place: Place, before: usize) -> bool {
     }
     stopped &= fixture.relay.disarm();
     fixture.relay.resume();
-    // What was held up has arrived when a later request is answered; until then there may be no node yet.
+    // Held-up requests have arrived once a later request is answered; until then the node may not
+    // exist yet.
     fixture.faulty.check_stat("/").await.expect("its connection is sound");
     fixture.until_nodes_of(&fixture.faulty, 0).await;
     if let Some(first) = first {
@@ -126,7 +128,7 @@ async fn given_up(recipe: Recipe, place: Place, before: usize) -> bool {
     stopped
 }
 
-/// With as many contenders before it, from none to `most`.
+/// Tries all places with up to `most` contenders before the client.
 async fn given_up_everywhere(recipe: Recipe, most: usize) {
     for before in 0..=most {
         let mut requests = 0;

@@ -1,4 +1,4 @@
-//! What the tests of locks have in common.
+//! Shared parts of the tests of locks.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Long enough for a test to have seen a wait, short enough to wait for.
+/// Long enough for a test to see a wait, short enough to wait for.
 pub const SHORT_WAIT: Duration = Duration::from_millis(300);
 
-pub const LEASES: NonZeroU32 = NonZeroU32::new(1).expect("it is one");
+pub const LEASES: NonZeroU32 = NonZeroU32::new(1).expect("a number above zero");
 
-/// Every algorithm, in a way in which one alone holds.
+/// Every algorithm, configured for a single holder.
 pub const ALONE: [Algorithm; 8] = [
     Algorithm::Mutex,
     Algorithm::MutexParent,
@@ -29,7 +29,7 @@ pub const ALONE: [Algorithm; 8] = [
     Algorithm::Semaphore(LEASES),
 ];
 
-/// Those of which a queue can be seen in the tree, with one node for each contender.
+/// The algorithms whose queue is visible in the tree, with one node for each contender.
 pub const QUEUES: [Algorithm; 5] = [
     Algorithm::Herd,
     Algorithm::Chain,
@@ -38,7 +38,7 @@ pub const QUEUES: [Algorithm; 5] = [
     Algorithm::SharedChain(Access::Write),
 ];
 
-/// A chroot of a test's own on the shared server.
+/// A chroot for one test on the shared server.
 #[derive(Debug)]
 pub struct LockFixture {
     pub connect: String,
@@ -53,7 +53,8 @@ impl LockFixture {
         zk::connect(&self.connect).await
     }
 
-    /// A lock of a session of its own. All locks of one name and algorithm are the same lock.
+    /// Returns a lock with a session of its own. All locks with the same name and algorithm are the
+    /// same lock.
     pub async fn lock(&self, algorithm: Algorithm) -> Lock {
         lock(&self.client().await, algorithm)
     }
@@ -66,7 +67,8 @@ impl LockFixture {
         locks.try_into().expect("as many")
     }
 
-    /// Makes the parents that the nodes of a lock have. They stay: an empty container may be removed by the server at any time.
+    /// Creates the parents of a lock's nodes. They are not containers, which the server may remove
+    /// while they are empty.
     pub async fn make_parents(&self, algorithm: Algorithm) {
         let options = LockOptions::default().parents(Parents::Persistent);
         let lock = Lock::with(&self.client().await, &path(algorithm), algorithm, options).expect("a good path");
@@ -74,13 +76,13 @@ impl LockFixture {
         self.until_nodes(0).await;
     }
 
-    /// All ephemeral nodes below its chroot.
+    /// Returns all ephemeral nodes below the chroot.
     pub async fn nodes(&self) -> Vec<String> {
         let nodes = zk::tree(&self.client().await, "/").await;
         nodes.into_iter().filter(|node| node.stat.ephemeral_owner != 0).map(|node| node.path).collect()
     }
 
-    /// Waits until there are so many ephemeral nodes; gives them in the order of their creation.
+    /// Waits until there are `count` ephemeral nodes. Returns them in the order of creation.
     pub async fn until_nodes(&self, count: usize) -> Vec<String> {
         let client = self.client().await;
         eventually("that many nodes", async || {
@@ -93,7 +95,7 @@ impl LockFixture {
         .await
     }
 
-    /// Lets locks join the queue one after the other; the first `holding` nodes are there already.
+    /// Lets locks join the queue one after the other; the first `holding` nodes already exist.
     pub async fn queue_up(&self, locks: &[Lock], holding: usize) -> Vec<Waiting> {
         let mut waiting = Vec::new();
         for (index, lock) in locks.iter().enumerate() {
@@ -120,23 +122,23 @@ pub fn wait_for(lock: &Lock) -> Waiting {
     tokio::spawn(async move { lock.acquire().await })
 }
 
-/// Acquires, and panics with the reason when that fails or takes too long.
+/// Acquires. Panics with the reason when that fails or takes too long.
 pub async fn held(lock: &Lock) -> Guard {
     got(wait_for(lock)).await
 }
 
-/// The guard that a background acquire gives.
+/// Returns the guard of a background acquire.
 pub async fn got(waiting: Waiting) -> Guard {
     ended(waiting).await.expect("the lock")
 }
 
-/// What a background acquire ends with.
+/// Returns the result of a background acquire.
 pub async fn ended(waiting: Waiting) -> Result<Guard, LockError> {
     let ended = tokio::time::timeout(crate::harness::wait::PATIENCE, waiting).await;
     ended.expect("it ends in time").expect("it does not panic")
 }
 
-/// Deletes a node as somebody else.
+/// Deletes a node with another client.
 pub async fn delete(client: &Client, path: &str) {
     match client.delete(path, None).await {
         Ok(()) => {}
@@ -159,7 +161,8 @@ impl Relayed {
         Self { relay, client }
     }
 
-    /// Ends the session at the server while its client is cut off, as an expiry does; the client learns of it when it is back.
+    /// Ends the session at the server while its client is cut off, as an expiry does. The client
+    /// notices when it is connected again.
     pub async fn end_session(&self, server: &Server) {
         self.relay.refuse().await;
         let session = self.client.session().clone();

@@ -1,12 +1,13 @@
-//! Who is inside of a lock, by nodes that are not the lock's own: below `PATH-inside` whoever is, below `PATH-record`
-//! whoever was, in turn. The foreign clients do the same (`tests/foreign/Inside.java`).
+//! Checks who is inside of a lock, with nodes that are not the lock's own: `PATH-inside` has the
+//! present holders, `PATH-record` all holders in order. The foreign clients do the same
+//! (`tests/foreign/Inside.java`).
 
 use zookeeper_client::{Client, CreateMode};
 
 use super::ours::Held;
 use crate::harness::zk;
 
-/// One holding, as its holder wrote it down while it held.
+/// One hold, as its holder recorded it while it held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub node: String,
@@ -14,7 +15,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The number at the node's end.
+    /// The number at the end of the node's name.
     pub fn sequence(&self) -> i64 {
         self.node[self.node.len() - 10..].parse().expect("it ends with its number")
     }
@@ -24,12 +25,12 @@ impl Record {
     }
 }
 
-/// Makes a lock's path and where its holders check each other.
+/// Creates a lock's path and the nodes with which its holders check each other.
 pub async fn prepare(client: &Client, path: &str) {
     zk::make(client, ["", "-inside", "-record"].map(|end| format!("{path}{end}"))).await;
 }
 
-/// Holds nobody else for inside who must not be, and writes the holder down.
+/// Asserts that no excluded holder is inside, and records this holder.
 pub async fn pass_through(client: &Client, path: &str, held: &Held, reads: bool) {
     let kind = if reads { "r-" } else { "w-" };
     let name = format!("{kind}{}", held.token());
@@ -46,7 +47,7 @@ pub async fn pass_through(client: &Client, path: &str, held: &Held, reads: bool)
     client.delete(&own, None).await.expect("it is one's own");
 }
 
-/// All holdings, in turn.
+/// Returns all holds in order.
 pub async fn records(client: &Client, path: &str) -> Vec<Record> {
     let nodes = zk::tree(client, &format!("{path}-record")).await.into_iter();
     nodes

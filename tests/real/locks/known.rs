@@ -1,4 +1,5 @@
-//! Chains whose names contain only a number: who waited behind two asks for its predecessor by name the next time.
+//! Chains whose names contain only a number: a client that waited behind two others requests its
+//! predecessor by name the next time.
 
 use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinHandle;
@@ -30,7 +31,7 @@ impl Known {
         Self { counted, lock, other, path }
     }
 
-    /// One that has waited behind two.
+    /// Creates a lock that has waited behind two others.
     async fn having_waited(algorithm: Algorithm) -> Self {
         let known = Self::new(algorithm).await;
         let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
@@ -44,7 +45,7 @@ impl Known {
         known
     }
 
-    /// A node of another contender, at the end of the queue.
+    /// Creates a node of another contender at the end of the queue.
     async fn join(&self, prefix: &str) -> String {
         let options = open(CreateMode::EphemeralSequential);
         let made = self.other.create(&format!("{}/{prefix}", self.path), &[], &options).await;
@@ -72,7 +73,7 @@ impl Known {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor() {
+async fn a_lock_that_waited_behind_two_lists_only_after_its_predecessor_goes() {
     let known = Known::having_waited(Algorithm::Chain).await;
     let before = known.join("red_lock_").await;
     let waiting = known.wait();
@@ -86,7 +87,7 @@ async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predecessor() {
+async fn a_look_ahead_lock_lists_only_after_the_node_before_its_predecessor_goes() {
     let known = Known::having_waited(Algorithm::ChainAhead).await;
     let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
     let waiting = known.wait();
@@ -103,7 +104,7 @@ async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predece
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
+async fn without_contenders_an_acquire_takes_one_round_trip_again() {
     let known = Known::having_waited(Algorithm::Chain).await;
     known.released(known.wait()).await;
     assert_eq!(
@@ -115,7 +116,7 @@ async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_listing_finds_the_right_one() {
+async fn if_another_queue_or_nobody_has_the_number_before_the_listing_finds_the_predecessor() {
     for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
         for other in ["blue_lock_", "infrared_lock_", "lock-", "red_lock_"] {
             let known = Known::having_waited(algorithm).await;
@@ -152,7 +153,7 @@ async fn a_try_lists_and_sets_no_watch() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_right_behind_the_head_is_handed_the_lock_by_the_event_each_time() {
+async fn a_waiter_right_behind_the_head_gets_the_lock_by_the_event_each_time() {
     for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
         let known = Known::new(algorithm).await;
         for _ in 0..3 {
@@ -172,7 +173,7 @@ async fn who_waits_right_behind_the_head_is_handed_the_lock_by_the_event_each_ti
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_found_another_queues_number_before_its_own_lists_with_the_next_create() {
+async fn a_lock_that_found_another_queues_number_lists_with_the_next_create() {
     for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
         let known = Known::having_waited(algorithm).await;
         for asks_in_vain in [true, false] {

@@ -1,4 +1,4 @@
-//! Requests that reach a server late: when their client has given their connection up.
+//! Requests that reach a server late, after their client has given up the connection.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk::{self, open};
 
-/// After a look at the node: the deletion reaches its server only when the relay resumes, and its reply is lost.
+/// After a check of the node, the deletion reaches the server only when the relay resumes, and its
+/// reply is lost.
 const HELD_UP: [Fault; 1] = [Fault { place: Place::AfterRequest(2), then: Then::StallAndLose }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,7 +38,7 @@ async fn a_deletion_that_arrives_after_its_session_has_moved_spares_the_next_hol
         left.arm(&HELD_UP);
         let released = tokio::spawn(guard.release());
         eventually("the hold-up", async || if left.stalled() { Ok(()) } else { Err(()) }).await;
-        // An attempt to connect that is held up too would move the session back when it arrives.
+        // A held-up connection attempt would move the session back when it arrives.
         left.refuse_new();
         let next = held(&next).await;
         within("the release", released).await.expect("no panic").expect("it was held");
@@ -48,7 +49,7 @@ async fn a_deletion_that_arrives_after_its_session_has_moved_spares_the_next_hol
             other => Err(other),
         })
         .await;
-        // A server that carried it out would have told the holder before it answers this.
+        // If a server had executed it, the holder would have been notified before this reply.
         other.sync("/").await.expect("an answer");
         let own = other.check_stat(&path).await.expect("an answer").expect("the next holder's node");
         assert_eq!(own.czxid, next.token().0);
@@ -60,7 +61,7 @@ async fn a_deletion_that_arrives_after_its_session_has_moved_spares_the_next_hol
 const LOST_CREATE: [Fault; 1] = [Fault { place: Place::BeforeRequest(1), then: Then::Cut }];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_behind_a_late_node_of_its_own_deletes_it_and_gets_its_turn() {
+async fn a_waiter_behind_its_own_late_node_deletes_it_and_gets_its_turn() {
     for (algorithm, naming, prefix) in [
         (Algorithm::Herd, Naming::Curator, "lock-"),
         (Algorithm::Chain, Naming::Curator, "lock-"),
@@ -93,7 +94,7 @@ async fn a_waiter_behind_a_late_node_of_its_own_deletes_it_and_gets_its_turn() {
         let nodes = zk::tree(&other, &path).await.into_iter();
         let own: Vec<String> = nodes.filter(|node| node.stat.ephemeral_owner == owner).map(|node| node.path).collect();
         let (data, _) = counted.client.get_data(&own[0]).await.expect("its node");
-        // As a server does that receives the first create before the second one.
+        // As if the server received the first create before the second one.
         let late = own[0][..own[0].len() - 10].to_owned() + &left[left.len() - 10..];
         counted.client.create(&late, &data, &open(CreateMode::Ephemeral)).await.expect("a node");
         delete(&other, &before).await;
@@ -110,7 +111,7 @@ async fn a_late_node_in_the_queue_of_a_semaphore_blocks_nobody_while_its_owner_h
     let other = zk::connect(&Server::shared().connect_string()).await;
     let two = Algorithm::Semaphore(NonZeroU32::new(2).expect("it is two"));
     let [lock, next] = [&counted.client, &other].map(|client| Lock::new(client, &path, two).expect("a good path"));
-    // Its parents are there.
+    // The parents of its nodes exist.
     held(&next).await.release().await.expect("it was held");
     counted.relay.arm(&LOST_CREATE);
     let guard = held(&lock).await;

@@ -1,4 +1,4 @@
-//! Leaving without the lock, or with it: no node stays behind.
+//! Leaving with and without the lock: no node stays behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -41,7 +41,7 @@ async fn a_time_out_leaves_no_node_and_is_distinguished_from_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancelled_waiter_goes_and_the_next_in_line_gets_the_lock() {
+async fn a_cancelled_waiter_leaves_and_the_next_in_line_gets_the_lock() {
     for algorithm in QUEUES {
         let fixture = LockFixture::new().await;
         let locks: [Lock; 3] = fixture.locks(algorithm).await;
@@ -55,7 +55,7 @@ async fn a_cancelled_waiter_goes_and_the_next_in_line_gets_the_lock() {
     }
 }
 
-/// Polls an acquire so many times, at once or whenever it is woken, and drops it.
+/// Polls an acquire `polls` times, at once or whenever it is woken, and drops it.
 async fn dropped_after(lock: &Lock, polls: usize, woken: bool) {
     let mut acquire = pin!(lock.acquire());
     if woken {
@@ -65,7 +65,7 @@ async fn dropped_after(lock: &Lock, polls: usize, woken: bool) {
             let polled = acquire.as_mut().poll(context).is_ready();
             if polled || left == 0 { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
         });
-        // It is not woken while it waits for others.
+        // The acquire is not woken while it waits for others.
         let _ = tokio::time::timeout(Duration::from_millis(20), polled).await;
     } else {
         for _ in 0..polls {
@@ -75,7 +75,7 @@ async fn dropped_after(lock: &Lock, polls: usize, woken: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_acquire_that_is_dropped_at_any_point_leaves_no_node() {
+async fn an_acquire_dropped_at_any_point_leaves_no_node() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let [first, second] = fixture.locks(algorithm).await;
@@ -86,7 +86,7 @@ async fn an_acquire_that_is_dropped_at_any_point_leaves_no_node() {
                     dropped_after(&second, polls, woken).await;
                 }
             }
-            // In the middle of its requests, too: after a growing time.
+            // Also in the middle of its requests, after increasing times.
             for micros in [0, 100, 200, 400, 800, 1600, 3200, 6400] {
                 let _ = tokio::time::timeout(Duration::from_micros(micros), second.acquire()).await;
             }
@@ -112,7 +112,7 @@ async fn a_dropped_guard_deletes_its_node_and_the_next_one_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_that_is_cancelled_goes_on() {
+async fn a_cancelled_release_continues() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let guard = held(&fixture.lock(algorithm).await).await;

@@ -1,4 +1,4 @@
-//! Losing the lock or the place in the queue, and learning of it.
+//! Losing the lock or the place in the queue, and being notified.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_learns_that_somebody_else_deleted_its_node() {
+async fn a_holder_learns_that_another_client_deleted_its_node() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let guard = held(&fixture.lock(algorithm).await).await;
@@ -25,7 +25,7 @@ async fn a_holder_learns_that_somebody_else_deleted_its_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_asks_after_the_deletion_learns_of_it_at_once_and_so_does_who_releases() {
+async fn a_deletion_is_known_at_once_to_a_later_query_and_to_a_release() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let [first, second] = fixture.locks(algorithm).await;
@@ -55,7 +55,7 @@ async fn a_release_after_the_node_was_deleted_spares_the_next_holders_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_node_somebody_else_deletes_learns_of_it_while_the_holder_holds() {
+async fn a_waiter_whose_node_is_deleted_learns_of_it_while_the_holder_holds() {
     for algorithm in QUEUES {
         let fixture = LockFixture::new().await;
         let locks: [Lock; 3] = fixture.locks(algorithm).await;
@@ -95,7 +95,7 @@ async fn a_waiter_whose_node_is_deleted_right_before_its_turn_learns_of_it_witho
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_ends_is_reported_to_its_holder_and_its_waiters_and_the_next_client_holds() {
+async fn an_expiry_is_reported_to_holder_and_waiters_and_the_next_client_holds() {
     for algorithm in ALONE {
         let server = Server::shared();
         let fixture = LockFixture::new().await;
@@ -117,7 +117,7 @@ async fn a_session_that_ends_is_reported_to_its_holder_and_its_waiters_and_the_n
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_without_a_connection_learns_of_it_before_anybody_else_can_hold() {
+async fn a_disconnected_holder_learns_of_it_before_another_client_can_hold() {
     let fixture = LockFixture::new().await;
     let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(4)).await;
     let guard = held(&lock(&client, Algorithm::Chain)).await;
@@ -132,7 +132,7 @@ async fn a_holder_without_a_connection_learns_of_it_before_anybody_else_can_hold
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_connection_a_try_and_a_bounded_wait_say_so_and_leave_no_node() {
+async fn without_a_connection_a_try_and_a_bounded_wait_fail_and_leave_no_node() {
     let fixture = LockFixture::new().await;
     let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(30)).await;
     let lock = lock(&client, Algorithm::Chain);

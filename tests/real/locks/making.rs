@@ -1,4 +1,4 @@
-//! How nodes and their parents are made.
+//! The creation of nodes and their parents.
 
 use lockscope_lock::{Algorithm, Lock, LockError, LockOptions, Naming, Parents};
 use zookeeper_client::{Acl, AuthId, Client, Permission};
@@ -7,7 +7,7 @@ use super::fixture::{ALONE, LockFixture, SHORT_WAIT, held, lock};
 use crate::harness::wait::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn missing_parents_are_made_and_made_again_when_they_vanish() {
+async fn missing_parents_are_created_and_created_again_when_they_vanish() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let client = fixture.client().await;
@@ -19,7 +19,7 @@ async fn missing_parents_are_made_and_made_again_when_they_vanish() {
     }
 }
 
-/// Deletes a node and all below it.
+/// Deletes a node and all nodes below it.
 async fn remove(client: &Client, top: &str) {
     let mut nodes = crate::harness::zk::tree(client, top).await;
     nodes.reverse();
@@ -28,13 +28,13 @@ async fn remove(client: &Client, top: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays() {
+async fn removing_the_parent_whenever_it_appears_only_delays() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     let remover = fixture.client().await;
     let removing = tokio::spawn(async move {
         loop {
-            // As soon as it is there and unless a contender was faster.
+            // Deletes the parent as soon as it exists, unless a contender was faster.
             let (found, watch) = remover.check_and_watch_stat("/chain").await.expect("an answer");
             if found.is_none() || remover.delete("/chain", None).await.is_err() {
                 watch.changed().await;
@@ -49,7 +49,7 @@ async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_that_are_required_are_not_made() {
+async fn required_parents_are_not_created() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let options = LockOptions::default().parents(Parents::Required);
@@ -60,7 +60,7 @@ async fn parents_that_are_required_are_not_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acls_and_data_are_on_the_node_and_acls_on_its_parents() {
+async fn the_node_has_acls_and_data_and_its_parents_have_acls() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let client = fixture.client().await;
@@ -82,7 +82,7 @@ async fn acls_and_data_are_on_the_node_and_acls_on_its_parents() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_server_does_not_permit_is_reported() {
+async fn a_missing_permission_is_reported() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     let only_read = [Acl::new(Permission::READ, AuthId::anyone())];
@@ -98,7 +98,7 @@ async fn what_the_server_does_not_permit_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holders_node_that_may_not_be_read_is_waited_for_all_the_same() {
+async fn a_waiter_waits_for_an_unreadable_node_too() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
         let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&fixture.connect).await;
@@ -151,7 +151,7 @@ async fn an_ephemeral_parent_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_longest_data_that_is_not_refused_is_taken_by_a_server() {
+async fn a_server_accepts_the_longest_data_that_the_lock_accepts() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     for (algorithm, naming) in

@@ -1,5 +1,5 @@
-//! One queue for this crate's locks and those of other libraries, each side in the names of the other: never two
-//! holders, the order is the sequence, and tokens rise.
+//! One queue of this crate's locks and those of other libraries, with names that both sides
+//! recognize: never two holders, the order follows the sequence, and tokens rise.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::harness::zk;
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 60;
 
-/// Lets one of our own sessions contend in a loop, with checks; gives the names of its nodes.
+/// Lets one of our sessions contend in a loop, with checks. Returns the names of its nodes.
 async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) -> Vec<String> {
     let client = zk::connect(at).await;
     let reads = recipe.algorithm.access() == Some(Access::Read);
@@ -31,7 +31,7 @@ async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) -> Vec<Strin
     names
 }
 
-/// As many sessions as said, all at once, from the moment when somebody else has held the lock.
+/// Starts sessions all at once, as soon as another client has held the lock.
 async fn contend_as_clients(at: &str, recipe: Recipe, path: &str, clients: usize) -> Vec<String> {
     let witness = zk::connect(at).await;
     eventually("a foreign holder", async || {
@@ -41,7 +41,7 @@ async fn contend_as_clients(at: &str, recipe: Recipe, path: &str, clients: usize
     join_all((0..clients).map(|_| turns(at, recipe, path, ROUNDS))).await.concat()
 }
 
-/// Holds the records of an exclusive lock against the order of its queue.
+/// Asserts that the records of an exclusive lock follow the order of its queue.
 fn assert_in_order(records: &[Record], expected: usize) {
     assert_eq!(records.len(), expected);
     for pair in records.windows(2) {
@@ -50,7 +50,8 @@ fn assert_in_order(records: &[Record], expected: usize) {
     }
 }
 
-/// A writer comes after all before it in the queue, and before all behind it; readers among themselves have no order.
+/// Asserts that each writer comes after all before it in the queue and before all behind it.
+/// Readers have no order among themselves.
 fn assert_writers_in_order(records: &[Record], expected: usize) {
     assert_eq!(records.len(), expected);
     for (at, record) in records.iter().enumerate().filter(|(_, record)| !record.is_read()) {
@@ -61,7 +62,7 @@ fn assert_writers_in_order(records: &[Record], expected: usize) {
     }
 }
 
-/// How often the lock must pass from one side to the other for their queue to be called mixed.
+/// How often the lock must pass between the sides for their queue to count as mixed.
 const PASSES: usize = 20;
 
 fn assert_mixed(records: &[Record], ours: &[String]) {
@@ -138,8 +139,9 @@ async fn shared_chain_and_curators_readers_and_writers_stand_in_one_queue() {
     assert_mixed(&records, &[ours, more].concat());
 }
 
-// kazoo's readers don't take part: its `ReadLock` (2.8.0) looks for its own name among the writers' and never meets it,
-// so one that lists the queue when a writer stands behind it waits for that writer, which waits for it.
+// kazoo's readers take no part: kazoo's `ReadLock` (2.8.0) looks for its own name among the
+// writers' names and never finds it. A reader that lists the queue when a writer is behind it waits
+// for that writer, and the writer waits for the reader.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
     let at = zk::own_root("mixed").await;
@@ -157,10 +159,10 @@ async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
     assert_mixed(&records, &[ours, more].concat());
 }
 
-/// kazoo's readers wait for our writer and hold together, and our next writer waits for them. It comes when they hold:
-/// before, it would stop them forever (see above).
+/// kazoo's readers wait for our writer and hold together, and our next writer waits for them. The
+/// writer comes once they hold; if it came earlier, it would block them forever (see above).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kazoos_readers_and_our_writers_keep_each_other_out() {
+async fn kazoos_readers_and_our_writers_exclude_each_other() {
     let at = zk::own_root("mixed").await;
     let client = zk::connect(&at).await;
     let [read, write] =

@@ -1,4 +1,4 @@
-//! What a correct lock must pass, of the built-in ones, on a real server.
+//! The built-in locks on a real server: the properties of a correct lock.
 
 mod ahead;
 mod cost;

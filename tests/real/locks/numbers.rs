@@ -1,6 +1,7 @@
-//! Where the numbers of sequential nodes end, after more than two billion of them.
+//! The end of the sequence numbers, after more than two billion nodes.
 //!
-//! Nobody can make so many: the sandbox begins with the last ones. It gives the last again and again, as servers from 3.6 on do.
+//! Nobody can create so many, so the sandbox starts near the end. It repeats the last number, as
+//! servers from 3.6 on do.
 
 use lockscope_base::znode::Sequence;
 use lockscope_lock::{Algorithm, Lock, LockError, LockOptions, Naming};
@@ -11,10 +12,10 @@ use zookeeper_client::{Acls, Client, CreateMode};
 use super::fixture::{LEASES, QUEUES, ended, got, held, lock, wait_for};
 use crate::harness::wait::eventually;
 
-/// A server that gives each parent's first sequential child this number.
+/// Starts a server that gives each parent's first sequential child this number.
 async fn beginning_at(first_sequence: i32) -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    Sandbox::start(listener, SandboxConfig { first_sequence, ..SandboxConfig::default() }).expect("it starts")
+    Sandbox::start(listener, SandboxConfig { first_sequence, ..SandboxConfig::default() }).expect("a sandbox")
 }
 
 async fn connect(sandbox: &Sandbox) -> Client {
@@ -30,14 +31,15 @@ async fn until_children(client: &Client, parent: &str, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_gets_a_lock_with_a_number_that_is_not_behind_all_others() {
+async fn a_number_that_is_not_behind_all_others_gets_no_lock() {
     let sandbox = beginning_at(i32::MAX - 1).await;
     for algorithm in QUEUES {
         let parent = format!("/{}", algorithm.name());
         let clients = [connect(&sandbox).await, connect(&sandbox).await];
         let guard = held(&lock(&clients[0], algorithm)).await;
         assert_eq!(guard.sequence(), Some(Sequence(i32::MAX - 1)), "{algorithm:?}: the last that is in order");
-        // Names are random where the numbers are the same: about every second one would be before the holder's.
+        // Names are random where the numbers are equal: about half of them would sort before the
+        // holder's.
         for _ in 0..4 {
             let refused = ended(wait_for(&lock(&clients[1], algorithm))).await;
             assert!(
@@ -74,8 +76,8 @@ async fn up_to_the_last_number_a_queue_is_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn negative_numbers_names_that_are_taken_and_leases_are_refused_too() {
-    // As servers up to 3.5 go on after the last.
+async fn negative_numbers_existing_names_and_leases_are_refused_too() {
+    // As servers up to 3.5 continue after the last number.
     let sandbox = beginning_at(i32::MIN).await;
     let client = connect(&sandbox).await;
     let is_refused = |ended: &Result<_, LockError>| matches!(ended, Err(LockError::NumbersUsedUp { .. }));

@@ -1,4 +1,4 @@
-//! The crate's locks, made alike for tests.
+//! The crate's locks behind one interface, for tests.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ pub enum Called {
     AsKazoos,
     AsWriteLocks,
     BySession,
-    /// In a queue with a name of its own.
+    /// A name of the queue's own.
     ByName,
 }
 
@@ -28,12 +28,13 @@ impl Called {
     }
 }
 
-/// A lock as a test wants it.
+/// The kind of lock that a test wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
     pub algorithm: Algorithm,
     pub called: Called,
-    /// Whether the lock's last attempt had to wait: where names contain only a number, the next one asks for its
+    /// Whether the lock's last attempt had to wait. With names that contain only a number, the next
+    /// attempt then requests its predecessor by name.
     /// predecessor by name.
     pub has_waited: bool,
 }
@@ -44,7 +45,7 @@ impl Recipe {
     pub const HERD: Self = Self::of(Algorithm::Herd);
     pub const CHAIN: Self = Self::of(Algorithm::Chain);
     pub const CHAIN_AHEAD: Self = Self::of(Algorithm::ChainAhead);
-    /// One lease, so that whoever holds it is alone.
+    /// A semaphore with one lease, whose holder is alone.
     pub const SEMAPHORE: Self = Self::of(Algorithm::Semaphore(NonZeroU32::MIN));
 
     pub const fn of(algorithm: Algorithm) -> Self {
@@ -67,7 +68,7 @@ impl Recipe {
         Self::of(Algorithm::SharedChain(access))
     }
 
-    /// Who cannot hold together with it: of a reader, a writer.
+    /// Returns a recipe that excludes this one: for a reader, a writer.
     pub fn rival(self) -> Self {
         Self { algorithm: self.algorithm.with_access(Access::Write), ..self }
     }
@@ -86,7 +87,7 @@ impl Recipe {
     }
 }
 
-/// A lock that is held.
+/// A held lock.
 pub struct Held(pub Guard);
 
 impl Held {
@@ -94,7 +95,7 @@ impl Held {
         self.0.path().as_str().to_owned()
     }
 
-    /// The last name of the path.
+    /// The last component of the path.
     pub fn name(&self) -> String {
         self.path().rsplit_once('/').expect("it is absolute").1.to_owned()
     }

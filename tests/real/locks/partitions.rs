@@ -1,5 +1,5 @@
-//! A holder that hears nothing any more, or does not run, learns that its session may be over before the servers give the lock to
-//! another.
+//! A holder that is cut off, or whose process does not run, learns that its session may have
+//! expired before the servers give the lock to another client.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::fixture::{LockFixture, Relayed, held, wait_for};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// A lock, its holder behind a relay, and a waiter that is not.
+/// A lock, its holder behind a relay, and a waiter without a relay.
 struct Partition {
     timeout: Duration,
     relayed: Relayed,
@@ -33,7 +33,7 @@ impl Partition {
         Self { timeout, relayed, other, lock, next, noise }
     }
 
-    /// Lets the server send an event to the holder's client, which sends nothing for it.
+    /// Makes the server send an event to the holder's client, which sends nothing in return.
     async fn send_event(&self) {
         let before = self.relayed.relay.events();
         self.other.set_data(&self.noise, b"", None).await.expect("the node is there");
@@ -44,8 +44,8 @@ impl Partition {
         .await;
     }
 
-    /// Cuts the holder off at that share of its timeout after its last request, right after an event. Gives by how much it learned
-    /// of it before the next one held, in seconds.
+    /// Cuts the holder off at a share of its timeout after its last request, right after an event.
+    /// Returns the seconds between the holder's notification and the next hold.
     async fn margin(&self, share: f64) -> f64 {
         let guard = held(&self.lock).await;
         let next = wait_for(&self.next);
@@ -60,7 +60,7 @@ impl Partition {
             granted
         };
         let cut_off = async {
-            // The watch and its reading are the last that the client sends for itself.
+            // Setting the watch is the last request that the client sends on its own.
             let watch = self.relayed.client.get_and_watch_data(&self.noise).await.expect("the node is there");
             sleep(self.timeout.mul_f64(share)).await;
             self.send_event().await;
@@ -74,8 +74,8 @@ impl Partition {
     }
 }
 
-/// The least margin of sessions with that timeout, in shares of it. The last heartbeat before the partition is as old as it can be at
-/// one of the moments.
+/// Returns the smallest margin of sessions with this timeout, as a share of it. At one of the
+/// moments, the last heartbeat before the partition is as old as possible.
 async fn least_margin(seconds: u64) -> f64 {
     let (fixture, timeout) = (LockFixture::new().await, Duration::from_secs(seconds));
     let margins = join_all([0.02, 0.13, 0.14, 0.15, 0.16, 0.17, 0.18, 0.19].map(async |share: f64| {
@@ -102,8 +102,8 @@ async fn a_holder_in_a_partition_learns_of_it_in_time_with_any_session() {
     }
 }
 
-/// Holds the lock in a runtime of its own, which does not run for that long once it is told to begin. Gives how long after that the
-/// holder learned of its loss.
+/// Holds the lock in a runtime of its own, which stops for some time when told to begin. Returns
+/// how long afterwards the holder learned of its loss.
 async fn hold_and_stand_still(
     (lock, stands_still): (Lock, Duration),
     holds: oneshot::Sender<()>,
@@ -114,7 +114,7 @@ async fn hold_and_stand_still(
         assert_eq!(guard.lost().await, Loss::Expired);
         Instant::now()
     });
-    // A while for the heartbeats to begin.
+    // Gives the heartbeats time to begin.
     sleep(Duration::from_millis(500)).await;
     holds.send(()).expect("the test waits");
     begin.await.expect("the test says so");
@@ -124,7 +124,7 @@ async fn hold_and_stand_still(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_did_not_run_during_a_partition_learns_of_it_at_once() {
+async fn a_holder_stopped_during_a_partition_learns_of_it_at_once() {
     const TIMEOUT: Duration = Duration::from_secs(8);
     let fixture = LockFixture::new().await;
     let server = fixture.connect.clone();
@@ -145,7 +145,7 @@ async fn a_holder_that_did_not_run_during_a_partition_learns_of_it_at_once() {
     });
     held.await.expect("it holds");
     begin.send(()).expect("it waits");
-    // This comes while it does not run, and looks new when it runs again.
+    // The event arrives while the runtime is stopped, and looks new when it runs again.
     let events = relay.events();
     fixture.client().await.set_data("/", b"", None).await.expect("the root is there");
     eventually("the event", async || if relay.events() > events { Ok(()) } else { Err(()) }).await;

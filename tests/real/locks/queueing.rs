@@ -1,4 +1,4 @@
-//! The order of the queue, and who does not stand in it.
+//! The order of the queue, and children that do not belong to it.
 
 use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
 use zookeeper_client::CreateMode;
@@ -7,7 +7,7 @@ use super::fixture::{LockFixture, QUEUES, delete, got, held, lock, wait_for};
 use crate::harness::zk::{self, open};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_get_the_lock_strictly_in_the_order_in_which_they_came() {
+async fn waiters_get_the_lock_strictly_in_order_of_arrival() {
     for algorithm in QUEUES {
         let fixture = LockFixture::new().await;
         let client = fixture.client().await;
@@ -33,7 +33,7 @@ async fn a_waiter_in_the_middle_that_leaves_promotes_nobody() {
         let mut waiting = fixture.queue_up(&locks[1..], 1).await;
         waiting.remove(1).abort();
         fixture.until_nodes(3).await;
-        // The last of the queue has looked again, or will not: it must not hold in either case.
+        // Whether or not the last of the queue has listed again, it must not hold.
         let late = locks[3].try_acquire().await.expect("an answer");
         assert!(late.is_none());
         assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{algorithm:?}");
@@ -47,7 +47,7 @@ async fn a_waiter_in_the_middle_that_leaves_promotes_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_predecessor_that_dies_in_mid_queue_gives_its_successor_nothing() {
+async fn a_predecessor_that_dies_in_mid_queue_hands_nothing_over() {
     for algorithm in QUEUES {
         let fixture = LockFixture::new().await;
         let locks: [Lock; 3] = fixture.locks(algorithm).await;

@@ -1,4 +1,4 @@
-//! What a counter's recorder learns is what the counter counts, and what passes a relay.
+//! A counter's recorder receives what the counter counts and what passes a relay.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,11 +33,12 @@ struct RecordedClient {
     relayed: Relayed,
     recorder: Arc<Recorder>,
     lock: Lock,
-    /// The requests that made its session.
+    /// The requests that opened its session.
     before: u64,
 }
 
-/// What was sent for a purpose. Under load a library may open a session twice and close one of them, at any time: that is no request of a lock.
+/// Returns the requests of the lock. Under load, a library may open a session twice and close one of
+/// the two at any time; these requests do not count.
 fn sent(relayed: &Relayed) -> u64 {
     relayed.relay.requests().into_iter().filter(|(code, _)| !op::is_housekeeping(*code)).map(|(_, count)| count).sum()
 }
@@ -46,7 +47,7 @@ fn count(recorded: &[LockActivity], of: impl Fn(&LockActivity) -> bool) -> u64 {
     recorded.iter().filter(|activity| of(activity)).count() as u64
 }
 
-/// The watches and the nodes that are left after all.
+/// Returns the watches and nodes that remain after all activity.
 fn left(recorded: &[LockActivity]) -> (Vec<WatchPlace>, Vec<String>) {
     let (mut watches, mut nodes) = (Vec::new(), Vec::new());
     for activity in recorded {
@@ -68,10 +69,11 @@ fn left(recorded: &[LockActivity]) -> (Vec<WatchPlace>, Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_recorded_of_every_lock_is_what_is_counted_and_what_passes_the_wire() {
+async fn the_records_of_every_lock_equal_its_counts_and_the_traffic() {
     for algorithm in ALONE {
         let fixture = LockFixture::new().await;
-        // A listing that finds a parent just made is of no use to its attempt, and its watch is given up while it fires.
+        // A listing that finds a newly created parent is useless to its attempt, and its watch is
+        // removed while it fires.
         fixture.make_parents(algorithm).await;
         let path = format!("/{}", algorithm.name());
         let mut clients = Vec::new();

@@ -1,5 +1,5 @@
-//! Nodes that somebody else deletes and replaces by one with the same path: the holder or waiter learns of it and never touches the
-//! stranger's node.
+//! Another client deletes nodes and replaces them by nodes with the same paths. The holder or
+//! waiter learns of it and never touches the stranger's node.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::harness::relay::{Fault, Place, Then, op};
 use crate::harness::wait::eventually;
 use crate::harness::zk::open;
 
-/// The locks whose nodes' paths can be another's: those with one node, and the queues whose names have no id of the attempt.
+/// The locks whose nodes' paths can be reused: those with one node, and queues whose names have no
+/// attempt id.
 const RECIPES: [Recipe; 10] = [
     Recipe::MUTEX,
     Recipe::MUTEX_PARENT,
@@ -30,8 +31,9 @@ fn is_queue(recipe: Recipe) -> bool {
     ![Algorithm::Mutex, Algorithm::MutexParent].contains(&recipe.algorithm)
 }
 
-/// Puts nodes of the same paths in the place of nodes, in one transaction: no reader sees a moment without. The nodes of a queue get
-/// their numbers again by a new parent. Gives the new nodes' stats.
+/// Replaces nodes by new ones with the same paths in one transaction, so that no reader sees a
+/// moment without them. A new parent makes the numbers of a queue restart. Returns the stats of the
+/// new nodes.
 async fn replace(fixture: &FaultFixture, nodes: &[String]) -> Vec<Stat> {
     let client = &fixture.other;
     let mut writes = client.new_multi_writer();
@@ -55,13 +57,13 @@ async fn replace(fixture: &FaultFixture, nodes: &[String]) -> Vec<Stat> {
     stats
 }
 
-/// Whether a node is there that was created by one transaction.
+/// Asserts that a node exists and was created by the given transaction.
 async fn assert_there(client: &Client, node: &str, stat: &Stat, what: impl std::fmt::Debug) {
     let now = client.check_stat(node).await.expect("an answer");
     assert_eq!(now.map(|now| now.czxid), Some(stat.czxid), "{what:?}: the stranger's node");
 }
 
-/// A holder whose node has the first number of its queue.
+/// Returns a holder whose node has the first number of its queue.
 async fn holding(recipe: Recipe) -> (FaultFixture, Held) {
     // A lock that has waited before has no first number any more, so it does not wait here.
     let fixture = FaultFixture::new(Recipe { has_waited: false, ..recipe }).await;
@@ -70,7 +72,7 @@ async fn holding(recipe: Recipe) -> (FaultFixture, Held) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_whose_node_is_replaced_learns_of_it_however_late_the_event_comes() {
+async fn a_holder_whose_node_is_replaced_learns_of_it_even_by_a_late_event() {
     for recipe in RECIPES {
         for delay in [0, 20, 100] {
             let (fixture, held) = holding(recipe).await;
@@ -86,7 +88,7 @@ async fn a_holder_whose_node_is_replaced_learns_of_it_however_late_the_event_com
             })
             .await;
             fixture.relay.delay(Duration::from_millis(delay));
-            // As a guarded deletion does first.
+            // A guarded deletion writes to the node first.
             let raised = fixture.other.set_data(&node, b"", None);
             let stats = replace(&fixture, std::slice::from_ref(&node)).await;
             raised.await.expect("the node is there");
@@ -100,7 +102,7 @@ async fn a_holder_whose_node_is_replaced_learns_of_it_however_late_the_event_com
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_spares_the_node_that_has_replaced_the_own_one_however_late_the_event_comes() {
+async fn a_release_spares_the_replacing_node_even_before_a_late_event() {
     for recipe in RECIPES {
         for delay in [0, 20, 100] {
             let (fixture, held) = holding(recipe).await;
@@ -115,7 +117,7 @@ async fn a_release_spares_the_node_that_has_replaced_the_own_one_however_late_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_whose_node_is_replaced_while_it_is_cut_off_learns_of_it_and_spares_the_strangers_node() {
+async fn a_cut_off_holder_learns_of_a_replaced_node_and_spares_it() {
     for recipe in RECIPES {
         for asks in [true, false] {
             let (fixture, held) = holding(recipe).await;
@@ -144,13 +146,13 @@ async fn a_holder_whose_node_is_replaced_while_it_is_cut_off_learns_of_it_and_sp
     }
 }
 
-/// The faulty client waits behind a node of the other. Gives both nodes.
+/// Lets the faulty client wait behind a node of the other client. Returns both nodes.
 async fn waiting(recipe: Recipe) -> (FaultFixture, Vec<String>, tokio::task::JoinHandle<Result<Held, LockError>>) {
     let fixture = FaultFixture::new(Recipe { has_waited: false, ..recipe }).await;
     let rival = recipe.rival().lock(&fixture.other, &fixture.path);
     let first = Held(within("a lock", rival.acquire()).await.expect("nobody holds"));
     let before = first.path();
-    // Its node stays, whatever becomes of its guard.
+    // The node stays, whatever happens to its guard.
     std::mem::forget(first);
     fixture.relay.record();
     let lock = fixture.lock.clone();
@@ -179,7 +181,7 @@ async fn a_waiter_whose_queue_is_replaced_learns_of_it_and_spares_the_strangers_
                 Err(LockError::NodeDeleted { .. }) => {}
                 Err(error) => panic!("{recipe:?} {cut_off}: {error}"),
                 Ok(held) => {
-                    // It may have taken its turn for a moment.
+                    // The waiter may have held for a moment.
                     eventually("the loss", async || held.0.is_lost().ok_or("nothing")).await;
                     let released = held.release().await;
                     assert!(
@@ -194,7 +196,7 @@ async fn a_waiter_whose_queue_is_replaced_learns_of_it_and_spares_the_strangers_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_gives_up_spares_the_node_that_has_replaced_its_own() {
+async fn a_waiter_that_gives_up_spares_the_replacing_node() {
     for recipe in RECIPES.into_iter().filter(|recipe| is_queue(*recipe)) {
         let (fixture, nodes, waiter) = waiting(recipe).await;
         fixture.relay.refuse().await;
@@ -208,7 +210,8 @@ async fn a_waiter_that_gives_up_spares_the_node_that_has_replaced_its_own() {
             if looked(op::EXISTS) || looked(op::DELETE) { Ok(()) } else { Err(log) }
         })
         .await;
-        // What it sends upon the answer comes before the answer to this.
+        // Requests that the client sends in reaction to the answer come before the answer to this
+        // one.
         for _ in 0..2 {
             fixture.faulty.check_stat("/").await.expect("the connection is back");
         }
@@ -216,17 +219,17 @@ async fn a_waiter_that_gives_up_spares_the_node_that_has_replaced_its_own() {
     }
 }
 
-/// The reply to a create is lost, and the node that a second create finds is looked at no more than once.
+/// The reply to a create is lost, and the node that a second create finds is read at most once.
 const LOST_AND_HELD_UP: [Fault; 2] = [
     Fault { place: Place::AfterRequest(1), then: Then::Cut },
     Fault { place: Place::BeforeRequest(4), then: Then::Stall },
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mutex_whose_create_got_no_reply_never_takes_a_strangers_node_for_its_own() {
+async fn a_mutex_whose_create_got_no_reply_never_adopts_a_strangers_node() {
     for recipe in [Recipe::MUTEX, Recipe::MUTEX_PARENT] {
         let fixture = FaultFixture::new(recipe).await;
-        // Its parents are there.
+        // The parents of its nodes exist.
         recipe
             .acquire(&fixture.third, &fixture.path)
             .await
@@ -257,7 +260,7 @@ async fn a_mutex_whose_create_got_no_reply_never_takes_a_strangers_node_for_its_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_downgrade_spares_the_node_that_has_replaced_the_writers() {
+async fn a_downgrade_spares_the_node_that_replaced_the_writers() {
     let recipe = Recipe::shared_chain(Access::Write).called(Called::BySession);
     let (fixture, held) = holding(recipe).await;
     let node = held.path();

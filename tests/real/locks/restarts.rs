@@ -1,4 +1,4 @@
-//! The server is killed and comes back while locks are acquired, waited for, held and released.
+//! The server is killed and restarted while clients acquire, wait for, hold and release locks.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn all(tasks: Vec<JoinHandle<Result<Held, LockError>>>) -> Vec<Held> {
     held.into_iter().map(|held| held.expect("no panic").expect("it comes in the end")).collect()
 }
 
-/// Waits until each lock has as many nodes as contenders, and single nodes their one.
+/// Waits until each lock has one node for each contender, and single-node locks have one node.
 async fn queued(client: &Client, contenders: usize) {
     eventually("the queues", async || {
         let nodes = zk::tree(client, "/").await;
@@ -46,11 +46,11 @@ async fn queued(client: &Client, contenders: usize) {
             let path = path(recipe);
             let below = nodes.iter().filter(|node| node.path.starts_with(&path) && node.stat.ephemeral_owner != 0);
             let single = [Recipe::MUTEX, Recipe::MUTEX_PARENT].contains(&recipe);
-            // `/mutex-parent` starts with `/mutex` too; of neither there is more than one.
+            // The path `/mutex-parent` begins with `/mutex` too; both have at most one node.
             let seen = below.filter(|node| node.path == path || node.path[path.len()..].starts_with('/')).count();
             let expected = match recipe {
                 _ if single => contenders.min(1),
-                // Who waits for a lease stands in the queue for it too.
+                // A waiter for a lease has a node in the queue, too.
                 Recipe::SEMAPHORE if contenders == 2 => 3,
                 _ => contenders,
             };
@@ -88,7 +88,7 @@ async fn started() -> (Server, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_hold_and_waiters_wait_through_a_kill_of_the_server() {
+async fn holders_keep_holding_and_waiters_waiting_when_the_server_is_killed() {
     let (server, at) = started().await;
     let (first, second, witness) = (zk::connect(&at).await, zk::connect(&at).await, zk::connect(&at).await);
     let holders = all(RECIPES.map(|recipe| contend(recipe, &first)).into()).await;
@@ -118,7 +118,7 @@ async fn holders_hold_and_waiters_wait_through_a_kill_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_asked_while_the_server_is_down_is_done_when_it_is_back() {
+async fn requests_made_while_the_server_is_down_succeed_when_it_is_back() {
     let (server, at) = started().await;
     let (first, second, witness) = (zk::connect(&at).await, zk::connect(&at).await, zk::connect(&at).await);
     let holders = all(RECIPES.map(|recipe| contend(recipe, &first)).into()).await;

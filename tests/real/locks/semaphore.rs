@@ -1,4 +1,4 @@
-//! Up to a number of leases.
+//! Semaphores: holders up to the number of leases.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use tokio::task::JoinSet;
 use super::fixture::{LockFixture, SHORT_WAIT, delete, ended, got, held, lock, wait_for};
 
 const MAXIMUM: usize = 3;
-const THREE: Algorithm = Algorithm::Semaphore(NonZeroU32::new(3).expect("it is three"));
+const THREE: Algorithm = Algorithm::Semaphore(NonZeroU32::new(3).expect("a number above zero"));
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_never_exceeds_the_maximum_and_reaches_it_exactly() {
     let fixture = LockFixture::new().await;
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    // Nobody passes who is not one of as many as there are leases: so the maximum is reached, or nothing ends.
+    // The barrier opens only when as many clients hold as there are leases, so the maximum is
+    // reached or the test never ends.
     let full = Arc::new(Barrier::new(MAXIMUM));
     let mut clients = JoinSet::new();
     for _ in 0..MAXIMUM * 4 {
@@ -41,7 +42,7 @@ async fn a_storm_never_exceeds_the_maximum_and_reaches_it_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_comes_back_when_its_client_closes() {
+async fn a_lease_is_returned_when_its_client_closes() {
     let fixture = LockFixture::new().await;
     let leases = [held(&fixture.lock(THREE).await).await, held(&fixture.lock(THREE).await).await];
     let closing = fixture.client().await;
@@ -57,7 +58,7 @@ async fn a_lease_comes_back_when_its_client_closes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gives_up_at_the_head_of_the_queue_lets_the_next_one_to_the_leases() {
+async fn a_head_of_the_queue_that_gives_up_lets_the_next_one_wait_for_a_lease() {
     let fixture = LockFixture::new().await;
     let mut leases = Vec::new();
     for _ in 0..MAXIMUM {
@@ -77,7 +78,7 @@ async fn who_gives_up_at_the_head_of_the_queue_lets_the_next_one_to_the_leases()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_whose_lease_node_somebody_else_deleted_leaves_the_queue_to_the_next_and_may_ask_again() {
+async fn a_head_whose_lease_node_is_deleted_leaves_the_queue_and_may_ask_again() {
     let fixture = LockFixture::new().await;
     let mut leases = Vec::new();
     for _ in 0..MAXIMUM {
@@ -97,7 +98,7 @@ async fn a_head_whose_lease_node_somebody_else_deleted_leaves_the_queue_to_the_n
         Err(LockError::NodeDeleted { node }) => assert!(lease.ends_with(node.as_str()), "{node} is not {lease}"),
         other => panic!("{other:?}"),
     }
-    // Its place in the queue is gone too, and the next has both: a place, and a lease to wait for.
+    // The place in the queue is gone too, and the next client has both: a place, and a lease node.
     let nodes = fixture.until_nodes(MAXIMUM + 2).await;
     assert!(!nodes.contains(queued), "{nodes:?}");
     assert!(!next.is_finished());

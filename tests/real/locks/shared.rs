@@ -1,4 +1,4 @@
-//! Readers together, or one writer.
+//! Several readers, or one writer.
 
 use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Naming};
 use zookeeper_client::Client;
@@ -66,7 +66,7 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
+async fn a_downgraded_writer_admits_readers_and_no_writer() {
     for naming in [Naming::Curator, Naming::Kazoo, Naming::Session] {
         for shared in SHARED {
             let fixture = LockFixture::new().await;
@@ -89,7 +89,7 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_right_behind_one_that_steps_down_waits_for_the_reader_that_it_became() {
+async fn a_writer_right_behind_a_downgraded_one_waits_for_that_reader() {
     for shared in SHARED {
         let fixture = LockFixture::new().await;
         let client = fixture.client().await;
@@ -105,7 +105,7 @@ async fn a_writer_right_behind_one_that_steps_down_waits_for_the_reader_that_it_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_who_holds_for_writing_can_step_down() {
+async fn only_a_writer_can_be_downgraded() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     let reading = held(&lock(&client, Algorithm::SharedChain(Access::Read))).await;

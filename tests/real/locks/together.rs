@@ -1,4 +1,4 @@
-//! Several locks as one, and one owner again and again.
+//! Several locks as one, and reentrant locks.
 
 use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Multi, Parents, Reentrant};
 use zookeeper_client::Client;
@@ -10,7 +10,7 @@ fn chain(client: &Client, path: &str) -> Lock {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_locks_are_had_together_or_not_at_all() {
+async fn several_locks_are_acquired_together_or_not_at_all() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     let all = Multi::new(["/a", "/b", "/c"].map(|path| chain(&client, path)));
@@ -29,7 +29,7 @@ async fn several_locks_are_had_together_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_of_one_rolls_all_back() {
+async fn an_error_of_one_lock_rolls_all_back() {
     let fixture = LockFixture::new().await;
     let client = fixture.client().await;
     let required = LockOptions::default().parents(Parents::Required);
@@ -65,7 +65,7 @@ async fn a_multi_acquire_that_is_dropped_leaves_no_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_owner_enters_again_at_no_request_and_the_outermost_leave_frees() {
+async fn an_owner_enters_again_without_a_request_and_the_outermost_leave_releases() {
     let fixture = LockFixture::new().await;
     let own = fixture.lock(Algorithm::Chain).await;
     let (owner, other) = (Reentrant::new(own.clone()), Reentrant::new(own.clone()));

@@ -1,4 +1,4 @@
-//! What a lock costs, counted by a relay.
+//! The cost of locks, counted by a relay.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Counted {
         Self { relay, client }
     }
 
-    /// Begins to contend, and returns when it waits.
+    /// Starts to contend. Returns once the client waits.
     pub async fn queue(&self, recipe: Recipe, path: &str) -> tokio::task::JoinHandle<Held> {
         self.relay.record();
         let (client, path) = (self.client.clone(), path.to_owned());
@@ -52,7 +52,7 @@ impl Counted {
     }
 }
 
-/// The path of a lock whose parents are there.
+/// Returns the path of a lock whose parents exist.
 pub async fn path() -> String {
     let server = Server::shared().connect_string();
     zk::own_root("cost").await.split_off(server.len())
@@ -107,7 +107,8 @@ async fn the_listing_is_sent_before_the_create_is_answered() {
 async fn twenty_milliseconds_each_way_make_one_round_trip_of_an_acquire_and_one_of_a_release() {
     let (counted, path) = (Counted::new().await, path().await);
     counted.relay.delay(EACH_WAY);
-    // A machine that is busy elsewhere may part two requests that were sent together; it cannot join two that were not.
+    // A busy machine may separate two requests that were sent together; it cannot join two that
+    // were not.
     let mut fewest = usize::MAX;
     for _ in 0..10 {
         counted.relay.record();
@@ -141,7 +142,7 @@ async fn a_chain_is_handed_to_the_next_in_line_by_a_deletion_and_its_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_queued_behind_a_waiter_lists_once_more() {
+async fn a_client_behind_a_waiter_lists_once_more() {
     let (a, b, c, path) = (Counted::new().await, Counted::new().await, Counted::new().await, path().await);
     let held = Recipe::CHAIN.acquire(&a.client, &path).await.expect("nobody holds");
     let second = b.queue(Recipe::CHAIN, &path).await;
@@ -159,7 +160,7 @@ async fn who_queued_behind_a_waiter_lists_once_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one() {
+async fn a_waiter_that_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one() {
     let (a, b, c, path) = (Counted::new().await, Counted::new().await, Counted::new().await, path().await);
     let held = Recipe::CHAIN.acquire(&a.client, &path).await.expect("nobody holds");
     let second = b.queue(Recipe::CHAIN, &path).await;
@@ -172,7 +173,7 @@ async fn who_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one()
     })
     .await;
     assert_eq!((c.requests(), c.events()), (vec![op::LIST_WITH_STAT, op::GET_DATA], 1));
-    // The predecessor is the head now: its end is the turn.
+    // The predecessor is now the head, so its deletion hands the lock over.
     c.relay.record();
     held.release().await.expect("the connection is sound");
     let third = third.await.expect("no panic");
@@ -180,7 +181,7 @@ async fn who_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one()
     third.release().await.expect("the connection is sound");
 }
 
-/// Waits until each waiter of a herd has got an event for each that came behind it, and looks again.
+/// Waits until each waiter of a herd has got an event for each later arrival, and watches again.
 async fn all_have_looked(queue: &[Counted]) {
     eventually("the herd", async || {
         for (waiter, behind) in queue.iter().rev().zip(0..) {
@@ -195,7 +196,7 @@ async fn all_have_looked(queue: &[Counted]) {
     .await;
 }
 
-/// The watch events that a release makes among as many waiters.
+/// Returns the watch events that a release causes among `waiters` waiters.
 async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
     let (holder, path) = (Counted::new().await, path().await);
     let held = recipe.acquire(&holder.client, &path).await.expect("nobody holds");
@@ -208,7 +209,7 @@ async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
         }
     }
     let before: u64 = waiting.iter().map(|waiter| waiter.relay.events()).sum();
-    // The first holds on until all events have been counted.
+    // The first client holds until all events have been counted.
     let first = tasks.remove(0);
     held.release().await.expect("the connection is sound");
     let next = first.await.expect("no panic");

@@ -1,4 +1,4 @@
-//! What a tree may hold that no well-meaning client put there.
+//! Trees that no well-meaning client would create.
 
 use zookeeper_client::{Acl, AuthId, CreateMode, Permission};
 
@@ -7,7 +7,7 @@ use crate::harness::server::Server;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_subtree_that_may_not_be_read_is_said_and_the_rest_is_shown() {
+async fn an_unreadable_subtree_is_reported_and_the_rest_is_shown() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/open".to_owned(), "/closed/inner".to_owned()]).await;
@@ -26,7 +26,7 @@ async fn a_subtree_that_may_not_be_read_is_said_and_the_rest_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_root_is_said_and_found_when_it_is_created() {
+async fn a_missing_root_is_reported_and_found_when_it_is_created() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     let mut fixture = ObserverFixture::with(connection(&server.connect_string()), &["/far/away", "/near"]);
@@ -46,7 +46,7 @@ async fn a_missing_root_is_said_and_found_when_it_is_created() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_and_binary_data_and_strange_names_harm_nobody() {
+async fn large_and_binary_data_and_strange_names_are_harmless() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned(), "/locks/路径 \u{202e}x".to_owned()]).await;

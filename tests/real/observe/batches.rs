@@ -1,4 +1,4 @@
-//! Many nodes in one request: servers that do not know it, replies that are lost, nodes that are heavy.
+//! Many reads in one request: servers without multi-read, lost replies, and large nodes.
 
 use zookeeper_client::CreateMode;
 
@@ -8,7 +8,7 @@ use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::zk;
 
-/// What a table shows of the tree that an observer without relays sees.
+/// Returns the table of an observer without a relay.
 async fn truth(server: &Server) -> Vec<(String, i64, String)> {
     let mut fixture = ObserverFixture::start(&server.connect_string());
     fixture.until_live().await;
@@ -18,7 +18,7 @@ async fn truth(server: &Server) -> Vec<(String, i64, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_watches_recursively_and_knows_no_multi_read_is_read_node_by_node() {
+async fn a_server_with_recursive_watches_but_without_multi_read_is_read_node_by_node() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     relay.rewrite_op(op::MULTI_READ, op::UNKNOWN);
@@ -41,7 +41,7 @@ async fn a_server_that_watches_recursively_and_knows_no_multi_read_is_read_node_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replies_to_many_reads_that_are_lost_lose_no_node() {
+async fn lost_replies_to_multi_reads_lose_no_node() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let client = zk::connect(&server.connect_string()).await;

@@ -1,4 +1,4 @@
-//! Connecting, and what is said when it fails.
+//! Connecting, and the messages about failures.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn refusal(options: &ConnectOptions) -> ConnectError {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn below_a_chroot_only_what_lies_there_is_seen() {
+async fn below_a_chroot_only_its_nodes_are_seen() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/app/locks".to_owned(), "/other".to_owned()]).await;
@@ -63,7 +63,7 @@ async fn a_missing_chroot_is_named_and_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tls_works_by_itself_and_wrong_ports_and_strangers_are_distinguished() {
+async fn tls_works_and_wrong_ports_and_strangers_are_told_apart() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let secure = tls(&server);
     connect(&secure).await.expect("a session over TLS");
@@ -82,7 +82,7 @@ async fn tls_works_by_itself_and_wrong_ports_and_strangers_are_distinguished() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_open_what_is_closed_and_wrong_ones_end_the_observer() {
+async fn credentials_open_closed_nodes_and_wrong_ones_end_the_observer() {
     let server = Settings::default().sasl_user("alice", "secret").start();
     let login = |credentials: &[u8]| ConnectOptions {
         auth: vec![Auth { scheme: "sasl".to_owned(), credentials: credentials.to_vec() }],
@@ -103,7 +103,7 @@ async fn credentials_open_what_is_closed_and_wrong_ones_end_the_observer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn digest_credentials_read_what_others_may_not() {
+async fn digest_credentials_open_closed_nodes() {
     use zookeeper_client::{Acl, AuthId, Permission};
     let server = Server::start();
     let auth = Auth { scheme: "digest".to_owned(), credentials: b"alice:secret".to_vec() };
@@ -124,7 +124,7 @@ async fn digest_credentials_read_what_others_may_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_server_does_not_hold_up_an_attempt_for_long() {
+async fn a_frozen_server_delays_an_attempt_only_briefly() {
     let server = Server::start();
     server.pause();
     let options = ConnectOptions { session_timeout: Duration::from_secs(2), ..connection(&server.connect_string()) };

@@ -1,4 +1,4 @@
-//! What the observer costs the ensemble, by the server's own count of packets for its session.
+//! The observer's cost for the ensemble, by the server's own count of packets of its session.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Heartbeats that a busy or slow test may see besides the requests.
+/// The heartbeats that a slow test may see besides the requests.
 const HEARTBEATS: u64 = 20;
 
 fn received(server: &Server, fixture: &ObserverFixture) -> u64 {
@@ -22,14 +22,14 @@ fn received(server: &Server, fixture: &ObserverFixture) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn created_contenders_cost_a_request_for_many_deleted_ones_none_and_all_hang_on_one_watch() {
+async fn many_new_contenders_cost_one_request_deleted_ones_none_and_one_watch_covers_all() {
     const COUNT: usize = 2000;
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
     let mut fixture = ObserverFixture::start(&server.connect_string());
     fixture.until_live().await;
-    // The server keeps a recursive watch in two tables, and counts both.
+    // The server keeps a recursive watch in two tables and counts both.
     assert!(server.figure("zk_watch_count") <= 2);
     let start = received(&server, &fixture);
 
@@ -53,7 +53,7 @@ async fn created_contenders_cost_a_request_for_many_deleted_ones_none_and_all_ha
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_contender_that_comes_alone_is_read_at_once_by_one_request() {
+async fn a_single_new_contender_is_read_at_once_by_one_request() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -134,7 +134,7 @@ async fn a_hundred_thousand_plain_children_cost_a_handful_of_requests() {
     println!("{requests} requests to read a tree with 100,000 plain children");
     assert!(requests <= 10 + HEARTBEATS, "{requests} requests");
 
-    // One of them turns out to be a lock parent after all.
+    // One of the children turns out to be a lock parent.
     let wishes = [(format!("/plain/item77/{}", curator()), Vec::new())];
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     fixture.until_contenders(2).await;
@@ -170,13 +170,13 @@ async fn until_gone(server: &Server, session: SessionId) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
+async fn a_consumer_that_sleeps_during_a_storm_has_the_true_state_afterwards() {
     let server = Settings::default().heap_mib(1024).start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/plain".to_owned(), "/locks/a".to_owned()]).await;
     let mut fixture = ObserverFixture::start(&server.connect_string());
     fixture.until_live().await;
-    // Nobody takes anything while far more happens than is held.
+    // No change is taken while far more changes arrive than the queue holds.
     for _ in 0..2 {
         let wishes = (0..60_000).map(|number| (format!("/plain/item{number}"), Vec::new()));
         let nodes = zk::create_all(&client, CreateMode::Persistent, wishes).await;

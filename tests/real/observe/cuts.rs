@@ -1,4 +1,5 @@
-//! The connection is cut, the server dies, sessions expire: afterwards the table is as if it had been read just now.
+//! The connection is cut, the server dies, or the session expires: afterwards the table equals a
+//! fresh reading.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Contenders that come and go, until they are stopped.
+/// Lets contenders come and go until stopped.
 async fn churn(connect: String, stop: CancellationToken) {
     let client = zk::connect(&connect).await;
     let mut turn = 0_usize;
@@ -30,7 +31,7 @@ async fn churn(connect: String, stop: CancellationToken) {
         let leaving = standing.len().saturating_sub(40);
         zk::delete_all(&client, standing.drain(..leaving)).await;
     }
-    // The contenders stay as long as the session does.
+    // The contenders live as long as the session.
     stop_with(client).await;
 }
 
@@ -49,7 +50,7 @@ async fn fresh(connect: &str) -> Vec<(String, i64, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
+async fn after_many_cuts_the_table_has_the_true_state() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let maker = zk::connect(&server.connect_string()).await;
@@ -68,7 +69,7 @@ async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
         assert!(fixture.links.iter().any(|link| matches!(link, ConnectionState::Lost { .. })), "round {round}");
     }
     stop.cancel();
-    // Stands still: two readings in a row are the same.
+    // The tree is at rest once two successive readings are the same.
     let truth = eventually("a tree that stands still", async || {
         let (first, second) = (fresh(&server.connect_string()).await, fresh(&server.connect_string()).await);
         if first == second { Ok(first) } else { Err(()) }
@@ -81,7 +82,7 @@ async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_and_comes_back_is_followed_again_and_the_reason_is_reported_meanwhile() {
+async fn a_restarted_server_is_followed_again_and_the_reason_is_reported_meanwhile() {
     let mut server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -134,7 +135,7 @@ async fn an_expired_session_is_followed_by_a_new_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_semaphore_that_is_made_and_unmade_while_one_looks_is_grouped_right() {
+async fn a_semaphore_created_and_deleted_under_observation_is_grouped_correctly() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/s/locks".to_owned()]).await;
@@ -155,9 +156,10 @@ async fn a_semaphore_that_is_made_and_unmade_while_one_looks_is_grouped_right() 
     fixture.observer.stop().await;
 }
 
-/// When the server fell silent is known to nobody but the relay: the observer must not say that it saw anything later.
+/// Only the relay knows when the server fell silent. The observer must not claim to have seen
+/// anything later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
+async fn the_state_of_a_silent_server_is_dated_by_its_last_sign_of_life() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let timeout = Duration::from_secs(6);
@@ -165,7 +167,7 @@ async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
     let mut fixture = ObserverFixture::with(options, &[]);
     fixture.until_live().await;
     let read = fixture.table.last_true().expect("it was read");
-    // Heartbeats alone are its last signs of life.
+    // Only heartbeats are left as signs of life.
     let heartbeats = || relay.requests().get(&op::PING).copied().unwrap_or_default();
     let before = heartbeats();
     eventually("heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
@@ -184,8 +186,9 @@ async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
         silent.0 - shown.0
     );
     assert!(noticed > silent.plus(timeout / 5), "{noticed:?} {silent:?}");
-    // What had passed the relay may arrive a moment later. A heartbeat goes out at most three twentieths of the timeout after what
-    // went before; two more are the clock of the client library.
+    // Packets that have passed the relay may arrive a moment later. The client sends a heartbeat at
+    // most three twentieths of the timeout after the previous packet; two more twentieths are the
+    // granularity of its clock.
     assert!(shown <= silent.plus(timeout / 20), "{shown:?} {silent:?}");
     assert!(silent.since(shown) <= timeout / 4, "{shown:?} {silent:?}");
     assert!(shown > read, "heartbeats count");

@@ -1,4 +1,4 @@
-//! A table that an observer feeds, and what a test asks of it.
+//! A table fed by an observer, and queries of the tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub use crate::harness::reading::path;
 use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 
-/// The session timeout of the observer, when a test does not say otherwise.
+/// The observer's default session timeout.
 pub const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn connection(connect: &str) -> ConnectOptions {
@@ -41,9 +41,9 @@ pub fn curator() -> String {
 pub struct ObserverFixture {
     pub observer: Observer,
     pub table: LockTable,
-    /// How often each kind of change came.
+    /// The number of changes of each kind.
     pub counts: BTreeMap<&'static str, usize>,
-    /// What was said of the connection, in order.
+    /// The reported states of the connection, in order.
     pub links: Vec<ConnectionState>,
 }
 
@@ -62,7 +62,7 @@ impl ObserverFixture {
         Self { observer, table: LockTable::new([]), counts: BTreeMap::new(), links: Vec::new() }
     }
 
-    /// Takes changes until the condition holds; it is asked after each batch.
+    /// Takes changes until the condition holds, which is checked after each batch.
     pub async fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let waited = async {
             while !holds(self) {
@@ -81,13 +81,13 @@ impl ObserverFixture {
         self.until("a table in step", |fixture| fixture.table.is_live()).await;
     }
 
-    /// Waits until the table shows as many contenders, in step.
+    /// Waits until the table is in step and has `count` contenders.
     pub async fn until_contenders(&mut self, count: usize) {
         self.until("the contenders", |fixture| fixture.table.is_live() && fixture.table.contender_count() == count)
             .await;
     }
 
-    /// The session on which it observes now.
+    /// Returns the observer's present session.
     pub fn session(&self) -> SessionId {
         match self.links.last() {
             Some(ConnectionState::Connected { session, .. }) => *session,
@@ -119,7 +119,7 @@ impl ObserverFixture {
         self.counts.get(kind).copied().unwrap_or_default()
     }
 
-    /// Every contender with what makes it what it is, in order.
+    /// Returns every contender with its identifying facts, in order.
     pub fn contenders(&self) -> Vec<(String, i64, String)> {
         let mut all: Vec<_> = self
             .table
@@ -137,7 +137,7 @@ impl ObserverFixture {
     }
 }
 
-/// Parents of locks with so many contenders each, on one session.
+/// Creates lock parents with contenders, all on one session.
 pub async fn fill(client: &Client, parents: usize, contenders: usize) {
     let parents: Vec<String> = (0..parents).map(|parent| format!("/locks/l{parent}")).collect();
     zk::make(client, ["/locks".to_owned()]).await;

@@ -1,4 +1,4 @@
-//! An observer of an ensemble in which nothing happens asks for nothing.
+//! An observer of an idle ensemble sends no requests.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Heartbeats that are awaited, so that whatever would be asked now and then had its time.
+/// How many heartbeats the test awaits, so that periodic requests would have been sent too.
 const HEARTBEATS: u64 = 4;
 
-/// How many heartbeats were sent, and how many other requests of each operation.
+/// Returns the number of heartbeats, and of other requests by operation.
 fn sent(relay: &Relay) -> (u64, HashMap<i32, u64>) {
     let mut requests = relay.requests();
     (requests.remove(&op::PING).unwrap_or_default(), requests)
 }
 
-/// Observes locks through the relay, and then looks on for a while.
+/// Observes locks through the relay for a while, and checks that only heartbeats are sent.
 async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
     let client = zk::connect(&server.connect_string()).await;
     fill(&client, 20, 3).await;
@@ -39,7 +39,7 @@ async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_nothing_changes_only_heartbeats_are_sent() {
+async fn without_changes_only_heartbeats_are_sent() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     sends_heartbeats_alone(&server, &relay).await;
@@ -47,7 +47,7 @@ async fn while_nothing_changes_only_heartbeats_are_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_happens_outside_of_the_roots_sends_no_event() {
+async fn changes_outside_of_the_roots_cause_no_event() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let client = zk::connect(&server.connect_string()).await;

@@ -1,4 +1,4 @@
-//! The observer: what it finds, what it costs, and that nothing keeps it from the truth.
+//! The observer: what it finds, what it costs, and that its table always returns to the true state.
 
 mod bad_input;
 mod batches;

@@ -1,4 +1,4 @@
-//! Servers that know no recursive watch: they say so, or close the connection.
+//! Servers without recursive watches: they answer so, or close the connection.
 
 use lockscope_model::queue::ConnectionState;
 use zookeeper_client::CreateMode;
@@ -34,7 +34,7 @@ async fn one_shot_watches_follow_queues_single_nodes_and_new_parents() {
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     fixture.until_contenders(16).await;
 
-    // A single node that is taken over and over under the same name.
+    // A single node that is deleted and created again under the same name.
     let lock = path("/new/lock");
     for _ in 0..3 {
         let options = zk::open(CreateMode::Ephemeral);

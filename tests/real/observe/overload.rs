@@ -1,4 +1,4 @@
-//! More events than can be taken in: what is said meanwhile, and that it ends.
+//! More events than the observer can take in: what it reports meanwhile, and how it recovers.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::zk;
 
-/// Changes that may wait in these tests.
+/// The maximum number of waiting changes in these tests.
 const MAX_BACKLOG: usize = 200;
 
-/// Contenders that come and go while nobody takes a change: more changes than the channel and the backlog hold.
+/// Contenders that come and go while no change is taken: more changes than the channel and the
+/// backlog hold.
 const STORM: usize = 6_000;
 
 fn overloads(fixture: &ObserverFixture) -> usize {
@@ -32,7 +33,7 @@ async fn create(client: &Client, count: usize) -> Vec<String> {
     zk::create_all(client, CreateMode::EphemeralSequential, wishes).await
 }
 
-/// Lets far more happen than may wait, and waits until that is said.
+/// Causes far more changes than may wait, and waits for the report.
 async fn flood(client: &Client, fixture: &mut ObserverFixture) {
     let before = overloads(fixture);
     let nodes = create(client, STORM).await;
@@ -40,7 +41,7 @@ async fn flood(client: &Client, fixture: &mut ObserverFixture) {
     fixture.until("that there are too many events", |fixture| overloads(fixture) > before).await;
 }
 
-/// Five contenders more and five less, again and again.
+/// Creates and deletes five contenders, again and again.
 async fn churn(client: Client) {
     loop {
         let nodes = create(&client, 5).await;
@@ -50,7 +51,7 @@ async fn churn(client: Client) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_events_flood_in_counts_go_on_as_samples_nothing_is_live_and_it_ends_by_itself() {
+async fn during_a_flood_counts_are_sampled_nothing_is_live_and_the_observer_recovers() {
     let server: Server = Settings::default().heap_mib(1024).start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -61,7 +62,8 @@ async fn while_events_flood_in_counts_go_on_as_samples_nothing_is_live_and_it_en
     fixture.until_contenders(3).await;
     flood(&client, &mut fixture).await;
     fixture.until_contenders(3).await;
-    // The first one was read again at once. The next one is after a pause, in which contenders come and go.
+    // The first reading after an overload starts at once; the next one after a pause, in which
+    // contenders come and go.
     let churn = tokio::spawn(churn(client.clone()));
     flood(&client, &mut fixture).await;
     let goes_on = |fixture: &ObserverFixture| sampled(fixture).is_some_and(|counts| counts.per_second.is_some());

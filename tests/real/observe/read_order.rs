@@ -1,4 +1,4 @@
-//! Which of many new contenders are read first.
+//! The order in which many new contenders are read.
 
 use lockscope_model::queue::Change;
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ const LONG_QUEUE: usize = 2_000;
 /// The locks of other queues below the same parent.
 const OTHERS: [&str; 2] = ["orders", "bills"];
 
-/// The names of nodes that are read, in that order, until there are so many.
+/// Returns the names of the nodes in the order of reading, until there are `count`.
 async fn read(fixture: &mut ObserverFixture, count: usize) -> Vec<String> {
     let mut names = Vec::new();
     while names.len() < count {
@@ -35,7 +35,7 @@ async fn the_first_of_each_queue_below_a_parent_is_read_before_the_rest_of_a_lon
     let mut fixture = ObserverFixture::start(&server.connect_string());
     fixture.until_live().await;
 
-    // In one transaction, so that the events come together.
+    // In one transaction, so that the events arrive together.
     let (mut writer, options) = (client.new_multi_writer(), zk::open(CreateMode::EphemeralSequential));
     let long = (0..LONG_QUEUE).map(|_| format!("/mixed/{}", curator()));
     let others = OTHERS.iter().flat_map(|name| (0..3).map(move |_| format!("/mixed/{name}_lock_")));

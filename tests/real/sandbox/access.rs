@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Permissions and identities.
 
 use super::pair::{same, same_aside};
 use super::side::Side;
@@ -28,7 +28,7 @@ fn everything(side: &mut Side, session: usize, path: &str) {
 }
 
 #[test]
-fn each_permission_allows_what_it_says() {
+fn each_permission_allows_its_operations() {
     for permissions in [0, 1, 2, 4, 8, 16, 17, 12, 31] {
         same(2, |side| {
             side.ask(0, &R::auth("digest", "ann:secret"));
@@ -43,7 +43,7 @@ fn each_permission_allows_what_it_says() {
 }
 
 #[test]
-fn identities_are_taken_and_named_alike() {
+fn identities_are_accepted_and_named_alike() {
     same(1, |side| {
         side.ask(0, &R::create_as(1, "/early", None, &[(31, "auth", "")], 0));
         side.ask(0, &R::who_am_i());
@@ -55,7 +55,7 @@ fn identities_are_taken_and_named_alike() {
 }
 
 #[test]
-fn acls_that_make_no_sense_are_refused_alike() {
+fn invalid_acls_are_refused_alike() {
     let good = [
         (1, "ip", "127.0.0.1"),
         (31, "ip", "10.0.0.0/8"),
@@ -96,7 +96,7 @@ fn acls_that_make_no_sense_are_refused_alike() {
 }
 
 #[test]
-fn an_address_is_allowed_by_its_network() {
+fn a_network_in_an_acl_allows_its_addresses() {
     for (id, note) in [("127.0.0.1", "own"), ("127.0.0.0/8", "network"), ("127.0.0.2", "other"), ("0.0.0.0/0", "all")] {
         same(1, |side| {
             side.note(note);
@@ -107,7 +107,7 @@ fn an_address_is_allowed_by_its_network() {
 }
 
 #[test]
-fn who_may_not_read_a_node_gets_no_event_of_it() {
+fn a_session_without_read_permission_gets_no_event() {
     same(2, |side| {
         side.ask_all(0, &[R::create("/told", 0), R::create("/told/open", 0)]);
         side.ask_all(1, &[R::add_watch("/told", 1), R::exists("/told/hidden", true), R::get_children("/told", true)]);
@@ -122,7 +122,7 @@ fn who_may_not_read_a_node_gets_no_event_of_it() {
 }
 
 #[test]
-fn credentials_that_are_not_accepted_end_the_connection() {
+fn rejected_credentials_end_the_connection() {
     for scheme in ["world", "auth", "x", ""] {
         same_aside(1, |side| {
             side.ask(0, &R::auth(scheme, "anyone"));

@@ -1,4 +1,5 @@
-//! Other languages' libraries on the sandbox, unchanged: kazoo, Curator, `WriteLock`, and this crate's own locks.
+//! Unchanged libraries of other languages on the sandbox: kazoo, Curator, `WriteLock`, and this
+//! crate's own locks.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::locks::fixture::{ALONE, got, lock, wait_for};
 
 async fn sandbox() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    Sandbox::start(listener, SandboxConfig::default()).expect("it starts")
+    Sandbox::start(listener, SandboxConfig::default()).expect("a sandbox")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,7 +76,7 @@ async fn churn_in_all_libraries_at_once_counts_its_acquisitions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_algorithm_of_our_own_hands_over() {
+async fn every_built_in_algorithm_hands_over() {
     let sandbox = sandbox().await;
     for algorithm in ALONE {
         let sessions = [zk::connect(&sandbox.connect_string()).await, zk::connect(&sandbox.connect_string()).await];

@@ -1,4 +1,5 @@
-//! What nobody should send: it ends the connection that sent it, for a reason that is logged, and hurts nobody else.
+//! Input that no client should send: it ends the connection for a logged reason and affects no
+//! other client.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -33,7 +34,7 @@ impl Guest {
 
     fn connections(&self) -> usize {
         let answer = words::ask(self.port(), "mntr", PATIENCE).expect("an answer");
-        // But for the one that asks.
+        // Without the connection that asks.
         words::figure(&answer, "zk_num_alive_connections")
             .expect("a figure")
             .try_into()
@@ -42,7 +43,7 @@ impl Guest {
     }
 }
 
-/// Whether the server closes the connection without a word.
+/// Returns whether the server closes the connection without an answer.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).map_or(true, |_| rest.is_empty())
@@ -57,7 +58,7 @@ fn handshake() -> Vec<u8> {
 }
 
 #[test]
-fn bytes_that_are_no_frames_close_their_connection_alone() {
+fn bytes_that_are_no_frames_close_only_their_connection() {
     let guest = Guest::with(SandboxConfig::default());
     let mut bystander = Raw::connect(guest.port(), 30_000);
     let after_handshake = |bytes: &[u8]| [handshake(), bytes.to_vec()].concat();
@@ -86,7 +87,7 @@ fn bytes_that_are_no_frames_close_their_connection_alone() {
 }
 
 #[test]
-fn half_frames_wait_and_go_with_their_connection() {
+fn partial_frames_wait_and_end_with_their_connection() {
     let guest = Guest::with(SandboxConfig::default());
     let whole = [handshake(), vec![0, 0, 0, 8, 0, 0, 0, 1]].concat();
     for cut in [1, 3, 4, 5, 20, handshake().len() + 2, whole.len()] {
@@ -105,7 +106,7 @@ fn half_frames_wait_and_go_with_their_connection() {
 }
 
 #[test]
-fn one_connection_too_many_is_refused_and_has_a_place_when_another_goes() {
+fn one_connection_too_many_is_refused_until_another_closes() {
     let guest = Guest::with(SandboxConfig { max_connections: 3, max_sessions: 2, ..SandboxConfig::default() });
     let first = Raw::connect(guest.port(), 30_000);
     let _second = Raw::connect(guest.port(), 30_000);
@@ -118,7 +119,7 @@ fn one_connection_too_many_is_refused_and_has_a_place_when_another_goes() {
 }
 
 #[test]
-fn memory_that_is_used_up_refuses_what_needs_more() {
+fn requests_beyond_the_memory_limit_are_refused() {
     let guest = Guest::with(SandboxConfig { max_memory: 100_000, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
     let large = vec![0; 100_000];
@@ -136,13 +137,13 @@ fn memory_that_is_used_up_refuses_what_needs_more() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_closed_and_others_go_on() {
+fn a_client_that_does_not_read_is_closed_and_others_continue() {
     let guest = Guest::with(SandboxConfig { max_unread: 1 << 20, ..SandboxConfig::default() });
     let (mut deaf, mut client) = (Raw::connect(guest.port(), 30_000), Raw::connect(guest.port(), 30_000));
     client.ask(&R::create(&format!("/{}", "n".repeat(60_000)), 0));
     deaf.ask(&R::add_watch("/", 1));
     let request = R::set_data(&format!("/{}", "n".repeat(60_000)), None, -1);
-    // What the sockets hold comes on top of what the server does.
+    // The content of the sockets' buffers comes on top of what the server buffers.
     eventually_blocking("that it is closed", || {
         for _ in 0..20 {
             assert_eq!(client.ask(&request).pop().expect("a reply").error, 0);
@@ -155,7 +156,7 @@ fn a_client_that_does_not_read_is_closed_and_others_go_on() {
 }
 
 #[test]
-fn a_connection_that_asks_for_nothing_is_closed_and_a_session_stays() {
+fn a_connection_without_a_request_is_closed_and_a_session_stays() {
     let timeout = std::time::Duration::from_millis(300);
     let guest = Guest::with(SandboxConfig { handshake_timeout: timeout, sweep: PATIENCE, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
@@ -174,11 +175,11 @@ fn a_connection_that_asks_for_nothing_is_closed_and_a_session_stays() {
 }
 
 #[test]
-fn clients_that_ask_and_never_read_are_closed_and_who_reads_is_served() {
+fn clients_that_never_read_replies_are_closed_and_others_are_served() {
     let guest = Guest::with(SandboxConfig { max_buffered: 8 << 20, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
     client.ask(&R::create_as(1, "/large", Some(&vec![7; 1_000_000]), &[ANYONE], 0));
-    // Each is being sent a megabyte and more, besides what the sockets hold.
+    // Each is to receive more than a megabyte, besides the content of the sockets' buffers.
     let mut deaf: Vec<Raw> = (0..40).map(|_| Raw::connect(guest.port(), 30_000)).collect();
     eventually_blocking("that some are closed", || {
         for one in &mut deaf {

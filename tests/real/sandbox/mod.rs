@@ -1,5 +1,6 @@
-//! The sandbox: beside a real server, where the same requests must get the same replies and events, field by field but for
-//! times and ids; under clients of other languages; and under what nobody should send.
+//! The sandbox: compared with a real server, where the same requests must get the same replies and
+//! events, field by field except for times and ids; with clients of other languages; and with
+//! hostile input.
 
 mod access;
 mod foreign;

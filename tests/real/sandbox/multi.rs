@@ -1,4 +1,4 @@
-//! Transactions and reads of several nodes.
+//! Transactions and multi-reads.
 
 use super::pair::same;
 use crate::harness::raw::{ANYONE, Request as R};
@@ -41,7 +41,7 @@ fn a_transaction_does_all_or_nothing() {
 }
 
 #[test]
-fn operations_that_a_transaction_does_not_take_are_refused_alike() {
+fn operations_not_allowed_in_a_transaction_are_refused_alike() {
     same(1, |side| {
         side.ask_all(
             0,

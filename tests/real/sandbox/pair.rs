@@ -1,4 +1,4 @@
-//! A real server and a sandbox with the same settings, to which the same is done.
+//! A real server and a sandbox with the same settings, which get the same requests.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::side::Side;
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 
-/// Both servers. One scenario at a time has them, so that both see the same history.
+/// Both servers. Only one scenario at a time uses them, so that both have the same history.
 pub struct Pair {
     pub real: Server,
     pub sandbox: Sandbox,
@@ -20,7 +20,7 @@ pub struct Pair {
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// How often each looks for empty containers, in milliseconds.
+/// The interval at which each removes empty containers, in milliseconds.
 const SWEEP: u64 = 500;
 
 impl Pair {
@@ -29,7 +29,7 @@ impl Pair {
         Self::locked(&SHARED)
     }
 
-    /// For scenarios that leave sessions behind, whose end would show in the zxids of others.
+    /// A pair for scenarios that leave sessions behind, whose end would change the zxids of others.
     fn aside() -> MutexGuard<'static, Self> {
         static ASIDE: OnceLock<Mutex<Pair>> = OnceLock::new();
         Self::locked(&ASIDE)
@@ -55,7 +55,7 @@ impl Pair {
                 ..SandboxConfig::default()
             };
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-            Sandbox::start(listener, options).expect("it starts")
+            Sandbox::start(listener, options).expect("a sandbox")
         });
         Self { real, sandbox, _runtime: runtime }
     }
@@ -65,12 +65,12 @@ impl Pair {
     }
 }
 
-/// Does the same to both, with so many sessions, and compares what they answered line by line.
+/// Runs a scenario on both with `sessions` sessions, and compares the answers line by line.
 pub fn same(sessions: usize, scenario: impl Fn(&mut Side)) {
     compared(&Pair::shared(), sessions, scenario);
 }
 
-/// As [`same`], for a scenario that leaves sessions behind.
+/// Runs a scenario that leaves sessions behind; otherwise as [`same`].
 pub fn same_aside(sessions: usize, scenario: impl Fn(&mut Side)) {
     compared(&Pair::aside(), sessions, scenario);
 }
@@ -85,7 +85,7 @@ fn compared(pair: &Pair, sessions: usize, scenario: impl Fn(&mut Side)) {
     compare(&real, &sandbox);
 }
 
-/// Panics at the first line that differs, with those before it.
+/// Panics at the first difference, with the lines before it.
 pub fn compare(real: &[String], sandbox: &[String]) {
     let longest = real.len().max(sandbox.len());
     let Some(at) = (0..longest).find(|at| real.get(*at) != sandbox.get(*at)) else { return };

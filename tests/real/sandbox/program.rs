@@ -5,7 +5,7 @@ use crate::harness::{words, zk};
 use crate::headless::program::{Running, lockscope, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_says_where_it_listens_serves_and_ends_on_a_signal() {
+async fn the_sandbox_prints_its_address_serves_and_ends_on_a_signal() {
     for signal in ["INT", "TERM"] {
         let mut program = Running::start(lockscope(&["sandbox", "--port", "0", "--max-session-timeout", "5s"]));
         let line = program.line().await.expect("a line");

@@ -1,6 +1,7 @@
-//! Random requests of several sessions: both servers must answer each alike, and send the same events in the same order.
+//! Random requests of several sessions. Both servers must give the same answers, and send the same
+//! events in the same order.
 //!
-//! `LOCKSCOPE_CASES` sets how many sequences are tried in place of [`CASES`].
+//! `LOCKSCOPE_CASES` sets the number of sequences instead of [`CASES`].
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,15 +11,15 @@ use super::pair::{Pair, compare};
 use super::side::Side;
 use crate::harness::raw::{ANYONE, Request as R, Watches};
 
-/// How many sequences an ordinary run tries.
+/// The number of sequences in an ordinary run.
 const CASES: u32 = 60;
 
-/// How many requests a sequence has at most.
+/// The maximum number of requests in a sequence.
 const LENGTH: usize = 60;
 
 const SESSIONS: usize = 3;
 
-/// Below a node of the case's own; few, so that they meet.
+/// Few paths below a node of the case's own, so that the requests conflict.
 fn path() -> impl Strategy<Value = String> {
     let names = prop_oneof![
         8 => Just(""), 12 => Just("/a"), 12 => Just("/b"), 10 => Just("/a/x"), 6 => Just("/a/y"), 4 => Just("/a/x/deep"),
@@ -52,7 +53,7 @@ fn create() -> impl Strategy<Value = R> {
     let op = prop_oneof![6 => Just(1), 6 => Just(15), 1 => Just(19), 1 => Just(21)];
     (op, names, data(), acls(), flags).prop_map(|(op, path, data, acls, flags)| {
         if op == 21 {
-            // Never so short that it could pass, nor one that no operation takes.
+            // The TTL is never short enough to expire, and always valid for the operation.
             R::create_ttl(&path, if flags < 5 { 5 } else { flags }, 600_000)
         } else {
             R::create_as(op, &path, data.as_deref(), &acls, flags)
@@ -87,7 +88,7 @@ fn watching() -> impl Strategy<Value = R> {
             let [one, two, three, four] = [&*one, &*two, &*three, &*four];
             let persistent: &[&str] = if size > 1 { &[four] } else { &[] };
             let watches = Watches { data: &[one, two], exist: &[three], child: &[two], persistent, recursive: &[] };
-            // Either everything was seen, or nothing.
+            // The client has seen either everything or nothing.
             R::set_watches(if size % 2 == 0 { 0 } else { i64::MAX }, watches)
         }),
     ]
@@ -111,11 +112,11 @@ fn other() -> impl Strategy<Value = R> {
     ]
 }
 
-/// What a session does next.
+/// The next step of a session.
 #[derive(Clone, Debug)]
 enum Step {
     Ask(usize, R),
-    /// It ends, and another one comes in its place.
+    /// The session ends, and another one takes its place.
     Renew(usize),
 }
 
@@ -125,7 +126,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![40 => (0..SESSIONS, request).prop_map(|(session, request)| Step::Ask(session, request)), 1 => (0..SESSIONS).prop_map(Step::Renew)]
 }
 
-/// Does all steps, and reports after each what every session receives. In the end nothing is left.
+/// Plays all steps, and reports after each one what every session receives. Nothing is left at the
+/// end.
 fn play(port: u16, steps: &[Step]) -> Vec<String> {
     let mut side = Side::new(port, SESSIONS + 1);
     side.ask(SESSIONS, &R::create("/random", 0));

@@ -4,7 +4,7 @@ use super::pair::{same, same_aside};
 use crate::harness::raw::{ANYONE, Request as R};
 
 #[test]
-fn nodes_are_made_read_changed_and_deleted_alike() {
+fn nodes_are_created_read_changed_and_deleted_alike() {
     same(2, |side| {
         side.ask_all(
             0,
@@ -97,7 +97,7 @@ fn paths_are_refused_alike() {
 }
 
 #[test]
-fn sequence_numbers_come_alike() {
+fn sequence_numbers_are_the_same() {
     same(1, |side| {
         side.ask_all(
             0,
@@ -121,13 +121,13 @@ fn sequence_numbers_come_alike() {
 }
 
 #[test]
-fn modes_and_times_to_live_are_taken_and_refused_alike() {
+fn modes_and_ttls_are_accepted_and_refused_alike() {
     same(1, |side| {
         side.ask(0, &R::create("/m", 0));
         for flags in -1..8 {
             side.ask(0, &R::create(&format!("/m/c{flags}"), flags));
             for ttl in [-1, 0, 600_000, 0xff_ffff_ffff, 0x100_0000_0000] {
-                // A mode without a time to live, made by the operation that has one, makes no sense even to a real server.
+                // In the TTL operation, a mode without a TTL is undefined even on a real server.
                 if flags > 4 || ttl >= 0 {
                     side.ask(0, &R::create_ttl(&format!("/m/t{flags}-{ttl}-"), flags, ttl));
                 }
@@ -139,7 +139,7 @@ fn modes_and_times_to_live_are_taken_and_refused_alike() {
 }
 
 #[test]
-fn containers_and_old_nodes_go_alike() {
+fn containers_and_expired_ttl_nodes_are_removed_alike() {
     use crate::harness::wait::eventually_blocking;
     same(2, |side| {
         side.ask_all(
@@ -180,7 +180,7 @@ fn ephemeral_nodes_are_listed_alike() {
 }
 
 #[test]
-fn bodies_that_cannot_be_read_are_refused_alike() {
+fn malformed_bodies_are_refused_alike() {
     same(1, |side| {
         for op in [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15, 17, 18, 19, 20, 21, 22, 101, 103, 104, 105, 106] {
             for body in [vec![], vec![0, 0, 0, 9, 1], vec![0x7f, 0xff, 0xff, 0xff], vec![0xff; 4], vec![0xff; 3]] {

@@ -1,4 +1,4 @@
-//! Sessions: their timeouts, going on with a password, ending by word or by silence.
+//! Sessions: their timeouts, resuming with a password, closing and expiring.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use super::side::Side;
 use crate::harness::raw::{Jute, Raw, Request as R, open};
 use crate::harness::wait::eventually_blocking;
 
-/// Goes on with a session on a new connection; reports how that went.
+/// Resumes a session on a new connection, and reports the result.
 fn resume(side: &mut Side, session: i64, password: &[u8], zxid: i64, timeout: i32) -> Option<Raw> {
     match Raw::resume(side.port, timeout, session, password, zxid) {
         Err(_) => {
@@ -33,26 +33,26 @@ fn timeouts_are_kept_within_bounds() {
 }
 
 #[test]
-fn a_session_goes_on_with_its_password_alone() {
+fn a_session_resumes_only_with_its_password() {
     same(2, |side| {
         side.ask_all(0, &[R::create("/s", 0), R::create("/s/a", 1), R::get_data("/s", true)]);
         let greeting = side.raw(0).greeting.clone();
         let zxid = side.raw(0).zxid();
         let again = resume(side, greeting.session, &greeting.password, zxid, 5000);
-        // The connection before is closed.
+        // The previous connection is closed.
         let more = side.raw(0).receive().map(|frame| frame.xid);
         side.note(format!("{more:?}"));
         side.sessions[0] = again;
         side.ask_all(0, &[R::get_ephemerals("/"), R::create("/s/b", 1), R::set_data("/s", None, -1)]);
         side.events(0);
-        // A wrong password closes the connection that is there, too.
+        // A wrong password also closes the existing connection.
         let refused = resume(side, greeting.session, &[7; 16], 0, 5000).and_then(|mut raw| raw.receive());
         side.note(format!("{refused:?}"));
         let more = side.raw(0).receive().map(|frame| frame.xid);
         side.note(format!("{more:?}"));
         side.sessions[0] = resume(side, greeting.session, &greeting.password, 0, 100_000);
         side.ask(0, &R::get_ephemerals("/"));
-        // Who has seen more than there is comes from somewhere else.
+        // A client that has seen a higher zxid belongs to another ensemble.
         side.sessions[0] = None;
         resume(side, greeting.session, &greeting.password, i64::MAX, 5000);
         resume(side, greeting.session + 1000, &greeting.password, 0, 5000);
@@ -66,7 +66,7 @@ fn a_session_goes_on_with_its_password_alone() {
 }
 
 #[test]
-fn a_silent_session_expires_and_takes_its_nodes_along() {
+fn a_silent_session_expires_and_its_nodes_go() {
     same(1, |side| {
         side.ask_all(0, &[R::create("/s", 0), R::get_children("/s", true)]);
         let silent = side.connect(600);
@@ -100,7 +100,7 @@ fn handshakes_of_every_shape_are_answered_alike() {
             let mut stream = open(side.port).expect("a connection");
             let mut frame = Vec::new();
             frame.put_buffer(Some(body));
-            stream.write_all(&frame).expect("it is sent");
+            stream.write_all(&frame).expect("a sent handshake");
             let mut length = [0; 4];
             let read = stream.read_exact(&mut length).map(|()| i32::from_be_bytes(length));
             side.note(format!("{} bytes: {:?}", body.len(), read.map_err(|error| error.kind())));

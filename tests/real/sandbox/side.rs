@@ -1,28 +1,28 @@
-//! One of the two servers that a scenario runs against, and the report of what it answered.
+//! One of the two servers of a scenario, and the report of its answers.
 
 use std::fmt::Write;
 
 use crate::harness::raw::{ANYONE, Body, Frame, Raw, Request, Stat};
 
-/// The session timeout of a scenario's sessions, in milliseconds, unless it says otherwise.
+/// The default session timeout of a scenario's sessions, in milliseconds.
 const TIMEOUT: i32 = 30_000;
 
-/// Ends a session.
+/// The opcode that closes a session.
 const CLOSE: i32 = -11;
 
-/// A server and the sessions that a scenario has on it.
+/// A server and a scenario's sessions on it.
 pub struct Side {
     pub port: u16,
     pub sessions: Vec<Option<Raw>>,
-    /// Session ids in the order of their making.
+    /// The session ids in the order of creation.
     ids: Vec<i64>,
-    /// The zxid at the beginning: zxids in the report count from here.
+    /// The zxid at the start; the report counts zxids from here.
     base: i64,
     pub report: Vec<String>,
 }
 
 impl Side {
-    /// Begins with so many sessions.
+    /// Starts with `sessions` sessions.
     pub fn new(port: u16, sessions: usize) -> Self {
         let mut side = Self { port, sessions: Vec::new(), ids: Vec::new(), base: 0, report: Vec::new() };
         for _ in 0..sessions {
@@ -34,7 +34,7 @@ impl Side {
         side
     }
 
-    /// One more session; gives its number.
+    /// Opens another session. Returns its number.
     pub fn connect(&mut self, timeout: i32) -> usize {
         let raw = Raw::connect(self.port, timeout);
         self.note(format!("session with a timeout of {}", raw.greeting.timeout));
@@ -43,7 +43,7 @@ impl Side {
         self.sessions.len() - 1
     }
 
-    /// The number of a session.
+    /// Returns the number of a session.
     pub fn place(&self, id: i64) -> Option<usize> {
         self.ids.iter().position(|known| *known == id)
     }
@@ -56,13 +56,13 @@ impl Side {
         self.report.push(line.into());
     }
 
-    /// Sends a request and reports all that comes up to its reply.
+    /// Sends a request and reports everything up to its reply.
     pub fn ask(&mut self, session: usize, request: &Request) -> Vec<Frame> {
         let frames = self.raw(session).ask(request);
         let mut lines = vec![format!("{session} {}", request.name)];
         lines.extend(frames.iter().map(|frame| format!("    {}", self.shown(request.op, frame))));
         if request.op == CLOSE {
-            // A session's nodes go in an order that is no promise. Events come before the reply.
+            // A session's nodes are deleted in an unspecified order. Events come before the reply.
             let count = lines.len();
             lines[1..count - 1].sort();
         }
@@ -74,20 +74,21 @@ impl Side {
         frames
     }
 
-    /// Sends several in a row.
+    /// Sends several requests in a row.
     pub fn ask_all(&mut self, session: usize, requests: &[Request]) {
         for request in requests {
             self.ask(session, request);
         }
     }
 
-    /// Reports what was sent to a session unasked.
+    /// Reports the events of a session.
     pub fn events(&mut self, session: usize) {
         let mut lines = self.received(session);
         self.report.append(&mut lines);
     }
 
-    /// As [`events`](Self::events), after the end of a session, whose nodes go in an order that is no promise.
+    /// Reports the events after the end of a session, whose nodes are deleted in an unspecified
+    /// order.
     pub fn events_in_any_order(&mut self, session: usize) {
         let mut lines = self.received(session);
         lines.sort();
@@ -99,14 +100,14 @@ impl Side {
         frames.iter().map(|frame| format!("{session} receives {}", self.shown(0, frame))).collect()
     }
 
-    /// Reports the zxid that the server has come to.
+    /// Reports the server's present zxid.
     pub fn zxid(&mut self, session: usize) {
         let zxid = self.raw(session).zxid();
         let line = format!("zxid {}", self.shown_zxid(zxid));
         self.note(line);
     }
 
-    /// Ends a session, reports what it receives at the end, and puts a new one in its place.
+    /// Closes a session, reports what it still receives, and puts a new session in its place.
     pub fn renew(&mut self, session: usize) {
         self.ask(session, &Request::close());
         let raw = Raw::connect(self.port, TIMEOUT);
@@ -114,7 +115,7 @@ impl Side {
         self.sessions[session] = Some(raw);
     }
 
-    /// Ends every session, and deletes a node with all below it, whatever its ACLs are.
+    /// Closes every session, and deletes a node with all nodes below it, whatever their ACLs are.
     pub fn raze(&mut self, path: &str) {
         self.end();
         let mut raw = Raw::connect(self.port, TIMEOUT);
@@ -123,7 +124,7 @@ impl Side {
         raw.close();
     }
 
-    /// Ends every session that is open, and does not report it.
+    /// Closes every open session without a report.
     pub fn end(&mut self) {
         for raw in self.sessions.drain(..).flatten() {
             raw.close();
@@ -161,7 +162,7 @@ impl Side {
             12 => format!("{} {}", sorted(body), self.stat(body.stat())),
             104 | 106 => body.int().to_string(),
             107 => {
-                // In an order that is no promise.
+                // The order is unspecified.
                 let mut who = body.list(|who| (who.text(), who.text()));
                 who.sort();
                 format!("{who:?}")
@@ -171,7 +172,7 @@ impl Side {
         }
     }
 
-    /// The results of a multi.
+    /// Formats the results of a multi.
     fn results(&self, body: &mut Body<'_>) -> String {
         let mut text = String::new();
         loop {
@@ -203,7 +204,7 @@ impl Side {
         )
     }
 
-    /// Zero stays what it is; all others count from the beginning of the scenario.
+    /// Formats a zxid: zero stays, all others count from the beginning of the scenario.
     fn shown_zxid(&self, zxid: i64) -> String {
         if zxid <= 0 { zxid.to_string() } else { format!("+{}", zxid - self.base) }
     }
@@ -220,7 +221,7 @@ fn raze(raw: &mut Raw, path: &str) {
     raw.ask(&Request::delete(path, -1));
 }
 
-/// A list of names; its order is no promise.
+/// Formats a list of names, sorted because its order is unspecified.
 fn sorted(body: &mut Body<'_>) -> String {
     let mut names = body.list(Body::text);
     names.sort();

@@ -1,4 +1,4 @@
-//! How fast the sandbox is beside a real server, and how many sessions it bears.
+//! The speed of the sandbox compared with a real server, and many sessions on it.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use crate::harness::server::Server;
 
 async fn start() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    Sandbox::start(listener, SandboxConfig::default()).expect("it starts")
+    Sandbox::start(listener, SandboxConfig::default()).expect("a sandbox")
 }
 
-/// By how much is for the benchmark to say, which is built for speed: here the clients take the most time.
+/// The benchmark measures the ratio in a release build; here the clients take most of the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn locks_change_hands_faster_than_on_a_real_server() {
+async fn hand_overs_are_faster_than_on_a_real_server() {
     let (sandbox, real) = (start().await, Server::start());
-    // The best of several counts: the first warms up, and others may be busy.
+    // The best of several counts: the first one warms up, and the machine may be busy.
     let (mut slow, mut fast) = (0.0_f64, 0.0_f64);
     for _ in 0..3 {
         slow = slow.max(chain_clients(&real.connect_string(), 20, 40).await);
@@ -30,7 +30,7 @@ async fn locks_change_hands_faster_than_on_a_real_server() {
 }
 
 #[test]
-fn a_thousand_sessions_come_watch_and_go() {
+fn a_thousand_sessions_connect_watch_and_close() {
     let runtime = Runtime::new().expect("a runtime");
     let sandbox = runtime.block_on(start());
     let port = sandbox.address().port();
@@ -48,7 +48,7 @@ fn a_thousand_sessions_come_watch_and_go() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let mut last = sessions.pop().expect("one");
     sessions.into_iter().for_each(Raw::close);
-    // Its own node, and the three that every server has below its root.
+    // The session's own node, and the three that every server has below its root.
     let left = last.ask(&R::get_all_children_number("/")).pop().expect("a reply");
     assert_eq!(left.body, [0, 0, 0, 4]);
 }

@@ -1,10 +1,10 @@
-//! Watches, their events, and the order in which they come.
+//! Watches, their events, and the order of the events.
 
 use super::pair::same;
 use super::side::Side;
 use crate::harness::raw::{Raw, Request as R, Watches};
 
-/// What happens to a small tree, with every kind of watch event.
+/// Changes a small tree so that every kind of watch event is sent.
 fn churn(side: &mut Side, session: usize) {
     side.ask_all(
         session,
@@ -40,7 +40,7 @@ fn one_shot_watches_fire_once_and_before_the_reply() {
 }
 
 #[test]
-fn persistent_and_recursive_watches_go_on() {
+fn persistent_and_recursive_watches_fire_repeatedly() {
     for mode in 0..2 {
         same(2, |side| {
             side.ask(0, &R::create("/w", 0));
@@ -70,7 +70,7 @@ fn a_one_shot_watch_cancels_a_persistent_one_of_the_same_session() {
 }
 
 #[test]
-fn watches_are_found_and_taken_back_alike() {
+fn watches_are_found_and_removed_alike() {
     same(1, |side| {
         side.ask(0, &R::create("/w", 0));
         for kind in [1, 2, 3] {
@@ -99,7 +99,7 @@ fn watches_are_found_and_taken_back_alike() {
 }
 
 #[test]
-fn watches_of_a_lost_connection_are_set_again_and_hear_what_was_missed() {
+fn watches_set_again_after_a_lost_connection_report_missed_changes() {
     same(2, |side| {
         side.ask_all(0, &[R::create("/w", 0), R::create("/w/a", 0), R::create("/w/b", 0), R::create("/w/c", 0)]);
         let (greeting, zxid) = (side.raw(1).greeting.clone(), side.raw(1).zxid());

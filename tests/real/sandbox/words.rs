@@ -1,4 +1,4 @@
-//! The four-letter words beside a real server's.
+//! The four-letter words, compared with those of a real server.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn answer(port: u16, word: &str) -> String {
     ask(port, word, PATIENCE).expect("an answer")
 }
 
-/// Each session's nodes, by its place among the side's.
+/// Returns each session's nodes, by the session's number.
 fn ephemerals(dump: &str, side: &Side) -> BTreeMap<usize, Vec<String>> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut owner = None;
@@ -32,7 +32,7 @@ fn ephemerals(dump: &str, side: &Side) -> BTreeMap<usize, Vec<String>> {
     found
 }
 
-/// The lines of a listing with sessions by their place, in order.
+/// Returns the lines of a listing with the sessions' numbers, in order.
 fn listing(text: &str, side: &Side) -> Vec<String> {
     let named = |line: &str| {
         let (indent, rest) = line.split_at(usize::from(line.starts_with('\t')));
@@ -53,7 +53,7 @@ fn listing(text: &str, side: &Side) -> Vec<String> {
 }
 
 #[test]
-fn words_say_the_same_of_sessions_watches_and_nodes() {
+fn words_report_the_same_sessions_watches_and_nodes() {
     let pair = Pair::shared();
     let [real, sandbox] = pair.ports().map(|port| {
         let before = answer(port, "mntr");
@@ -114,7 +114,8 @@ fn words_say_the_same_of_sessions_watches_and_nodes() {
     super::pair::compare(&real, &sandbox);
 }
 
-/// Without times, ids, ports, versions, and what each word about memory or the machine says: what is left is the form.
+/// Removes times, ids, ports, versions and figures of memory and machine, so that only the form is
+/// left.
 fn form(text: &str) -> Vec<String> {
     let masked = |line: &str| match line.split_once(['=', ':']) {
         Some((name, value)) => format!("{name} {}", value.chars().any(char::is_alphanumeric)),
@@ -123,13 +124,13 @@ fn form(text: &str) -> Vec<String> {
     text.split('\n').map(masked).collect()
 }
 
-/// The value of a line `NAME: VALUE` or `NAME=VALUE`.
+/// Returns the value of a line `NAME: VALUE` or `NAME=VALUE`.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']));
     found.unwrap_or_else(|| panic!("no {name} in {text}")).trim()
 }
 
-/// As kazoo and aiozk read it: three numbers, a dash, what names the build, and when that was.
+/// Parses a version as kazoo and aiozk do: three numbers, a dash, the build, and its time.
 fn version(text: &str) -> Vec<u32> {
     let (numbers, build) = text.split_once('-').unwrap_or_else(|| panic!("no build in {text}"));
     let (name, time) = build.split_once(", built on ").unwrap_or_else(|| panic!("no date in {text}"));
@@ -143,7 +144,8 @@ fn count(text: &str, name: &str) -> u64 {
     value(text, name).parse().expect("a count")
 }
 
-/// What `srvr` and then `stat` say when the server has counted everything that it sent before: a real one does that a moment later.
+/// Returns `srvr` and then `stat`, once the server has counted everything that it sent before. A
+/// real server counts with a short delay.
 fn settled(port: u16) -> [String; 2] {
     eventually_blocking("a server that has counted what it sent", || {
         let [srvr, stat] = ["srvr", "stat"].map(|word| answer(port, word));
@@ -179,7 +181,7 @@ fn envi_stat_and_srvr_have_a_real_servers_form_and_give_the_same_version() {
         for name in ["Connections", "Outstanding", "Mode", "Node count"] {
             side.note(format!("{name} {} {}", value(rest, name), value(&srvr, name)));
         }
-        // A word is received and answered as a request is.
+        // A word is counted like a request: once received and once sent.
         for name in ["Received", "Sent"] {
             side.note(format!("{name} {}", count(rest, name) - count(&srvr, name)));
         }

@@ -1,4 +1,5 @@
-//! AdminServer over HTTPS: what it says is believed beside TLS, and a failure is said with what to do.
+//! AdminServer over HTTPS: its answers are trusted beside TLS, and a failure is reported with a
+//! remedy.
 
 use std::net::TcpListener;
 
@@ -14,14 +15,16 @@ use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 use crate::observe::fixture::curator;
 
-/// A TLS server with AdminServer on all addresses of this machine, and its port.
+/// Starts a TLS server with AdminServer on all addresses of this machine. Returns it and
+/// AdminServer's port.
 fn server(settings: Settings) -> (Server, u16) {
     let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let settings = settings.tls(ClientCertificate::Need).line("admin.enableServer=true");
     (settings.line("admin.serverAddress=0.0.0.0").line(&format!("admin.serverPort={port}")).start(), port)
 }
 
-/// A snapshot while AdminServer is asked at this address; what it says of the only server.
+/// Takes a snapshot while AdminServer is asked at this URL. Returns the report about the only
+/// server.
 async fn asked_at(server: &Server, url: &str) -> (Value, Value) {
     let more = ["--connect", &secure(server), "--server-view", "http", "--admin-url", url].map(str::to_owned);
     let options = [&more[..], &certificate_options(server)].concat();
@@ -30,7 +33,7 @@ async fn asked_at(server: &Server, url: &str) -> (Value, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn by_https_the_clients_are_known_and_believed_beside_tls() {
+async fn reports_over_https_are_trusted_beside_tls() {
     let (server, port) = server(Settings::default().line("admin.portUnification=true"));
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/job".to_owned()]).await;

@@ -1,4 +1,5 @@
-//! TLS with client certificates: ours is let in below a chroot, and every refusal is one sentence for every command.
+//! TLS with client certificates: ours is accepted below a chroot, and every command reports a
+//! refusal in one sentence.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,11 @@ use crate::harness::zk;
 use crate::headless::program::{Running, lockscope, run};
 use crate::observe::fixture::curator;
 
-/// How long it may take to know: the connection is given up after thirty seconds.
+/// How soon a refusal must be reported; a connection attempt gives up only after thirty seconds.
 const AT_ONCE: Duration = Duration::from_secs(12);
 
-/// Every command that changes something or goes on for long ends at once with a sentence that has these parts; so does the console, on its screen.
+/// Asserts that every command that changes something or runs for long ends at once with a sentence
+/// that has these parts, and that the console shows it on its screen.
 async fn all_refuse(options: &[String], parts: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, audit) = (word(&folder.path().join("locks.db")), word(&folder.path().join("audit.jsonl")));
@@ -45,7 +47,7 @@ fn options(connect: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_certificate_lets_every_command_work_below_a_chroot() {
+async fn with_our_certificate_every_command_works_below_a_chroot() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/app/locks/job".to_owned()]).await;
@@ -85,7 +87,7 @@ async fn our_certificate_lets_every_command_work_below_a_chroot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_certificate_or_with_one_of_others_every_command_is_refused_with_what_to_do() {
+async fn without_a_certificate_or_with_a_foreign_one_every_command_is_refused_with_a_remedy() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let (connect, certificates) = (secure(&server), server.certificates());
     let [ca, stranger] = [&certificates.authority, &certificates.stranger].map(|file| word(file));
@@ -98,7 +100,7 @@ async fn without_a_certificate_or_with_one_of_others_every_command_is_refused_wi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_with_an_old_certificate_or_another_name_is_not_believed() {
+async fn a_server_with_an_expired_certificate_or_another_name_is_not_trusted() {
     let mut server = Settings::default().tls(ClientCertificate::None).start();
     let refuses = async |server: &Server, parts: &[&str]| {
         let ca = word(&server.certificates().authority);

@@ -1,4 +1,4 @@
-//! How the program is told who we are.
+//! The program's options for identities.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::harness::server::Server;
 
-/// A path as an argument.
+/// Returns a path as an argument.
 pub fn word(path: &Path) -> String {
     path.to_str().expect("text").to_owned()
 }
 
-/// Writes an auth file into a folder; gives the option for it.
+/// Writes an auth file into a folder. Returns the option for it.
 pub fn auth_file(folder: &Path, lines: &str) -> [String; 2] {
     let file = folder.join("auth");
     fs::write(&file, lines).expect("written");
@@ -21,12 +21,12 @@ pub fn auth_file(folder: &Path, lines: &str) -> [String; 2] {
     ["--auth-file".to_owned(), word(&file)]
 }
 
-/// The server's port for TLS by the name in its certificate.
+/// Returns the server's TLS address by the name in its certificate.
 pub fn secure(server: &Server) -> String {
     server.secure_connect_string().replace("127.0.0.1", "localhost")
 }
 
-/// The options with which a server that asks for certificates lets us in.
+/// Returns the options for a server that requires client certificates.
 pub fn certificate_options(server: &Server) -> Vec<String> {
     let certificates = server.certificates();
     let files = [&certificates.authority, &certificates.client, &certificates.client_key].map(|file| word(file));
@@ -37,12 +37,12 @@ pub fn certificate_options(server: &Server) -> Vec<String> {
         .collect()
 }
 
-/// A command with these options, as arguments.
+/// Returns a command with these options, as arguments.
 pub fn with<'a>(command: &[&'a str], options: &'a [String]) -> Vec<&'a str> {
     command.iter().copied().chain(options.iter().map(String::as_str)).collect()
 }
 
-/// The paths of a snapshot's locks.
+/// Returns the paths of a snapshot's locks.
 pub fn paths(shot: &Value) -> Vec<&str> {
     shot["locks"].as_array().expect("locks").iter().filter_map(|lock| lock["path"].as_str()).collect()
 }

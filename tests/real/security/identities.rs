@@ -1,4 +1,5 @@
-//! Nodes that only the right identity may read or delete, by digest and by a SASL login, for every command.
+//! Nodes that only the right identity may read or delete, by digest and by SASL login, for every
+//! command.
 
 use std::path::Path;
 
@@ -16,7 +17,8 @@ use crate::observe::fixture::curator;
 const SECRET: &str = "w0nderland";
 const WRONG: &str = "l00king-glass";
 
-/// A lock below `/closed`, with one contender, that only this session's identity may do anything with. Gives the contender.
+/// Creates a lock below `/closed` with one contender, accessible only to this session's identity.
+/// Returns the contender.
 async fn closed_lock(client: &Client) -> String {
     zk::make(client, ["/closed/job".to_owned()]).await;
     let wish = [(format!("/closed/job/{}", curator()), Vec::new())];
@@ -28,7 +30,7 @@ async fn closed_lock(client: &Client) -> String {
     node
 }
 
-/// Neither password is in any file of a folder but the auth file itself.
+/// Asserts that no file of a folder contains a password, except for the auth file.
 fn no_secret_in(folder: &Path) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let bytes = std::fs::read(entry.path()).expect("a file");
@@ -37,7 +39,8 @@ fn no_secret_in(folder: &Path) {
     }
 }
 
-/// With the right identity every command works on the closed lock, and without it none does.
+/// Asserts that every command works on the closed lock with the right identity, and none without
+/// it.
 async fn opens(server: &Server, client: &Client, right: &str, wrong: Option<&str>) {
     let node = closed_lock(client).await;
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Three members that want a login, one of which is killed while the console and a recorder watch.
+//! Three members that require a login; one is killed while the console and a recorder run.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::headless::program::{Running, lockscope, run};
 use crate::observe::fixture::curator;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_killed_member_the_console_and_the_recorder_are_who_they_were() {
+async fn after_a_member_was_killed_console_and_recorder_keep_their_identity() {
     let folder = tempfile::tempdir().expect("a folder");
     let jaas = folder.path().join("jaas.conf");
     let users = "Server {\n org.apache.zookeeper.server.auth.DigestLoginModule required user_alice=\"secret\";\n};\n";

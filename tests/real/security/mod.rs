@@ -1,4 +1,4 @@
-//! The program on servers that are secured: the console, `record`, `contend` and `delete` alike.
+//! The program on secured servers: the console, `record`, `contend` and `delete`.
 
 mod admin_server;
 mod certificates;

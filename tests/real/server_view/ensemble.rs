@@ -1,4 +1,5 @@
-//! The view of an ensemble of several members: who is connected where, and what is said of one that is away.
+//! The view of an ensemble of several members: where each client is connected, and what is reported
+//! about an absent member.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::harness::ensemble::{Ensemble, MEMBERS};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// A client of each member.
+/// Opens a client of each member.
 async fn clients_of(ensemble: &Ensemble) -> Vec<Client> {
     let mut clients = Vec::new();
     for member in 0..MEMBERS {
@@ -21,7 +22,7 @@ async fn clients_of(ensemble: &Ensemble) -> Vec<Client> {
     clients
 }
 
-/// The member that is known to hold a client's connection.
+/// Returns the member that is known to have a client's connection.
 fn home_of<'a>(view: &'a ServerView, client: &Client) -> Option<&'a str> {
     view.connection_of(zk::session_of(client)).map(|(member, _)| member.address.as_str())
 }
@@ -67,7 +68,7 @@ async fn each_client_is_found_at_its_member_by_words_and_by_admin_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn members_that_only_the_ensembles_config_names_are_found() {
+async fn members_named_only_by_the_ensembles_config_are_found() {
     let ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
     let view = once(&options(&ensemble.address(1), ViewBy::FourLetter)).await;
@@ -77,7 +78,7 @@ async fn members_that_only_the_ensembles_config_names_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_and_a_hung_member_are_named_and_delay_nobody() {
+async fn a_stopped_and_a_hung_member_are_named_and_delay_no_view() {
     let mut ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
     let (leader, hung) = (ensemble.leader(), ensemble.follower());
@@ -95,11 +96,12 @@ async fn a_stopped_and_a_hung_member_are_named_and_delay_nobody() {
     assert_eq!(home_of(&view, &clients[leader]), Some(&*ensemble.address(leader)));
     let liveness = |view: &ServerView| view.liveness(zk::session_of(&clients[hung]));
     assert!(!matches!(liveness(&view), Liveness::NoSession { .. }), "it is not said to be gone: {:?}", liveness(&view));
-    // The others may not have listed its session when the first view of the silence was put together.
+    // The other members may not have listed the session when the first view without the member was
+    // assembled.
     let exists = |view: &ServerView| matches!(liveness(view), Liveness::Exists { .. });
     let view = until(&mut surveyor, "the session of the silent member's client", exists).await;
 
-    // The others are asked on as if nothing were.
+    // The other members are still asked as before.
     let mut last = answered_at(&view, &ensemble.address(leader));
     let began = Instant::now();
     for _ in 0..3 {
@@ -149,7 +151,7 @@ async fn after_the_leaders_death_its_successor_knows_the_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn asking_once_with_a_member_that_hangs_takes_no_longer_than_its_bound() {
+async fn asking_once_with_a_hung_member_stays_within_its_time_limit() {
     let ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
     let hung = ensemble.follower();

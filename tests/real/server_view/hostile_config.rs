@@ -1,4 +1,4 @@
-//! The ensemble's own config says who the members are, and no more: it sends no question elsewhere.
+//! The ensemble's config names the members and nothing more: it cannot direct requests elsewhere.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn configure(client: &Client, config: &str) {
     client.set_data("/zookeeper/config", config.as_bytes(), None).await.expect("everybody may write it");
 }
 
-/// Somebody who counts who comes.
+/// Starts a listener that counts its connections.
 async fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (address, count) = (listener.local_addr().expect("it is bound"), Arc::new(AtomicUsize::new(0)));
@@ -43,7 +43,7 @@ fn addresses(view: &ServerView) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_host_and_port_is_asked_nothing_and_the_members_are_not_known_then() {
+async fn an_invalid_address_is_not_contacted_and_makes_the_members_unknown() {
     let server = server();
     let client = zk::connect(&server.connect_string()).await;
     let (elsewhere, visitors) = counting().await;
@@ -71,7 +71,7 @@ async fn what_is_no_host_and_port_is_asked_nothing_and_the_members_are_not_known
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_config_of_a_thousand_members_has_no_more_than_32_asked_and_never_at_metadata_addresses() {
+async fn of_a_thousand_configured_members_at_most_32_are_asked_and_no_metadata_address() {
     let server = server();
     let client = zk::connect(&server.connect_string()).await;
     let members: Vec<String> =
@@ -92,7 +92,7 @@ async fn a_config_of_a_thousand_members_has_no_more_than_32_asked_and_never_at_m
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn off_asks_nobody_not_even_for_the_config() {
+async fn off_asks_no_server_and_does_not_read_the_config() {
     let server = server();
     let relay = Relay::start(&server.connect_string()).await;
     run(lockscope(&["snapshot", "--connect", &relay.connect_string(), "--server-view", "off"])).await.json();

@@ -1,4 +1,4 @@
-//! What the servers say about themselves is read, and what they do not say is not claimed.
+//! The servers' reports about themselves are read, and nothing is claimed without a report.
 
 mod ensemble;
 mod hostile_config;
@@ -13,17 +13,17 @@ use lockscope_model::server_view::ServerView;
 use crate::harness::wait::PATIENCE;
 use crate::observe::fixture::connection;
 
-/// Asks by that way.
+/// Returns options that ask by the given means.
 fn options(connect: &str, by: ViewBy) -> SurveyOptions {
     SurveyOptions { by, ..SurveyOptions::new(connection(connect)) }
 }
 
-/// Asks once, also who watches what.
+/// Asks once, including for the watches of each session.
 async fn once(options: &SurveyOptions) -> ServerView {
     survey_once(options, true).await.expect("a connect string")
 }
 
-/// Waits for a view as wished.
+/// Waits for a view that satisfies a condition.
 async fn until(surveyor: &mut Surveyor, what: &str, wish: impl Fn(&ServerView) -> bool) -> Arc<ServerView> {
     let mut last = Arc::default();
     let waiting = async {

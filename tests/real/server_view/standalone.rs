@@ -25,7 +25,8 @@ fn with_admin(settings: Settings) -> (Server, String) {
     (server, format!("http://HOST:{port}/commands"))
 }
 
-/// Two clients, and their watches: the first watches a node and one that does not exist, the second the children of a node.
+/// Opens two clients and sets their watches: the first watches a node and one that does not exist,
+/// the second the children of a node.
 async fn two_clients(connect: &str) -> (Client, Client, Vec<OneshotWatcher>) {
     let (one, other) = (zk::connect(connect).await, zk::connect(connect).await);
     zk::make(&one, ["/lock/a".to_owned()]).await;
@@ -82,7 +83,7 @@ async fn clients_are_found_with_their_watches_by_words_and_by_admin_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_server_that_allows_only_srvr_it_is_said_what_to_change() {
+async fn a_server_that_allows_only_srvr_is_reported_with_the_setting_to_change() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let client = zk::connect(&server.connect_string()).await;
     let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
@@ -97,7 +98,7 @@ async fn of_a_server_that_allows_only_srvr_it_is_said_what_to_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_words_are_not_allowed_admin_server_is_asked() {
+async fn admin_server_is_asked_where_words_are_not_allowed() {
     let (server, admin) = with_admin(Settings::default().line("4lw.commands.whitelist=srvr,conf"));
     let mut options = options(&server.connect_string(), ViewBy::Auto);
     options.admin = admin.parse().expect("a URL");
@@ -112,7 +113,7 @@ async fn where_words_are_not_allowed_admin_server_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_is_gone_without_a_word_is_seen_to_expire_when_it_does() {
+async fn a_silent_client_is_seen_to_expire_at_the_time_of_its_expiry() {
     let server = Server::start();
     let connector = Client::connector().with_session_timeout(Duration::from_secs(6)).with_detached();
     let client = eventually("a session", async || connector.clone().connect(&server.connect_string()).await).await;
@@ -125,9 +126,10 @@ async fn a_client_that_is_gone_without_a_word_is_seen_to_expire_when_it_does() {
         _ => None,
     };
     let view = until(&mut surveyor, "the lost connection", |view| gone(view).is_some()).await;
-    let expires = gone(&view).expect("it was waited for");
+    let expires = gone(&view).expect("a disconnected session");
     assert!(expires.since(view.at) < Duration::from_secs(8), "{expires:?} {:?}", view.at);
-    // To a second by the dates of words, and the servers end sessions at ticks; when the round before was made, it had not ended.
+    // Words give times to the second, and servers end sessions at ticks; at the previous round, it
+    // had not ended.
     let before = Cell::new(view.at);
     let view = until(&mut surveyor, "its end", |view| {
         let has_ended = matches!(view.liveness(session), Liveness::NoSession { .. });
@@ -153,7 +155,7 @@ async fn paths_and_watches_are_shown_as_seen_from_the_chroot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_on_a_port_that_lists_nobody_are_not_taken_for_gone() {
+async fn clients_on_an_unlisted_port_are_not_taken_for_gone() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     assert!(view.every_member_answered(), "nobody uses the other port: {view:#?}");
@@ -169,7 +171,7 @@ async fn clients_on_a_port_that_lists_nobody_are_not_taken_for_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
+async fn a_server_connected_over_tls_is_asked_over_tls() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let files = server.certificates();
     let tls =
@@ -188,7 +190,7 @@ async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn words_in_plain_text_beside_a_session_over_tls_are_marked_and_prove_nothing() {
+async fn plain_text_words_beside_a_tls_session_are_marked_and_prove_nothing() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let (secure, plain) = (server.secure_connect_string(), server.connect_string());
     let mut options = options(&format!("tcp+tls://{secure},tcp://{plain}"), ViewBy::FourLetter);
@@ -202,13 +204,13 @@ async fn words_in_plain_text_beside_a_session_over_tls_are_marked_and_prove_noth
     assert_eq!((provenance(&secure), provenance(&plain)), (Provenance::AsSession, Provenance::PlainBesideTls));
     assert_eq!(view.liveness(SessionId(7)), Liveness::Unproven);
 
-    // Where the session itself goes in plain text, words prove as much as it does.
+    // Where the session itself uses plain text, words prove as much as the session does.
     let view = once(&super::options(&plain, ViewBy::FourLetter)).await;
     assert!(view.provenance().can_prove() && matches!(view.liveness(SessionId(7)), Liveness::NoSession { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_watches_is_asked_only_while_somebody_looks() {
+async fn watches_are_queried_only_while_a_screen_shows_them() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     client.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("a node");

@@ -1,4 +1,4 @@
-//! How servers count watch events, of a herd, of a chain and of recursive watches.
+//! The servers' counts of watch events for a herd, a chain and recursive watches.
 
 use lockscope_live::zk::survey::ViewBy;
 use lockscope_live::zk::watch_events;
@@ -9,7 +9,7 @@ use super::{once, options};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// Waiters of a herd, and of a chain.
+/// The number of waiters of the herd and of the chain.
 const WAITERS: u64 = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
-//! How sessions end, by what `watch` says and by the server's transaction log: what is said for certain is true.
+//! Compares how sessions end according to `watch` with the server's transaction log: definite
+//! claims are true.
 //!
-//! `LOCKSCOPE_SESSION_ENDS=100000` lets a server write so many transactions, about 100 in a second, where a few seconds are
-//! usual. The figures are printed with `--nocapture`.
+//! `LOCKSCOPE_SESSION_ENDS=100000` makes the test run for this many transactions, about 100 a
+//! second, instead of a few seconds. The figures are printed with `--nocapture`.
 
 mod storm;
 mod transaction_log;
@@ -20,13 +21,13 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Running, lockscope, run};
 
-/// How many transactions there are to be, in place of [`TRANSACTIONS`].
+/// The variable with the number of transactions, which replaces [`TRANSACTIONS`].
 const WANTED: &str = "LOCKSCOPE_SESSION_ENDS";
 
-/// Enough that each way to end comes with each timeout.
+/// Enough for each combination of ending and timeout.
 const TRANSACTIONS: u32 = 1_800;
 
-/// So many lives take so many transactions: three or four each.
+/// The ratio of lives to transactions: a life takes three or four.
 const LIVES: (u32, u32) = (2, 7);
 
 /// The default.
@@ -34,12 +35,12 @@ const TICK: Duration = Duration::from_secs(2);
 
 const PAUSE_BETWEEN_LIVES: Duration = Duration::from_millis(33);
 
-/// What was said of the end of a node.
+/// The reported end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Claim {
     Expired,
     Released,
-    /// Released, unless its session expired.
+    /// Released, unless the session expired.
     Unknown,
 }
 
@@ -62,7 +63,7 @@ impl Claim {
     }
 }
 
-/// What one observer said of the ends of nodes.
+/// The ends of nodes that one observer reported.
 struct Witness {
     name: &'static str,
     running: Option<Running>,
@@ -92,9 +93,11 @@ impl Witness {
         }
     }
 
-    /// The false claims, each with its line. Prints how often what was said of which end.
+    /// Returns the false claims, each with its line, and prints how often each claim was made about
+    /// each end.
     ///
-    /// A deletion right at the tick at which the session was to expire looks like that from outside: those are counted apart.
+    /// A deletion at the very tick of an expiry looks like the expiry from outside; such cases are
+    /// counted separately.
     fn judge(&self, log: &TransactionLog) -> Vec<String> {
         let mut counts: BTreeMap<(i32, Fate), [usize; 3]> = BTreeMap::new();
         let (mut wrong, mut at_a_tick) = (Vec::new(), 0);
@@ -122,7 +125,7 @@ fn wanted() -> u32 {
     std::env::var(WANTED).map_or(TRANSACTIONS, |count| count.parse().expect("a number of transactions"))
 }
 
-/// Runs the storm to its end while the witnesses look on.
+/// Runs the storm to its end while the witnesses observe.
 async fn look_on(server: &Server, witnesses: &mut [Witness]) {
     let (port, lives) = (server.port(), wanted() / LIVES.1 * LIVES.0);
     let seed = fastrand::u64(..);
@@ -149,7 +152,7 @@ async fn look_on(server: &Server, witnesses: &mut [Witness]) {
     }
 }
 
-/// Makes the locks, and contenders of another until all look on.
+/// Creates the locks, and contenders of another lock until all witnesses observe.
 async fn begin(server: &Server, witnesses: &mut [Witness]) {
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, (0..LOCKS).map(|lock| format!("/locks/lock-{lock}")).chain(["/probe".to_owned()])).await;
@@ -163,7 +166,7 @@ async fn begin(server: &Server, witnesses: &mut [Witness]) {
     .await;
 }
 
-/// What a recording says afterwards.
+/// Returns the claims of a recording afterwards.
 async fn replayed(store: &Path) -> Witness {
     let mut witness = Witness { name: "replay", running: None, claims: BTreeMap::new(), seen: true };
     let ended = run(lockscope(&["watch", "--store", store.to_str().expect("a path"), "--format", "json"])).await;
@@ -174,7 +177,7 @@ async fn replayed(store: &Path) -> Witness {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_said_for_certain_of_ends_is_what_the_transaction_log_has() {
+async fn definite_claims_about_ends_match_the_transaction_log() {
     let admin = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let server = Settings::default()
         .tick(TICK)

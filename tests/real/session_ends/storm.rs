@@ -1,4 +1,4 @@
-//! Many sessions with a lock node each, which end in every way.
+//! Many sessions, each with a lock node, that end in every way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 
 use crate::harness::raw::{Body, Raw, Request};
 
-/// The session timeouts that are asked for, in milliseconds.
+/// The requested session timeouts, in milliseconds.
 const TIMEOUTS_MS: [i32; 4] = [1_500, 3_000, 8_000, 20_000];
 
-/// Ephemeral and numbered.
+/// The flags of an ephemeral sequential node.
 const EPHEMERAL_SEQUENTIAL: i32 = 3;
 
-/// How many locks there are: some contenders wait, and some hold.
+/// The number of locks; some contenders wait, and some hold.
 pub const LOCKS: u32 = 40;
 
-/// How one life ends.
+/// How a life ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Its client deletes the node, and ends the session later.
+    /// The client deletes the node and closes the session later.
     Delete,
-    /// Its client ends the session.
+    /// The client closes the session.
     Close,
-    /// Another session deletes the node of a client that lives.
+    /// Another session deletes the node of a live client.
     DeletedByAnother,
-    /// Its connection is cut and never comes back.
+    /// The connection is cut forever.
     Cut,
-    /// It is silent, though its connection stays.
+    /// The client falls silent, but its connection stays.
     Silent,
-    /// Its connection is cut, and another session deletes the node before it expires.
+    /// The connection is cut, and another session deletes the node before the session expires.
     CutAndDeletedByAnother,
-    /// Its connection is cut; it comes back and deletes the node, if it comes in time.
+    /// The connection is cut; the client returns and deletes the node if it is in time.
     CutAndBack,
-    /// It is silent for some time, and deletes the node then, if that is in time.
+    /// The client is silent for some time, then deletes the node if it is in time.
     SilentAndBack,
 }
 
@@ -47,7 +47,7 @@ const ENDINGS: [Ending; 8] = [
     Ending::SilentAndBack,
 ];
 
-/// What a life does next.
+/// The next step of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Begin,
@@ -64,11 +64,11 @@ struct Life {
     lock: u32,
     client: Option<Raw>,
     node: String,
-    /// When it ends, or is cut or silent.
+    /// When the life ends, or when its connection is cut or it falls silent.
     ends_at: Instant,
 }
 
-/// Leads lives on one thread.
+/// Runs lives on one thread.
 #[derive(Debug)]
 pub struct Storm {
     port: u16,
@@ -80,7 +80,7 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// Leads so many lives to their ends, of which one begins after each pause.
+    /// Runs `lives` lives to their ends; one starts after each pause.
     pub fn run(port: u16, seed: u64, lives: u32, pause: Duration) {
         let another = Raw::connect(port, 30_000);
         let random = fastrand::Rng::with_seed(seed);
@@ -103,7 +103,7 @@ impl Storm {
 
     fn life(&mut self, number: usize, begins: Instant) -> Life {
         let timeout_ms = TIMEOUTS_MS[self.random.usize(..TIMEOUTS_MS.len())];
-        // Some go at once, and some stand for longer than a short timeout.
+        // Some lives end at once, and some last longer than a short timeout.
         let longest = [60, 1_000, u64::try_from(timeout_ms).expect("positive") / 2 + 2_000][self.random.usize(..3)];
         let stands = Duration::from_millis(self.random.u64(..longest));
         Life {
@@ -153,7 +153,7 @@ impl Storm {
         Instant::now() + Duration::from_millis(u64::try_from(self.lives[number].timeout_ms / 3).expect("positive"))
     }
 
-    /// A heartbeat, as long as its client lives.
+    /// Sends a heartbeat for as long as the client is active.
     fn beat(&mut self, number: usize) {
         let life = &mut self.lives[number];
         let is_over = Instant::now() >= life.ends_at;
@@ -186,7 +186,7 @@ impl Storm {
                 within(&mut self.random, timeout)
             }
             Ending::Silent => Duration::from_millis(u64::try_from(timeout).expect("positive") + 3_000),
-            // Around the time at which it expires, too.
+            // Also around the time of the expiry.
             Ending::CutAndBack | Ending::SilentAndBack => within(&mut self.random, timeout * 6 / 5),
         };
         if life.ending == Ending::CutAndBack {
@@ -221,7 +221,7 @@ impl Storm {
 }
 
 impl Life {
-    /// Its connection ends, and its session can go on.
+    /// Cuts the connection; the session can resume.
     fn cut(&mut self) {
         if let Some(client) = &self.client {
             client.cut();

@@ -1,4 +1,4 @@
-//! What a server wrote into its transaction log: how each node went.
+//! The server's transaction log: how each node was deleted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::harness::raw::Body;
 /// The log's magic number, version and database id.
 const HEADER_BYTES: usize = 16;
 
-/// A server ends a session, and an event reaches us, within this time, also while the machine is busy.
+/// The time within which a server ends a session and the event arrives, even on a busy machine.
 const AT_A_TICK_MS: i64 = 50;
 
 const CREATE: i32 = 1;
@@ -19,20 +19,21 @@ const CREATE2: i32 = 15;
 const CREATE_SESSION: i32 = -10;
 const CLOSE_SESSION: i32 = -11;
 
-/// How a node went.
+/// How a node was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
     /// Its own session deleted it.
     Deleted,
     /// Another session deleted it.
     DeletedByAnother,
-    /// Its client ended the session.
+    /// The client closed the session.
     Closed,
-    /// The server ended the session, whose time had run out.
+    /// The server ended the expired session.
     Expired,
 }
 
-/// A node that went, when by the server's calendar, and the timeout of its session, both in milliseconds.
+/// A deleted node: the time by the server's clock, and the timeout of its session, both in
+/// milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub fate: Fate,
@@ -40,20 +41,20 @@ pub struct Ended {
     pub timeout_ms: i32,
 }
 
-/// What a log says of all ephemeral nodes.
+/// The ephemeral nodes in a log.
 #[derive(Debug, Default)]
 pub struct TransactionLog {
-    /// How many transactions there are.
+    /// The number of transactions.
     pub transactions: usize,
-    /// Those that went.
+    /// The deleted nodes.
     pub ended: HashMap<String, Ended>,
-    /// Those that stand, with their sessions.
+    /// The existing nodes with their sessions.
     pub standing: HashMap<String, i64>,
     timeouts: HashMap<i64, i32>,
 }
 
 impl TransactionLog {
-    /// Reads all logs of a server that may still write.
+    /// Reads all logs of a server that may still be writing.
     pub fn read(data: &Path) -> Self {
         let folder = fs::read_dir(data.join("version-2")).expect("the server's data");
         let mut logs: Vec<_> = folder.map(|entry| entry.expect("a file").path()).collect();
@@ -71,8 +72,9 @@ impl TransactionLog {
         read
     }
 
-    /// Whether a node went so near to a tick that nobody outside of the server can tell whether it went at it: sessions expire at
-    /// ticks, and a server that is busy ends them a little later.
+    /// Returns whether a node was deleted so near to a tick that nobody outside of the server can
+    /// tell whether the expiry deleted it. Sessions expire at ticks, and a busy server ends them a
+    /// little later.
     pub fn is_at_a_tick(&self, ended: &Ended, tick: Duration) -> bool {
         let tick = i64::try_from(tick.as_millis()).expect("a short time");
         let mut expired = self.ended.values().filter(|ended| ended.fate == Fate::Expired);
@@ -80,7 +82,8 @@ impl TransactionLog {
     }
 
     fn take(&mut self, mut rest: &[u8]) {
-        // A checksum and a length before each entry, and a byte behind it; zeros where nothing was written yet.
+        // Each entry is preceded by a checksum and a length and followed by one byte. Unwritten
+        // space is zero.
         while let Some((head, after)) = rest.split_at_checked(12) {
             let length = Body(&head[8..]).int();
             let Some((entry, after)) = after.split_at_checked(usize::try_from(length).expect("a length")) else {

@@ -1,4 +1,4 @@
-//! Servers that break the protocol, as the program meets them.
+//! Servers that violate the protocol.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,11 +6,12 @@ use std::thread;
 
 use crate::headless::program::{lockscope, run};
 
-/// What is said to a request, by its number.
+/// Returns the answer to a request with this xid.
 type Answer = fn(i32) -> Vec<u8>;
 
-/// A server that gives a session and answers heartbeats, and every other request with what `answer` makes of its number; it keeps
-/// the connection. It ends with the test's process.
+/// Starts a server that grants a session and answers heartbeats; `answer` produces the answers to
+/// all other requests from their xids. The connection stays open. The server ends with the test's
+/// process.
 fn server(answer: Answer) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("an address").to_string();
@@ -55,7 +56,7 @@ fn reply(xid: i32, body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_breaks_the_protocol_is_named_in_one_sentence_with_what_it_did() {
+async fn a_server_that_violates_the_protocol_is_named_in_one_sentence_with_the_violation() {
     let cases: [(Answer, &str); 6] = [
         (|_| vec![0x7f, 0xff, 0xff, 0xff], "sent a reply of 2147483647 bytes, more than the bound of 64 MiB"),
         (|_| vec![0xff; 4], "sent a reply of negative length (-1)"),

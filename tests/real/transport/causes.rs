@@ -1,4 +1,4 @@
-//! What is known at once is said at once, and by its cause.
+//! Causes that are known at once are reported at once.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,14 @@ use crate::harness::zk;
 use crate::headless::program::{Running, lockscope, run};
 use crate::observe::fixture::{ObserverFixture, connection, curator};
 
-/// How long a cause may take to be known. Attempts would last fifteen seconds.
+/// The time within which a cause must be reported; attempts would last fifteen seconds.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 fn options(connect: &str) -> ConnectOptions {
     ConnectOptions { session_timeout: Duration::from_secs(15), ..connection(connect) }
 }
 
-/// Why there is no session, which is known at once.
+/// Returns why there is no session; the cause must be known at once.
 async fn cause(options: &ConnectOptions) -> ConnectError {
     let began = Instant::now();
     let error = connect(options).await.expect_err("there must be no session");
@@ -50,7 +50,7 @@ fn contains(error: &ConnectError, parts: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn certificates_that_are_too_old_too_new_or_for_others_are_reported_with_their_dates_and_names() {
+async fn expired_future_and_foreign_certificates_are_reported_with_their_dates_and_names() {
     let mut server = Settings::default().tls(ClientCertificate::None).start();
     let files = by_authority(&server);
     let names = "DNS:localhost,IP:127.0.0.1";
@@ -73,7 +73,7 @@ async fn certificates_that_are_too_old_too_new_or_for_others_are_reported_with_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_own_certificate_is_shown_with_its_dates_before_a_server_is_asked() {
+async fn our_own_expired_or_future_certificate_is_reported_before_a_server_is_contacted() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let certificates = server.certificates().clone();
     let with =
@@ -83,7 +83,7 @@ async fn our_own_certificate_is_shown_with_its_dates_before_a_server_is_asked() 
         ("20990101", "20990203", "our own certificate is valid from 2099-01-01 00:00 UTC only"),
     ] {
         replace_client(server.folder(), from, until);
-        // Another authority than the server's may have signed ours.
+        // Our certificate may be signed by another authority than the server's.
         for authority in [&certificates.authority, &certificates.stranger] {
             let nobody = ConnectOptions { tls: Some(with(authority.clone())), ..options("localhost:1") };
             for options in [secure(&server, with(authority.clone())), nobody] {
@@ -100,7 +100,7 @@ async fn our_own_certificate_is_shown_with_its_dates_before_a_server_is_asked() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_is_alone_and_serves_reads_is_reported_as_that_and_waited_for() {
+async fn a_read_only_member_is_reported_as_such_and_waited_for() {
     let mut ensemble = tokio::task::block_in_place(Ensemble::with_read_only_mode);
     ensemble.stop(0);
     ensemble.stop(1);
@@ -149,7 +149,7 @@ async fn wrong_authorities_missing_certificates_and_the_wrong_kind_of_port_are_d
     contains(&error, &["does not speak TLS"]);
     assert!(error.is_permanent());
 
-    // A headless command ends at once, and says no more than that.
+    // A headless command ends at once, with this error alone.
     let ca = files.ca.display().to_string();
     let at = server.secure_connect_string().replace("127.0.0.1", "localhost");
     let began = Instant::now();
@@ -159,7 +159,7 @@ async fn wrong_authorities_missing_certificates_and_the_wrong_kind_of_port_are_d
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_takes_no_more_connections_is_reported_with_the_setting() {
+async fn a_server_at_its_connection_limit_is_reported_with_the_setting() {
     let server = Settings::default().line("maxClientCnxns=2").start();
     let _first = Raw::connect(server.port(), 10_000);
     let _second = Raw::connect(server.port(), 10_000);
@@ -169,7 +169,7 @@ async fn a_server_that_takes_no_more_connections_is_reported_with_the_setting() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ports_hosts_and_logins_are_reported_at_once() {
+async fn wrong_ports_hosts_and_logins_are_reported_at_once() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = free.local_addr().expect("an address").to_string();
     drop(free);
@@ -184,13 +184,13 @@ async fn ports_hosts_and_logins_are_reported_at_once() {
     let error = cause(&ConnectOptions { auth, ..options(&server.connect_string()) }).await;
     assert!(matches!(error, ConnectError::AuthRefused { .. }), "{error}");
 
-    // Among others that serve, none of it matters.
+    // With a working server in the list, none of these errors matters.
     let all = format!("{at},no-such-host.invalid:2181,{}", server.connect_string());
     connect(&options(&all)).await.expect("a session with the one that serves");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_accepts_and_stays_silent_does_not_hold_up_the_others() {
+async fn a_silent_member_does_not_delay_the_others() {
     let server = Server::start();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent_at = silent.local_addr().expect("an address").to_string();
@@ -215,7 +215,7 @@ async fn two_identities_and_a_login_work_together() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_below_a_chroot_that_is_not_there_ends_at_once() {
+async fn a_command_below_a_missing_chroot_ends_at_once() {
     let server = Server::start();
     let at = format!("{}/not/there", server.connect_string());
     let commands: [&[&str]; 6] = [
@@ -239,7 +239,7 @@ async fn a_command_below_a_chroot_that_is_not_there_ends_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_had_its_chroot_waits_for_it_again() {
+async fn watch_waits_for_a_chroot_that_vanished() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     let client = zk::connect(&server.connect_string()).await;

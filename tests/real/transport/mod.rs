@@ -1,4 +1,5 @@
-//! What stands between the client library and the servers: who may use it, and what it says when there is no session.
+//! The transport between the client library and the servers: who may use it, and its errors when
+//! there is no session.
 
 mod broken;
 mod causes;

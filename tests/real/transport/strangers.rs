@@ -1,4 +1,4 @@
-//! Ports that the program listens on for itself serve nobody else.
+//! The program's internal ports serve no other client.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,10 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::{eventually, eventually_blocking};
 use crate::headless::program::{Running, lockscope};
 
-/// How long the port of a link may take to send a stranger away.
+/// The time within which a link's port must reject a stranger.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A handshake for a new session, as a client sends it.
+/// Returns a handshake for a new session, as a client sends it.
 fn handshake() -> Vec<u8> {
     let mut body = vec![0; 4 + 8];
     body.extend(6_000_i32.to_be_bytes());
@@ -27,7 +27,7 @@ fn handshake() -> Vec<u8> {
     frame
 }
 
-/// The loopback ports on which a process listens.
+/// Returns the loopback ports on which a process listens.
 fn listening(pid: u32) -> Vec<u16> {
     let mut inodes = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").flatten() {
@@ -45,7 +45,7 @@ fn listening(pid: u32) -> Vec<u16> {
     table.lines().skip(1).filter_map(port_of).collect()
 }
 
-/// What a stranger gets from a port for its handshake, until it is closed.
+/// Returns what a port sends to a stranger until it closes the connection.
 fn answer_to_a_stranger(port: u16, says: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the port is open");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -59,7 +59,7 @@ fn answer_to_a_stranger(port: u16, says: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Each of these ports says nothing to strangers, whatever they say.
+/// Asserts that these ports send nothing to strangers, whatever the strangers send.
 fn none_is_served(ports: &[u16]) {
     for port in ports {
         for says in [handshake(), vec![0xff; 64], b"srvr".to_vec()] {
@@ -69,14 +69,15 @@ fn none_is_served(ports: &[u16]) {
     }
 }
 
-/// Every port of the program sends strangers away without a word and opens nothing for them, and the program goes on. It is at
-/// work, with all its sessions, when that figure of the server is so large.
+/// Asserts that every port of the program rejects strangers silently and opens nothing for them,
+/// and that the program continues. The program works with all its sessions once the server's figure
+/// `at_work` is large enough.
 async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize, at_work: (&str, u64)) {
     let mut program = Running::start(lockscope(arguments));
     let (figure, least) = at_work;
     let (before, listening) = eventually("a program that is at work", async || {
         let (worth, sessions) = (server.figure(figure), sessions(server));
-        // Asked last: a port through which no server could be reached is closed again.
+        // Read last: a port that could not reach a server is closed again.
         let listening = listening(program.id());
         let works = worth >= least && sessions.len() >= ports && listening.len() >= ports;
         if works { Ok((sessions, listening)) } else { Err((worth, sessions, listening)) }
@@ -84,7 +85,7 @@ async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize,
     .await;
     tokio::task::block_in_place(|| none_is_served(&listening));
     assert_eq!(sessions(server), before, "a session was made for a stranger, or one of the program's own was cut");
-    // The program may ask the server for its figures just then.
+    // The program may be asking the server for its figures at that time.
     eventually("no connection besides the sessions", async || {
         let (connections, own) = (alive(server), before.len() as u64 + 1);
         if connections == own { Ok(()) } else { Err((connections, own)) }
@@ -93,19 +94,20 @@ async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize,
     assert!(program.lines_now().iter().all(|line| !line.contains("disconnected")), "its own session was cut");
 }
 
-/// All sessions, over TLS too. Those that own nodes are listed a second time, with a colon.
+/// Returns all sessions, including those over TLS. Sessions that own nodes are listed again, with a
+/// colon.
 fn sessions(server: &Server) -> BTreeSet<String> {
     let dump = server.words("dump");
     let ids = dump.lines().map(str::trim).filter(|line| line.starts_with("0x") && !line.ends_with(':'));
     ids.map(str::to_owned).collect()
 }
 
-/// Connections to the server, over TLS too, and the one that asks.
+/// Returns the number of connections to the server, including those over TLS and the one that asks.
 fn alive(server: &Server) -> u64 {
     server.figure("zk_num_alive_connections")
 }
 
-/// The arguments that give a TLS identity.
+/// Returns the arguments that set a TLS identity.
 fn identity(server: &Server) -> Vec<String> {
     let certificates = server.certificates();
     let files = [
@@ -117,7 +119,7 @@ fn identity(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_links_of_test_clients_serve_no_stranger() {
+async fn the_links_of_test_clients_reject_strangers() {
     let server = Server::start();
     let at = server.connect_string();
     let arguments = ["contend", "--connect", &at, "--path", "/strangers", "--clients", "3", "--rounds", "1000"];
@@ -126,7 +128,7 @@ async fn the_links_of_test_clients_serve_no_stranger() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_links_of_test_clients_lend_nobody_the_operators_certificate() {
+async fn no_stranger_uses_the_operators_certificate_through_a_link() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let at = server.secure_connect_string().replace("127.0.0.1", "localhost");
     let identity = identity(&server);
@@ -137,7 +139,7 @@ async fn the_links_of_test_clients_lend_nobody_the_operators_certificate() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_observers_own_session_serves_no_stranger() {
+async fn the_observers_port_rejects_strangers() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let at = server.secure_connect_string().replace("127.0.0.1", "localhost");
     let identity = identity(&server);
@@ -146,7 +148,7 @@ async fn the_observers_own_session_serves_no_stranger() {
     sends_strangers_away(&server, &arguments, 1, ("zk_watch_count", 1)).await;
 }
 
-/// How many test clients the tour's first scene has.
+/// The number of test clients in the tour's first scene.
 const OF_FIRST_SCENE: usize = 16;
 
 #[test]
@@ -164,7 +166,7 @@ fn the_tour_on_an_ensemble_lends_no_stranger_its_certificate() {
         if all { Ok(found) } else { Err((found.len(), connections)) }
     });
     none_is_served(&ports);
-    // Whom the ports are for is served all the same.
+    // The test clients, for which the ports exist, are still served.
     assert!(alive(&server) > OF_FIRST_SCENE as u64, "{} connections are left", alive(&server));
     terminal.press("nnn");
     terminal.shows_all(&["1/8", "4 of 4", "/herd", "/chain"]);

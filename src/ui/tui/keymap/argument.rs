@@ -1,21 +1,21 @@
-//! What a command takes on the command line.
+//! Arguments of commands on the command line.
 
-/// What the command line may give a command.
+/// The argument of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// As Help writes it: in brackets when it may be left out.
+    /// The argument as Help shows it: in brackets when it is optional.
     pub shown: &'static str,
     pub kind: ArgumentKind,
 }
 
-/// What can be offered for an argument while it is typed.
+/// The completions that are offered while the argument is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// Nothing: it is free text.
+    /// Free text, without completions.
     Text,
-    /// A time, or the word for where the past begins.
+    /// A time, or the word for the beginning of the past.
     Moment,
-    /// Columns of the list, each perhaps with a `-` before it.
+    /// Columns of the list, each optionally preceded by `-`.
     Columns,
     /// The path of a lock.
     Lock,

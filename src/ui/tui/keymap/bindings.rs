@@ -1,32 +1,32 @@
-//! Which keys the commands have: the usual ones, or those of the user's choice.
+//! The keys of the commands: the defaults, or those chosen by the user.
 
 use super::{Command, CommandEntry, entry_of};
 use crate::tui::key::Key;
 
-/// The keys of the commands that have others than the usual ones.
+/// The keys of the commands whose keys the user has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bindings {
     chosen: Vec<(Command, Vec<Key>)>,
 }
 
 impl Bindings {
-    /// Gives a command these keys in place of its usual ones.
+    /// Replaces a command's default keys.
     pub fn bind(&mut self, command: Command, keys: Vec<Key>) {
         self.chosen.retain(|(bound, _)| *bound != command);
         self.chosen.push((command, keys));
     }
 
-    /// Gives a command its usual keys again.
+    /// Restores a command's default keys.
     pub fn unbind(&mut self, command: Command) {
         self.chosen.retain(|(bound, _)| *bound != command);
     }
 
-    /// The keys that were chosen for a command, if any were.
+    /// Returns the keys that the user chose for a command, if any.
     pub fn chosen(&self, command: Command) -> Option<&[Key]> {
         self.chosen.iter().find(|(bound, _)| *bound == command).map(|(_, keys)| keys.as_slice())
     }
 
-    /// The keys of a command; the first is the one that the footer names.
+    /// Returns the keys of a command; the footer names the first one.
     pub fn keys<'a>(&'a self, entry: &'a CommandEntry) -> &'a [Key] {
         self.chosen(entry.command).unwrap_or(entry.keys)
     }

@@ -1,37 +1,37 @@
-//! What the user can ask for, each as one value.
+//! The commands of the user, one value each.
 
 use crate::tui::screen::Screen;
 
-/// Something that the user can ask for.
+/// A command of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     Up,
     Down,
-    /// To what lies left: the list, then the screen before.
+    /// Goes left: to the list, then to the previous screen.
     Left,
-    /// To what lies right: inside.
+    /// Goes right: into the selected row.
     Right,
     PageUp,
     PageDown,
     HalfPageUp,
     HalfPageDown,
-    /// To the first row, and stay with it.
+    /// Goes to the first row and stays with it.
     First,
-    /// To the last row, and stay with it.
+    /// Goes to the last row and stays with it.
     Last,
     Open,
-    /// Clears the filter, else goes back.
+    /// Clears the filter, if there is one, else goes back.
     Back,
     NextPane,
-    /// Shows a screen; again leaves those that only explain.
+    /// Shows a screen. A second press leaves a screen that only explains.
     Go(Screen),
     Lock,
     Filter,
-    /// To the next row or line that matches what was searched for.
+    /// Goes to the next row or line that matches the search.
     NextMatch,
     PreviousMatch,
     Sort,
-    /// Chooses by what rows are sorted that are equal.
+    /// Chooses the second column to sort by.
     ThenBy,
     Reverse,
     Pause,
@@ -52,23 +52,23 @@ pub enum Command {
     Cut,
     Heal,
     Delay,
-    /// Shows the queue as a picture, or as a list.
+    /// Shows the queue as a picture or as a list.
     Picture,
-    /// Draws the picture for those who sit far away.
+    /// Draws the picture for viewers at a distance.
     Large,
     Slower,
     Faster,
     StopOrGo,
-    /// Lets one client go on, on both sides.
+    /// Lets one client of each fleet take a step.
     PlayStep,
     TourNext,
     TourBack,
     TourNextScene,
     TourPreviousScene,
-    /// To the scene with that number.
+    /// Goes to the scene with a number.
     TourScene,
     TourPlay,
-    /// To the next event of a recording.
+    /// Goes to the next event of a recording.
     NextEvent,
     PreviousEvent,
     NextMinute,
@@ -77,11 +77,11 @@ pub enum Command {
     PreviousFinding,
     PlayFaster,
     PlaySlower,
-    /// To a moment of a recording.
+    /// Goes to a time in a recording.
     GoToTime,
-    /// From the past to what is live.
+    /// Returns from the past to the live state.
     ReturnToLive,
-    /// To another ensemble.
+    /// Goes to another ensemble.
     Context,
     Prompt,
     Redraw,
@@ -90,7 +90,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it is of use only while test clients run.
+    /// Returns whether the command is useful only while test clients run.
     pub fn is_for_fleets(self) -> bool {
         matches!(
             self,
@@ -106,27 +106,28 @@ impl Command {
         ) || self.is_of_slow_motion()
     }
 
-    /// Whether it says how fast test clients go.
+    /// Returns whether the command controls the speed of test clients.
     pub fn is_of_slow_motion(self) -> bool {
         matches!(self, Self::Slower | Self::Faster | Self::StopOrGo | Self::PlayStep)
     }
 
-    /// Whether the tour's own key comes first where both have the same.
+    /// Returns whether a tour command with the same key takes precedence.
     pub fn yields_to_tour(self) -> bool {
         self == Self::StopOrGo
     }
 
-    /// Whether it is of use only while a recording is shown.
+    /// Returns whether the command is useful only in a recording.
     pub fn is_of_replay(self) -> bool {
         self.travels() || matches!(self, Self::PlayFaster | Self::PlaySlower | Self::ReturnToLive)
     }
 
-    /// Whether it says how fast a recording plays: its keys mean something else where none is shown.
+    /// Returns whether the command controls how fast a recording plays: outside of a recording its
+    /// keys mean something else.
     pub fn is_of_playing(self) -> bool {
         matches!(self, Self::PlayFaster | Self::PlaySlower)
     }
 
-    /// Whether it leads to another moment of a recording.
+    /// Returns whether the command goes to another time in a recording.
     pub fn travels(self) -> bool {
         matches!(
             self,
@@ -150,7 +151,7 @@ impl Command {
         matches!(self, Self::Delete | Self::Tag | Self::Start) || self.is_for_fleets()
     }
 
-    /// Whether it is of use only during the guided tour.
+    /// Returns whether the command is useful only during the tour.
     pub fn is_of_tour(self) -> bool {
         matches!(
             self,

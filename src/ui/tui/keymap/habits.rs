@@ -1,9 +1,10 @@
-//! Keys of other programs that do nothing here, and what to press in their place.
+//! Keys of other programs that do nothing here, and the keys to press instead.
 
 use super::Bindings;
 use crate::tui::key::Key;
 
-/// Keys of k9s, lazygit and less. Each sentence says what to press here; a key that does something on a screen does that there.
+/// Keys of k9s, lazygit and less, each with a sentence that names the key to press here. A key that
+/// does something on a screen keeps doing that.
 const HABITS: &[(&[Key], &str)] = &[
     (&[Key::Char('0')], "All locks show already: {filter} filters them, and {locks} to {audit} are the screens."),
     (&[Key::Char('8'), Key::Char('9')], "The screens are {locks} to {audit}; {help} lists the others."),

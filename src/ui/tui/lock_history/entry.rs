@@ -1,4 +1,4 @@
-//! What stands in a history: stays in the queue, and findings.
+//! The entries of a history: stays in the queue, and findings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +8,27 @@ use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::diagnose::Finding;
 use lockscope_model::queue::{ClientIdentity, Contender, ContenderId, GONE, HoldBounds, LockEvent, LockTable};
 
-/// Bytes of a contender's data that are kept.
+/// Maximum bytes of a contender's data in an entry.
 const MAX_DATA: usize = 64;
 
-/// One line of a lock's history.
+/// An entry of a lock's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryEntry {
-    /// Somebody held the lock, or waited for it in vain.
+    /// The stay of a contender that held the lock, or that left without having held it.
     Stay(Stay),
-    /// Something was wrong.
+    /// A finding.
     Finding {
-        /// When it was found, by this machine's clock; `None` once that is forgotten.
+        /// When the finding was raised, by this machine's clock; `None` once the time was
+        /// forgotten.
         raised_at: Option<Timestamp>,
-        /// When it was mended; `None` while it is not.
+        /// When the finding was cleared; `None` while it stands.
         cleared_at: Option<Timestamp>,
         finding: Arc<Finding>,
     },
 }
 
 impl HistoryEntry {
-    /// When it ended, as far as that is known.
+    /// Returns when the entry ended, as far as known.
     pub fn ended_at(&self) -> Option<Timestamp> {
         match self {
             Self::Stay(stay) => Some(stay.until),
@@ -39,21 +40,21 @@ impl HistoryEntry {
 /// How a stay in the queue ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StayEnd {
-    /// It holds still.
+    /// The contender still holds.
     Open,
-    /// The holder's node is gone, and nothing proves that its session had expired: its client
-    /// released it, or another deleted it.
+    /// The holder's node is gone, and nothing proves that its session expired: the client released
+    /// it, or another client deleted it.
     HolderGone,
-    /// Its session expired.
+    /// The session expired.
     Expired,
-    /// A waiter's node is gone before its turn; the same holds.
+    /// A waiter's node is gone before its turn, and nothing proves that its session expired.
     WaiterGone,
-    /// It was deleted from this console.
+    /// The node was deleted from this console.
     Deleted,
 }
 
 impl StayEnd {
-    /// The name in JSON and on the screen.
+    /// Returns the name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -63,7 +64,7 @@ impl StayEnd {
         }
     }
 
-    /// What the event says of who is gone; `None` for other events.
+    /// Returns the end that an event means for the contender; `None` for other events.
     pub(super) fn of(event: LockEvent) -> Option<Self> {
         match event {
             LockEvent::Released => Some(Self::HolderGone),
@@ -74,46 +75,49 @@ impl StayEnd {
     }
 }
 
-/// One contender in the queue of a lock, from its coming to its end.
+/// A contender's stay in the queue of a lock, from its arrival to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// The node by which it stood there at the end.
+    /// The name of the contender's last node.
     pub node: Arc<str>,
     pub contender: Option<ContenderId>,
     pub session: Option<SessionId>,
-    /// Who it was, as far as was known when it ended.
+    /// The client, as far as it was known at the end.
     pub client: ClientIdentity,
-    /// What is known of it besides; `None` where nobody looked at it before it was gone.
+    /// Further details; `None` for a contender that was gone before it could be read.
     pub known: Option<Box<StayDetails>>,
-    /// How long it waited until it held or left; `None` where that was not seen.
+    /// How long the contender waited before it held or left; `None` where the wait was not seen.
     pub waited: Option<Duration>,
-    /// How long it held; `None` when it never did.
+    /// How long the contender held; `None` when it never did.
     pub held: Option<HoldBounds>,
-    /// When it ended, or up to when it is counted while it has not, by this machine's clock.
+    /// When the stay ended or, while it lasts, the time up to which it is counted; by this
+    /// machine's clock.
     pub until: Timestamp,
     pub end: StayEnd,
-    /// Whether it ended while there was no connection: some time before `until`.
+    /// Whether the stay ended at some unknown time before `until`, while there was no connection.
     pub end_unseen: bool,
-    /// Whether its session may have expired in place of a release: nobody can tell.
+    /// Whether the session may have expired instead of a release; the tree cannot tell.
     pub may_have_expired: bool,
 }
 
-/// What is known of a contender as long as it stands in the queue.
+/// The details of a contender that are read while it is in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StayDetails {
     pub mode: RequestMode,
-    /// The beginning of its data, where that is text.
+    /// The beginning of the data, if the data is text.
     pub data: Option<String>,
-    /// When its node was created, by the server's clock.
+    /// When the node was created, by the server's clock.
     pub created_at: Timestamp,
-    /// When it was seen to come, by this machine's clock; `None` when it was there already.
+    /// When the contender was seen to arrive, by this machine's clock; `None` if it was there at
+    /// the first look.
     pub came_at: Option<Timestamp>,
-    /// When it was seen to become a holder, by this machine's clock; `None` for who never did, and for who held already.
+    /// When the contender was seen to acquire, by this machine's clock; `None` if it never did, or
+    /// held at the first look.
     pub acquired_at: Option<Timestamp>,
 }
 
 impl Stay {
-    /// A contender as it stands in its queue, counted up to a time.
+    /// Creates the stay of a contender that is in the queue, counted up to `until`.
     pub fn of(contender: &Contender, table: &LockTable, until: Timestamp) -> Self {
         let came_at = contender.contends_since(table.clock_ahead_ms());
         let bytes = contender.data.bytes();
@@ -139,7 +143,8 @@ impl Stay {
         }
     }
 
-    /// Since when it has held, by this machine's clock: the earliest and the latest time, the same twice where it is known.
+    /// Returns the earliest and the latest time at which the hold can have begun, by this machine's
+    /// clock. Both are equal where the time is known.
     pub fn held_since(&self) -> Option<(Timestamp, Timestamp)> {
         let held = self.held?;
         let before = |held: Duration| {
@@ -151,12 +156,12 @@ impl Stay {
         }
     }
 
-    /// What it asked for; `None` where nobody looked at it before it was gone.
+    /// Returns the requested mode; `None` for a contender that was gone before it could be read.
     pub fn mode(&self) -> Option<RequestMode> {
         Some(self.known.as_ref()?.mode)
     }
 
-    /// The beginning of its data; `None` where that is empty, no text or not known.
+    /// Returns the beginning of the data; `None` where the data is empty, unknown or no text.
     pub fn data(&self) -> Option<&str> {
         self.known.as_ref()?.data.as_deref()
     }

@@ -1,8 +1,10 @@
-//! What happened to each lock: who held and who waited, for how long and how that ended, and what was wrong. Pure.
+//! The history of each lock: its holders and waiters, how long they held or waited, how that ended,
+//! and the findings. Pure.
 //!
-//! Each lock has a history of its own, so a busy one takes nothing away from a quiet one. Memory is bounded: at most
-//! 200 entries of one lock and 20 000 of all; when there are more in all, the lock that has the most
-//! forgets its oldest one. An entry takes a few hundred bytes, so all of them take some megabytes.
+//! Each lock has a history of its own, so a busy lock displaces no entries of a quiet one. Memory
+//! is bounded: at most 200 entries of one lock and 20 000 of all locks. Above the total, the lock
+//! with the most entries drops its oldest. An entry takes a few hundred bytes, so all of them take
+//! a few megabytes.
 
 mod entry;
 mod store;

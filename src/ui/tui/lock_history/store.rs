@@ -13,28 +13,29 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::diagnose::Finding;
 use lockscope_model::queue::{ContenderId, Happening, HoldBounds, LockEvent, LockId};
 
-/// Entries that are kept of one lock.
+/// Maximum entries of one lock.
 pub const MAX_ENTRIES_OF_LOCK: usize = 200;
 
-/// Entries that are kept of all locks together.
+/// Maximum entries of all locks together.
 pub const MAX_ENTRIES: usize = 20_000;
 
-/// A history of fewer entries takes no more room than for them.
+/// Histories with fewer entries than this get memory for exactly their entries.
 const FEW_ENTRIES: usize = 4;
 
-/// Deletions from this console whose nodes were not seen to go yet, at most.
+/// Maximum deletions from this console whose nodes were not seen to go yet.
 const MAX_AWAITED: usize = 64;
 
-/// How long before a deletion is reported its node may have been seen to go, in milliseconds.
+/// How long before the report of a deletion its node may have been seen to go, in milliseconds.
 const MAX_DELETION_MS: i64 = 60_000;
 
 /// The histories of all locks.
 #[derive(Clone, Debug, Default)]
 pub struct LockHistories {
     locks: FxHashMap<LockId, LockHistory>,
-    /// Each lock by how many entries it has; among equals the one that was found first comes last.
+    /// The locks sorted by their number of entries; among equals, the lock that was found first
+    /// comes last.
     by_length: BTreeSet<(usize, Reverse<LockId>)>,
-    /// The locks that are gone and have a history, for one that comes in the place of such a one.
+    /// Locks that are gone but have a history. A new lock at the same path takes the history over.
     gone: FxHashMap<ZnodePath, LockId>,
     kept: usize,
     next: u64,
@@ -44,25 +45,25 @@ pub struct LockHistories {
 /// The history of one lock.
 #[derive(Clone, Debug, Default)]
 struct LockHistory {
-    /// Oldest first, each with its number.
+    /// The entries, oldest first, each with its number.
     entries: VecDeque<(u64, HistoryEntry)>,
     forgotten: u64,
-    /// The lock's path, once it is gone.
+    /// The lock's path, once the lock is gone.
     gone: Option<ZnodePath>,
 }
 
 impl LockHistories {
-    /// The entries of a lock, oldest first, each with a number that stays the same.
+    /// Returns the entries of a lock, oldest first, each with a number that never changes.
     pub fn of(&self, lock: LockId) -> impl DoubleEndedIterator<Item = &(u64, HistoryEntry)> {
         self.locks.get(&lock).into_iter().flat_map(|history| &history.entries)
     }
 
-    /// Whether something is known of a lock.
+    /// Returns whether a lock has entries.
     pub fn has(&self, lock: LockId) -> bool {
         self.locks.get(&lock).is_some_and(|history| !history.entries.is_empty())
     }
 
-    /// The last hold of a lock that has ended.
+    /// Returns the last hold of a lock that has ended.
     pub fn last_hold(&self, lock: LockId) -> Option<&Stay> {
         self.of(lock).rev().find_map(|(_, entry)| match entry {
             HistoryEntry::Stay(stay) if stay.held.is_some() && stay.end != StayEnd::Open => Some(stay),
@@ -70,13 +71,13 @@ impl LockHistories {
         })
     }
 
-    /// How many entries of a lock were forgotten.
+    /// Returns the number of dropped entries of a lock.
     pub fn forgotten(&self, lock: LockId) -> u64 {
         self.locks.get(&lock).map_or(0, |history| history.forgotten)
     }
 
-    /// How many readers of a lock held it and were gone after that time, and whether nothing of
-    /// that time is forgotten.
+    /// Returns how many readers of a lock held it and left after `since`, and whether the history
+    /// covers the whole time since then.
     pub fn readers_gone_since(&self, lock: LockId, since: Timestamp) -> (usize, bool) {
         let Some(history) = self.locks.get(&lock) else { return (0, true) };
         let stays = history.entries.iter().rev().filter_map(|(_, entry)| match entry {
@@ -90,13 +91,13 @@ impl LockHistories {
         (since_then.filter(is_reader).count(), history.forgotten == 0 || reaches_back)
     }
 
-    /// How many entries are kept of all locks.
+    /// Returns the number of entries of all locks.
     pub fn len(&self) -> usize {
         self.kept
     }
 
-    /// Takes in what happened. `before`: those who stood in the queue before that, as far as they may be gone now; `unseen`: whether
-    /// it happened while there was no connection.
+    /// Takes in an event. `before` has the contenders before the event, as far as they may be gone
+    /// now; `unseen` says whether the event happened while there was no connection.
     pub fn take(&mut self, happening: &Happening, before: &FxHashMap<ContenderId, Stay>, unseen: bool) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
@@ -122,7 +123,7 @@ impl LockHistories {
         }
     }
 
-    /// Something was found to be wrong, or is mended.
+    /// Takes in a finding that was raised or cleared.
     pub fn take_finding(&mut self, finding: &Arc<Finding>, raised: bool, at: Timestamp) {
         let is_same = |known: &Finding| known.code == finding.code && known.node == finding.node;
         let entries = self.locks.get_mut(&finding.lock.id).map(|history| history.entries.iter_mut().rev());
@@ -133,7 +134,7 @@ impl LockHistories {
             _ => None,
         });
         match (open, raised) {
-            // After a cut it is found anew.
+            // After a cut the same finding is raised again.
             (Some((_, known)), true) => known.clone_from(finding),
             (Some((cleared_at, _)), false) => *cleared_at = Some(at),
             (None, _) => {
@@ -144,7 +145,8 @@ impl LockHistories {
         }
     }
 
-    /// A node was deleted from this console: its stay ended by that, whether it was seen to end already or will be.
+    /// Marks the stay of a node as ended by a deletion from this console, whether its end was
+    /// already seen or will be.
     pub fn take_deletion(&mut self, lock: LockId, node: &Arc<str>, session: Option<SessionId>, at: Timestamp) {
         let entries = self.locks.get_mut(&lock).map(|history| history.entries.iter_mut().rev());
         for (_, entry) in entries.into_iter().flatten() {
@@ -177,7 +179,8 @@ impl LockHistories {
         }
     }
 
-    /// A lock came where one was before: it is the same to who looks at it.
+    /// Gives a new lock the history of an earlier lock at the same path: to the user both are the
+    /// same lock.
     fn lock_found(&mut self, lock: LockId, path: &ZnodePath) {
         let Some(before) = self.gone.remove(path).filter(|before| *before != lock) else { return };
         let Some(mut history) = self.locks.remove(&before) else { return };
@@ -196,7 +199,8 @@ impl LockHistories {
         let history = self.locks.entry(lock).or_default();
         self.by_length.remove(&(history.entries.len(), Reverse(lock)));
         if history.entries.len() < FEW_ENTRIES {
-            // By itself it would take room for four at once, and of very many locks most have one.
+            // A push would allocate room for four entries at once, but most of very many locks have
+            // only one.
             history.entries.reserve_exact(1);
         }
         history.entries.push_back((number, entry));
@@ -216,7 +220,7 @@ impl LockHistories {
             (self.kept, history.forgotten) = (self.kept - 1, history.forgotten + 1);
         }
         match (history.entries.len(), &history.gone) {
-            // Nothing is kept of a lock that is gone and has no entries.
+            // A lock that is gone and has no entries left is forgotten.
             (0, gone) => {
                 if let Some(path) = gone {
                     self.gone.remove(path);
@@ -230,7 +234,7 @@ impl LockHistories {
     }
 }
 
-/// The stay of somebody at whom nobody looked before it was gone.
+/// Creates the stay of a contender that was gone before it could be read.
 fn unknown(happening: &Happening, node: &Arc<str>) -> Stay {
     let held = happening.held_ms.map(Duration::from_millis);
     Stay {

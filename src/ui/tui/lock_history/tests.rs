@@ -1,4 +1,4 @@
-//! What is kept of each lock, and that a busy one takes nothing away from a quiet one.
+//! The bounds of histories, and that a busy lock displaces no entries of a quiet one.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn stays(histories: &LockHistories, id: u64) -> Vec<&Stay> {
 }
 
 #[test]
-fn a_busy_lock_takes_nothing_away_from_a_quiet_one() {
+fn a_busy_lock_displaces_no_entries_of_a_quiet_one() {
     let mut histories = LockHistories::default();
     take(&mut histories, LockEvent::Released, 1, 7);
     for node in 0..100_000 {
@@ -55,7 +55,7 @@ fn a_busy_lock_takes_nothing_away_from_a_quiet_one() {
 }
 
 #[test]
-fn what_is_kept_of_all_locks_is_bounded_and_the_longest_history_gives_way() {
+fn the_total_is_bounded_and_the_longest_history_drops_entries_first() {
     let mut histories = LockHistories::default();
     take(&mut histories, LockEvent::Left, 0, 1);
     for node in 0..60 {
@@ -66,7 +66,7 @@ fn what_is_kept_of_all_locks_is_bounded_and_the_longest_history_gives_way() {
     assert_eq!(histories.len(), MAX_ENTRIES);
     assert_eq!(stays(&histories, 0).len(), 1);
     assert!((1..=1_000).all(|id| stays(&histories, id).len() >= MAX_ENTRIES / 1_000 - 1));
-    // Locks that come and go leave nothing behind but what fits.
+    // Locks that come and go do not accumulate.
     for id in 2_000..60_000 {
         take(&mut histories, LockEvent::Released, id, 1);
         take(&mut histories, LockEvent::LockGone, id, 1);
@@ -86,7 +86,7 @@ fn a_lock_that_comes_back_keeps_its_history() {
 }
 
 #[test]
-fn a_deletion_from_here_is_the_end_of_that_stay_whichever_is_known_first() {
+fn a_deletion_from_here_ends_the_stay_whichever_is_known_first() {
     let mut histories = LockHistories::default();
     let node = |number: i64| format!("lock-{number:010}").into();
     take(&mut histories, LockEvent::Released, 1, 7);
@@ -99,7 +99,7 @@ fn a_deletion_from_here_is_the_end_of_that_stay_whichever_is_known_first() {
 }
 
 #[test]
-fn a_finding_is_one_entry_from_when_it_was_found_until_it_was_mended() {
+fn a_finding_is_one_entry_from_raised_to_cleared() {
     let mut histories = LockHistories::default();
     let finding = Arc::new(Finding {
         code: Code::Stuck,
@@ -111,7 +111,7 @@ fn a_finding_is_one_entry_from_when_it_was_found_until_it_was_mended() {
         remedy: "look at the holder".into(),
     });
     histories.take_finding(&finding, true, Timestamp(1_000));
-    // After a cut it is found anew.
+    // After a cut the same finding is raised again.
     histories.take_finding(&finding, true, Timestamp(2_000));
     histories.take_finding(&finding, false, Timestamp(3_000));
     histories.take_finding(&finding, true, Timestamp(4_000));

@@ -1,4 +1,4 @@
-//! All that the audit log says about one change.
+//! Everything the audit log records about one change.
 
 use chrono::DateTime;
 
@@ -7,15 +7,16 @@ use lockscope_base::znode::Timestamp;
 use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::text::human::{date_and_time, exact_time};
 
-/// The result of a change whose outcome nobody wrote.
+/// The result of a change without a recorded outcome.
 pub const NO_OUTCOME: &str = "no outcome";
 
-/// A time of the log; `None` when it is none. Whoever can write the file can write anything.
+/// Parses a time of the log. Returns `None` for any other text: whoever can write the file can
+/// write anything into it.
 pub fn time(text: &str) -> Option<Timestamp> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| Timestamp(time.timestamp_millis()))
 }
 
-/// How the change ended, in a word or two.
+/// Returns the result of the change in a word or two.
 pub fn result(entry: &AuditEntry) -> &str {
     entry.outcome.as_ref().map_or(NO_OUTCOME, |outcome| outcome.result.as_str())
 }
@@ -31,7 +32,7 @@ fn write_result(page: &mut Writer, entry: &AuditEntry) {
     match &entry.outcome {
         Some(outcome) => {
             let tone = if is_done(entry) { Tone::Text } else { Tone::Careful };
-            // The path stands in the next line.
+            // The next line shows the path.
             let reason = outcome.reason.strip_prefix(&entry.subject.path).unwrap_or(&outcome.reason).trim_start();
             let text = if reason == "is deleted" { String::new() } else { format!(": {reason}") };
             page.fact("result", &format!("{}{text}", outcome.result), tone);
@@ -82,7 +83,7 @@ fn shown_time(text: &str, shown: fn(Timestamp, bool) -> String, utc: bool) -> St
     time(text).map_or_else(|| text.to_owned(), |time| shown(time, utc))
 }
 
-/// Whether what was asked for was done.
+/// Returns whether the requested change was made.
 pub fn is_done(entry: &AuditEntry) -> bool {
     matches!(result(entry), "deleted" | "asked")
 }

@@ -1,4 +1,5 @@
-//! What is wrong with the connection, since when what is shown is old, and what comes next.
+//! The banner about the connection: what is wrong, since when the data is stale, and what happens
+//! next.
 
 use super::{Columns, Line, Sign, Tone, Writer};
 use lockscope_base::znode::Timestamp;
@@ -6,34 +7,35 @@ use lockscope_model::queue::{ConnectionState, LockTable};
 use lockscope_model::text::human::{countdown, plural, time_of_day};
 use lockscope_model::text::{Charset, width};
 
-/// Lines of a reason at the most.
+/// Maximum lines of a reason.
 const MAX_LINES: usize = 3;
 
-/// What to do where nobody named the servers, and there are none at the default address.
+/// The hint when no server was named and none answers at the default address.
 const NAME_SERVERS: &str = "Name one with --connect or ZOOKEEPER_CONNECT; `lockscope demo` needs none.";
 
-/// Whether anybody works on the connection.
+/// Whether the observer is still trying to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     GoesOn,
     Ended,
-    /// What is shown is a moment of the past.
+    /// The screen shows a time in the past.
     Past,
 }
 
-/// What the banner is about.
+/// The input of the banner.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection<'a> {
     pub table: &'a LockTable,
     pub attempt: Attempt,
-    /// Whether nobody named the servers.
+    /// Whether no server was named on the command line or in the settings.
     pub is_default: bool,
     pub clock: Timestamp,
     pub utc: bool,
 }
 
-/// The lines between the screens' names and the screen while the table is not in step with the ensemble, in `columns`
-/// columns. What comes next, and as of when everything is shown, stands behind the reason when there is room.
+/// Returns the lines between the tabs and the screen while the table is out of step with the
+/// ensemble, in `columns` columns. The next attempt and the time of the data follow the reason
+/// where there is room.
 pub fn lines(of: Connection<'_>, columns: u16, charset: Charset) -> Vec<Line> {
     let (sign, tone, reason, next) = of.explain();
     let mut page = Writer::new(Columns::SIGNS, columns, charset);
@@ -62,13 +64,13 @@ pub fn lines(of: Connection<'_>, columns: u16, charset: Charset) -> Vec<Line> {
 }
 
 impl Connection<'_> {
-    /// What else to try, before there was ever a session.
+    /// Suggests another way to begin, as long as there was never a session.
     fn hint(self) -> Option<&'static str> {
         let has_none = matches!(self.table.connection(), ConnectionState::Connecting { reason: Some(_), .. });
         (self.is_default && has_none && self.table.last_true().is_none()).then_some(NAME_SERVERS)
     }
 
-    /// How bad it is, what happened, and what comes next.
+    /// Returns the severity, what happened, and what happens next.
     fn explain(self) -> (Sign, Tone, String, Option<String>) {
         let bad = |reason: &str, next| (Sign::Bad, Tone::Bad, reason.to_owned(), next);
         match self.table.connection() {
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
     use lockscope_model::queue::Change;
 
-    /// The lines of 80 columns while nobody answers.
+    /// Returns the lines at 80 columns while no server answers.
     fn shown(is_default: bool, was_there: bool) -> Vec<String> {
         let mut table = LockTable::new([]);
         let refused = "no session: localhost:2181 refused the connection: check the port, and that the server runs";
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_named_no_server_reads_how_to_and_that_the_demo_needs_none() {
+    fn without_a_named_server_the_banner_says_how_to_name_one_and_names_the_demo() {
         insta::assert_snapshot!(shown(true, false).join("\n"), @r"
         no session: localhost:2181 refused the connection: check the port, and that
         the server runs

@@ -1,12 +1,12 @@
-//! What the tour says.
+//! The tour's caption.
 
 use super::{Columns, Line, Tone, Writer};
 use lockscope_model::text::Charset;
 
-/// Lines of a caption at the most.
+/// Maximum lines of a caption.
 const MAX_LINES: usize = 5;
 
-/// A caption, or why its scene cannot be played, in lines of `width` columns.
+/// Returns the caption, or the reason why its scene cannot be played, in lines of `width` columns.
 pub fn lines(caption: &str, trouble: Option<&str>, width: u16, charset: Charset) -> Vec<Line> {
     let mut page = Writer::new(Columns::TEXT, width, charset);
     match trouble {

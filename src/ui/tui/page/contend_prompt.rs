@@ -1,27 +1,28 @@
-//! What is said before test clients are started: above the line in which their number is typed.
+//! The page shown above the prompt for the number of test clients.
 
 use super::{Columns, Page, Sign, Tone, Writer};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::{Algorithm, Naming};
 use lockscope_model::text::human::plural;
 
-/// How test clients stand in a queue that is there.
+/// Test clients that are to join an existing queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueClients<'a> {
     pub algorithm: Algorithm,
     pub path: &'a ZnodePath,
     pub naming: &'a Naming,
-    /// Percent of their requests that are for reading.
+    /// The percentage of requests that are for reading.
     pub reads: u8,
-    /// Whether the console lists them as a queue of their own, since their names are another library's.
+    /// Whether the console lists the clients as a queue of their own, since their nodes carry the
+    /// names of another library.
     pub in_own_queue: bool,
-    /// Whether applications may use that lock.
+    /// Whether applications may use the lock.
     pub foreign: bool,
-    /// How many there are unless a number is typed.
+    /// The number of clients unless one is typed.
     pub default: u32,
 }
 
-/// Before a herd and a chain, or a chain and one that looks ahead, are started below `parent`.
+/// Describes the start of a herd and a chain, or of a chain and a look-ahead chain, below `parent`.
 pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
     let (herd, chain) = (parent.child(Algorithm::Herd.name()), parent.child(Algorithm::Chain.name()));
     page.sentence(
@@ -89,7 +90,7 @@ pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
     Page::new("Into this very queue", Columns::SIGNS, page.lines())
 }
 
-/// Why test clients cannot stand in the queue.
+/// Explains why test clients cannot join the queue.
 pub fn refused(mut page: Writer, reason: &str) -> Page {
     page.sentence(reason, Tone::Text);
     Page::new("No place", Columns::SIGNS, page.lines())

@@ -1,4 +1,4 @@
-//! What stands in the box before something is deleted: what would be done, and what can be answered.
+//! The confirmation of a deletion: what would be done, and the possible answers.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use lockscope_live::admin::{Action, Confirmation, DeletePlan, PlannedNode, Recre
 use lockscope_model::queue::ContenderState;
 use lockscope_model::text::{Keep, fit};
 
-/// A plan that somebody is asked about.
+/// A plan that awaits an answer.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     pub plan: &'a DeletePlan,
-    /// Why it cannot be confirmed now; a sentence.
+    /// Why the plan cannot be confirmed now, as a sentence.
     pub obstacle: Option<String>,
-    /// Whether it is being found out how the nodes can be guarded against being made again.
+    /// Whether the search for a guard against recreated nodes still runs.
     pub finding_out: bool,
-    /// Why the last answer did not count; a sentence.
+    /// Why the last answer was rejected, as a sentence.
     pub refused: Option<&'a str>,
-    /// Whether what is known of the nodes changed while the plan was shown.
+    /// Whether facts about the nodes changed while the plan was shown.
     pub changed: bool,
     pub keys: AnswerKeys,
 }
@@ -33,7 +33,8 @@ pub struct AnswerKeys {
     pub turn: Option<String>,
 }
 
-/// The box for a plan: `new` starts its lines, and again those that always show.
+/// Builds the box of a plan. `new` is called twice: for the lines that scroll, and for those that
+/// always show.
 pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
     let (plan, mut facts, mut below) = (question.plan, new(), new());
     match plan.nodes() {
@@ -45,7 +46,8 @@ pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
     Page { answers: below.lines(), ..Page::new(title, Columns::SIGNED_FACTS, facts.lines()) }
 }
 
-/// The node is named as a whole where that fits; a space is left on either side of the title.
+/// Returns the title. The node's path is shortened to fit, with a space on either side of the
+/// title.
 fn title(plan: &DeletePlan, page: &Writer) -> String {
     let room = Columns::SIGNED_FACTS.label + page.text_columns();
     let fit = |path: &str, words: &str| fit(path, room.saturating_sub(words.len()), Keep::Ends, page.charset());
@@ -70,7 +72,7 @@ fn write_ask(page: &mut Writer, text: &str) {
     page.add(Some(Sign::Ask), None, text, Tone::Ask);
 }
 
-/// The node's path in one line: its beginning and its end tell most.
+/// Writes the node's path in one line. Its beginning and end are kept, since they tell most.
 fn write_path(page: &mut Writer, node: &PlannedNode) {
     page.line("node", node.path.as_str(), Keep::Ends, Tone::Strong);
 }
@@ -86,7 +88,7 @@ fn write_one(page: &mut Writer, node: &PlannedNode, action: Action) {
     }
 }
 
-/// How it is made sure of, and what others see of that.
+/// Writes how the deletion is guarded, and what other clients see of the guard.
 fn write_guard(page: &mut Writer, guard: RecreationGuard) {
     let unguarded = guard == RecreationGuard::Unguarded;
     let (sign, tone) = if unguarded { (Some(Sign::Warning), Tone::Careful) } else { (None, Tone::Text) };
@@ -94,7 +96,7 @@ fn write_guard(page: &mut Writer, guard: RecreationGuard) {
 }
 
 fn write_life(page: &mut Writer, node: &PlannedNode) {
-    // The evidence names the session, and of a living one its client.
+    // The evidence already names the session and, for a live one, the client.
     let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
     let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
     let life = if node.kind == TargetKind::EmptyParent { "empty" } else { node.liveness.id() };
@@ -108,7 +110,7 @@ fn write_several(page: &mut Writer, nodes: &[PlannedNode], action: Action) {
         page.fact("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Text);
         write_life(page, node);
     }
-    // What holds for many is said once.
+    // A risk that several nodes share is written once.
     for risk in once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str))) {
         write_careful(page, risk);
     }
@@ -176,7 +178,7 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
     }
 }
 
-/// Of which lock it is, and what it does there.
+/// Names the node's lock and the node's role in it.
 fn state(node: &PlannedNode) -> String {
     let name = node.lock_name.as_deref().map(|name| format!(" [{name}]")).unwrap_or_default();
     let recipe = node.recipe.map_or("no known recipe", lockscope_base::recipe::Recipe::title);
@@ -189,7 +191,7 @@ fn state(node: &PlannedNode) -> String {
     }
 }
 
-/// Each text once, in order.
+/// Returns each distinct text once, in the original order.
 fn once<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for text in texts {

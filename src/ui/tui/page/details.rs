@@ -1,4 +1,4 @@
-//! All that is known of the selected contender.
+//! Everything known about the selected contender.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ use lockscope_model::server_view::{Connection, Liveness};
 use lockscope_model::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
 use lockscope_model::text::{Charset, Keep, fit, width, wrap_bytes};
 
-/// Nodes that are named at most of those whom a contender waits for.
+/// Maximum number of blockers that are named.
 const MAX_NAMED: usize = 4;
-/// Columns of a node in the title.
+/// Maximum columns of a node's name in the title.
 const TITLE_WIDTH: usize = 30;
 
-/// A contender, and what is known around it.
+/// A contender, and the facts about it.
 #[derive(Clone)]
 pub struct Selected<'a> {
     pub table: &'a LockTable,
     pub lock: &'a LockQueue,
     pub row: ContenderRow<'a>,
-    /// What the servers report of it.
+    /// What the servers report about the contender.
     pub facts: Facts<'a>,
-    /// Up to when ages are counted.
+    /// The time at which ages end.
     pub now: Timestamp,
-    /// Whether somebody may have held before it, of whom nothing was seen.
+    /// Whether an earlier, unseen contender may have held the lock before this one.
     pub unseen_before: bool,
-    /// The clients that got the lock while it waited.
+    /// The clients that acquired the lock while this one waited.
     pub passed: Option<String>,
-    /// Whether all this is true now.
+    /// Whether the facts are current.
     pub live: bool,
     pub utc: bool,
 }
 
-/// How a contender is called in a title: by its number, else by its node.
+/// Returns the contender's name for a title: its sequence number, else its node.
 pub fn title(contender: &Contender, charset: Charset) -> String {
     match contender.sequence {
         Some(sequence) => sequence.0.to_string(),
@@ -46,7 +46,7 @@ pub fn title(contender: &Contender, charset: Charset) -> String {
     }
 }
 
-/// Writes all that is known of a contender.
+/// Writes everything known about a contender.
 pub fn write(page: &mut Writer, of: &Selected<'_>) {
     let path = of.lock.path_of(of.row.contender);
     page.line("path", path.as_str(), Keep::Ends, Tone::Text);
@@ -68,7 +68,7 @@ pub fn write(page: &mut Writer, of: &Selected<'_>) {
 }
 
 impl Selected<'_> {
-    /// Its state; cut off from the servers, as it was the last time that it was known.
+    /// The state of the contender; while disconnected, its last known state.
     fn state(&self) -> String {
         if self.live {
             return self.state_then();
@@ -122,7 +122,7 @@ impl Selected<'_> {
         matches!(self.facts.owner, OwnerState::Expiring | OwnerState::Ghost)
     }
 
-    /// Whether the session lives, as far as the servers report.
+    /// Returns whether the session is alive, as far as the servers report.
     fn life(&self, session: SessionId) -> String {
         let heard = |connection: &Connection| {
             let of = connection.timeout().map_or(String::new(), |timeout| format!(" of {}", duration(timeout)));
@@ -145,12 +145,12 @@ impl Selected<'_> {
         }
     }
 
-    /// Whether the servers report no client of it, in a way that proves nothing.
+    /// Returns whether the servers list no client of the session, but in a way that proves nothing.
     fn is_unproven(&self, session: SessionId) -> bool {
         self.table.view().liveness(session) == Liveness::Unproven
     }
 
-    /// The client at the other end, the server that it is connected to or was, and what it did last.
+    /// Returns the client's address, its present or last server, and its last request.
     fn client(&self) -> Option<String> {
         let LastConnection { connection, server, last_listed } =
             self.table.last_connection(self.row.contender.session()?)?;
@@ -166,7 +166,7 @@ impl Selected<'_> {
         })
     }
 
-    /// What it watches, where the servers report it.
+    /// Returns what the contender watches, where the servers report it.
     fn watches(&self) -> &'static str {
         let is_writer = self.row.mode == RequestMode::Write;
         let waits_for_several = is_writer && self.lock.blockers(self.row.position, 2).len() > 1;
@@ -252,17 +252,17 @@ impl Selected<'_> {
     }
 }
 
-/// A node's number, as the list has it, else its name.
+/// Returns a node's sequence number, as in the list, else its name.
 fn short(node: &str) -> String {
     Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string())
 }
 
-/// The tone of something that may ask for attention.
+/// Returns the tone of a fact that may need attention.
 fn careful(careful: bool) -> Tone {
     if careful { Tone::Careful } else { Tone::Text }
 }
 
-/// The last request, as the servers abbreviate it: `CREA` is a create.
+/// Names the last request by the servers' abbreviation: `CREA` is a create.
 pub(super) fn last_request(abbreviation: &str) -> String {
     let request = match abbreviation {
         "" | "NA" => return String::new(),

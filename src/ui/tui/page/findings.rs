@@ -1,13 +1,13 @@
-//! What is wrong with the open lock, and what may be done.
+//! The findings about the open lock, and their remedies.
 
 use super::{Sign, Tone, Writer};
 use lockscope_model::diagnose::{Finding, Severity};
 use lockscope_model::server_view::ServerView;
 
-/// Writes the findings of a lock, those about the selected contender first and then the most severe.
+/// Writes the findings of a lock: first those about the selected contender, then by severity.
 pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
     findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
-    // Several holders may be idle: it is one lock that stands still.
+    // Several idle holders of one lock are one standstill, and thus one entry.
     let is_same = |one: &&Finding, next: &&Finding| one.is_standstill() && one.headline().0 == next.headline().0;
     for same in findings.chunk_by(is_same) {
         let Some(first) = same.first() else { continue };

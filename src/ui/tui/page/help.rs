@@ -1,26 +1,26 @@
-//! What the keys do, and words of the screens that need a sentence.
+//! The keys, and the words of the screens that need an explanation.
 
 use super::{Columns, Line, Tone, Writer};
 use lockscope_model::text::{Charset, Keep, fit, width};
 
-/// The columns of Help: labels are keys and words.
+/// The columns of Help. The labels are keys and words.
 pub const COLUMNS: Columns = Columns { signs: false, label: 17, label_tone: Tone::Ask };
-/// Columns of the names of commands.
+/// Columns of a command's name.
 const NAME_WIDTH: usize = 18;
-/// From how many columns on there is room for the names.
+/// Minimum columns of the page at which the names show.
 const MIN_WIDTH_WITH_NAMES: usize = 58;
 
-/// A command as Help lists it.
+/// A command as listed in Help.
 #[derive(Clone, Debug)]
 pub struct CommandHelp {
-    /// Its keys, as they are shown.
+    /// The keys, as shown.
     pub keys: String,
-    /// Its name, with its argument: `:filter TEXT`.
+    /// The name with its argument, such as `:filter TEXT`.
     pub name: String,
     pub help: String,
 }
 
-/// Words of the screens that need a sentence.
+/// The words of the screens that need an explanation.
 const WORDS: &[(&str, &str)] = &[
     ("at least", "Before a time: it is proven that it was held for so long"),
     ("at most", "Before a time: it was not held for longer than that"),

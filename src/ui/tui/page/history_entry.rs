@@ -1,4 +1,4 @@
-//! All that is known of one entry of a lock's history.
+//! Everything known about one entry of a lock's history.
 
 use super::timeline_entry::who_deletes;
 use super::{Sign, Tone, Writer};
@@ -9,10 +9,10 @@ use lockscope_model::queue::{ClientIdentity, HoldBounds};
 use lockscope_model::text::human::{date_and_time, duration, exact_time};
 use lockscope_model::text::{Charset, Keep, fit};
 
-/// Columns of a node's name in the title.
+/// Maximum columns of a node's name in the title.
 const MAX_TITLE: usize = 50;
 
-/// What it is about.
+/// Returns the entry's title.
 pub fn title(entry: &HistoryEntry, charset: Charset) -> String {
     match entry {
         HistoryEntry::Stay(stay) => fit(&stay.node, MAX_TITLE, Keep::Ends, charset),

@@ -1,5 +1,5 @@
-//! The box below Locks while nothing is wrong with the selected one: the longest waits and holds of
-//! the last minutes, the ensemble's leader, and what is new.
+//! The box below Locks while nothing is wrong with the selected lock: the longest waits and holds
+//! of the last minutes, the ensemble's leader, and what is new.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use lockscope_model::queue::ClientIdentity;
 use lockscope_model::text::human::{bounded, plural, time_of_day};
 use lockscope_model::text::{Charset, Keep, fit, width};
 
-/// Columns of how long something lasted, with the gap behind it.
+/// Columns of a duration, with the gap after it.
 const LASTED: usize = 9;
-/// Columns of who it was, at most.
+/// Maximum columns of a client.
 const MAX_WHO: usize = 24;
-/// Columns of a lock's path at the least.
+/// Minimum columns of a lock's path.
 const MIN_PATH: usize = 12;
-/// Names of one kind of news.
+/// Maximum names of each kind of news.
 const MAX_NAMED: usize = 3;
 
-/// How long somebody waited or held.
+/// How long a client waited or held.
 #[derive(Clone, Debug)]
 pub struct ShownSpan<'a> {
-    /// At the least, and at the most.
+    /// The lower and the upper bound of the duration.
     pub lasted: (Duration, Duration),
     pub lock: String,
     pub client: &'a ClientIdentity,
-    /// When it ended; `None` while it lasts.
+    /// When the wait or hold ended; `None` while it lasts.
     pub ended: Option<Timestamp>,
 }
 
@@ -33,40 +33,40 @@ pub struct ShownSpan<'a> {
 #[derive(Clone, Debug)]
 pub struct ShownLeader<'a> {
     pub address: &'a str,
-    /// Since when, and who led before; `None` for the first that was seen.
+    /// When the leader changed last, and the leader before; `None` for the first leader seen.
     pub since: Option<(Timestamp, &'a str)>,
-    /// How often it changed in the last minutes.
+    /// The number of changes of the leader in the last minutes.
     pub changes: usize,
 }
 
-/// What is new, by kind: the last of each comes first.
+/// What is new, by kind; the newest of each kind comes first.
 #[derive(Clone, Debug, Default)]
 pub struct ShownNews {
     pub locks: Vec<String>,
     pub gone: Vec<String>,
-    /// Each with its lock.
+    /// The findings, each with its lock.
     pub findings: Vec<String>,
-    /// Since when; `None` since everything was read the first time.
+    /// Since when the news was collected; `None` means since the first full reading.
     pub since: Option<Timestamp>,
 }
 
-/// What happened lately.
+/// The recent events that the box shows.
 #[derive(Clone, Debug)]
 pub struct ShownLately<'a> {
     pub waits: Vec<ShownSpan<'a>>,
     pub holds: Vec<ShownSpan<'a>>,
     /// `None` where no server said that it leads.
     pub leader: Option<ShownLeader<'a>>,
-    /// `None` in the past, where nobody has looked before.
+    /// `None` in the past, where there is no earlier look to compare with.
     pub news: Option<ShownNews>,
     pub utc: bool,
 }
 
-/// Writes it in at most so many lines: at least one for each kind.
+/// Writes the box in at most `lines` lines, with at least one for each kind.
 pub fn write(page: &mut Writer, of: &ShownLately<'_>, lines: usize) {
     let others = usize::from(of.leader.is_some()) + usize::from(of.news.is_some());
     let room = lines.saturating_sub(others).max(2);
-    // Both get as many lines, and what one does not need the other.
+    // Waits and holds share the lines equally; lines that one does not need go to the other.
     let holds = of.holds.len().clamp(1, (room / 2).max(room.saturating_sub(of.waits.len().max(1))));
     let waits = of.waits.len().clamp(1, room.saturating_sub(holds).max(1));
     let spans = [

@@ -4,9 +4,9 @@
 //! border, space, [sign, space,] label, text, space, border
 //! ```
 //!
-//! A page is one file: a function that takes plain values and writes lines with a [`Writer`]. `app::pages` says which pages
-//! show and where; `view::page` draws all of them. So a page knows neither the app nor a terminal, and how much room is
-//! left for text is said here alone.
+//! Each page is one file: a function that takes plain values and writes lines with a [`Writer`].
+//! `app::pages` decides which pages show and where, and `view::page` draws all of them. A page
+//! therefore knows neither the app nor a terminal, and the room for text is computed only here.
 
 pub mod audit_entry;
 pub mod banner;
@@ -28,90 +28,91 @@ pub mod unseen;
 
 use lockscope_model::text::{Charset, Keep, fit, wrap_words};
 
-/// Lines, and columns, of a box's border.
+/// Lines, and columns, of a box's two borders.
 pub const BORDER: u16 = 2;
 
-/// How a text is to be read.
+/// The role of a text, from which the view takes its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// A fact.
+    /// A plain fact.
     Text,
-    /// What it is about.
+    /// The subject.
     Strong,
-    /// What may be overlooked.
+    /// A detail of little interest.
     Dim,
-    /// What is not known, or not true any more.
+    /// An unknown or outdated fact.
     Unsure,
-    /// Something to be careful about.
+    /// A reason for caution.
     Careful,
-    /// Something that is wrong.
+    /// A fault.
     Bad,
-    /// What to do now: keys.
+    /// A request to the user, such as keys.
     Ask,
     /// The name of a fact.
     Label,
 }
 
-/// What stands before the first line of what is said.
+/// The sign before the first line of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// As it should be.
+    /// All is well.
     Good,
-    /// It was done.
+    /// The action was done.
     Done,
-    /// Under way.
+    /// The action is under way.
     Busy,
-    /// Worth knowing.
+    /// Information.
     Info,
-    /// Something to be careful about.
+    /// A warning.
     Warning,
-    /// Something that is wrong.
+    /// A fault.
     Bad,
-    /// Something to answer.
+    /// A question to the user.
     Ask,
 }
 
-/// One line, harmless to a terminal.
+/// A line, escaped for the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What stands before it, on the first line of what is said.
+    /// The sign, on the first line of a text only.
     pub sign: Option<Sign>,
-    /// Its label, empty where the line before goes on; `None` for a sentence over the whole width.
+    /// The label, empty on continued lines; `None` for a sentence over the whole width.
     pub label: Option<String>,
     pub text: String,
     pub tone: Tone,
-    /// What stands behind the text, to be read in another tone.
+    /// A text that follows in another tone.
     pub rest: Option<(String, Tone)>,
 }
 
-/// Which columns the lines of a page have.
+/// The columns of a page's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Whether there is room for a sign.
+    /// Whether there is a column for signs.
     pub signs: bool,
-    /// Columns of the label; 0 where there are none.
+    /// Columns of the labels; 0 for a page without labels.
     pub label: usize,
-    /// How the labels are to be read.
+    /// The tone of the labels.
     pub label_tone: Tone,
 }
 
 impl Columns {
-    /// Sentences.
+    /// The columns of plain sentences.
     pub const TEXT: Self = Self { signs: false, label: 0, label_tone: Tone::Label };
-    /// Sentences that begin with a sign.
+    /// The columns of sentences that may begin with a sign.
     pub const SIGNS: Self = Self { signs: true, ..Self::TEXT };
-    /// Facts, each with its name.
+    /// The columns of labelled facts.
     pub const FACTS: Self = Self { label: 11, ..Self::TEXT };
-    /// Facts that may begin with a sign.
+    /// The columns of labelled facts that may begin with a sign.
     pub const SIGNED_FACTS: Self = Self { signs: true, label: 10, label_tone: Tone::Label };
 
-    /// The room for labels and text in so many columns, the border left out: a space stands at either end.
+    /// Returns the room for labels and text in `columns` columns without the border. One space
+    /// stays free at either end.
     pub fn room(self, columns: u16) -> usize {
         usize::from(columns).saturating_sub(if self.signs { 4 } else { 2 })
     }
 }
 
-/// Makes the lines of a page.
+/// Builds the lines of a page.
 #[derive(Debug)]
 pub struct Writer {
     lines: Vec<Line>,
@@ -121,17 +122,17 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// For a page that is `width` columns wide, its border left out.
+    /// Creates a writer for a page whose inside is `width` columns wide.
     pub fn new(columns: Columns, width: u16, charset: Charset) -> Self {
         Self { lines: Vec::new(), columns, room: columns.room(width), charset }
     }
 
-    /// For a page in a box that is `width` columns wide.
+    /// Creates a writer for a page in a box that is `width` columns wide, border included.
     pub fn in_box(columns: Columns, width: u16, charset: Charset) -> Self {
         Self::new(columns, width.saturating_sub(BORDER), charset)
     }
 
-    /// The columns of a text behind a label.
+    /// Returns the columns of a text after its label.
     pub fn text_columns(&self) -> usize {
         self.room.saturating_sub(self.columns.label)
     }
@@ -140,7 +141,7 @@ impl Writer {
         self.charset
     }
 
-    /// A text in as many lines as it needs.
+    /// Adds a text in as many lines as it needs.
     pub fn add(&mut self, sign: Option<Sign>, label: Option<&str>, text: &str, tone: Tone) {
         let room = if label.is_some() { self.text_columns() } else { self.room };
         for (at, text) in wrap_words(text, room, self.charset).into_iter().enumerate() {
@@ -149,28 +150,28 @@ impl Writer {
         }
     }
 
-    /// A sentence over the whole width.
+    /// Adds a sentence over the whole width.
     pub fn sentence(&mut self, text: &str, tone: Tone) {
         self.add(None, None, text, tone);
     }
 
-    /// A fact in as many lines as it needs.
+    /// Adds a fact in as many lines as it needs.
     pub fn fact(&mut self, label: &str, text: &str, tone: Tone) {
         self.add(None, Some(label), text, tone);
     }
 
-    /// A fact in one line, however long it is.
+    /// Adds a fact in one line, shortened where needed.
     pub fn line(&mut self, label: &str, text: &str, keep: Keep, tone: Tone) {
         let text = fit(text, self.text_columns(), keep, self.charset);
         self.harmless(label, text, tone);
     }
 
-    /// A line of text that is harmless and fits already.
+    /// Adds a line whose text is already escaped and fits.
     pub fn harmless(&mut self, label: &str, text: String, tone: Tone) {
         self.lines.push(Line { sign: None, label: Some(label.to_owned()), text, tone, rest: None });
     }
 
-    /// A line of several parts that fit already.
+    /// Adds a line whose parts already fit.
     pub fn push(&mut self, line: Line) {
         self.lines.push(line);
     }
@@ -184,53 +185,53 @@ impl Writer {
     }
 }
 
-/// A text in a box.
+/// The content of a box.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Parts of the title; the last ones give way when there is no room.
+    /// The parts of the title; the last ones are left out first.
     pub title: Vec<(String, Tone)>,
     pub columns: Columns,
-    /// What can be scrolled.
+    /// The lines that scroll.
     pub lines: Vec<Line>,
-    /// What always shows below it.
+    /// The lines below them that always show.
     pub answers: Vec<Line>,
-    /// Whether it is not true any more: then it is drawn dim.
+    /// Whether the page is outdated; it is then drawn dim.
     pub stale: bool,
 }
 
 impl Page {
-    /// A page of one title.
+    /// Creates a page whose title has one part.
     pub fn new(title: impl Into<String>, columns: Columns, lines: Vec<Line>) -> Self {
         Self { title: vec![(title.into(), Tone::Strong)], columns, lines, answers: Vec::new(), stale: false }
     }
 
-    /// How many lines of the terminal show all of it.
+    /// Returns the height at which nothing is hidden, border included.
     pub fn height(&self) -> u16 {
         u16::try_from(self.lines.len() + self.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER)
     }
 
-    /// How many lines show, of those that can be scrolled, in a box of so many lines.
+    /// Returns how many of the scrolling lines show in a box of `height` lines.
     pub fn shown(&self, height: u16) -> usize {
         usize::from(height.saturating_sub(BORDER)).saturating_sub(self.answers.len())
     }
 }
 
-/// How far a page is scrolled.
+/// The scroll position of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scroll(usize);
 
 impl Scroll {
-    /// Goes on by some lines, as far as `end`.
+    /// Scrolls by some lines, at most to `end`.
     pub fn step(&mut self, by: isize, end: usize) {
         self.0 = self.0.saturating_add_signed(by).min(end);
     }
 
-    /// Goes to a line, as far as `end`.
+    /// Scrolls to a line, at most to `end`.
     pub fn go(&mut self, line: usize, end: usize) {
         self.0 = line.min(end);
     }
 
-    /// The first line that shows. The page may have become shorter since.
+    /// Returns the first visible line. The page may have become shorter since the last call.
     pub fn top(self, end: usize) -> usize {
         self.0.min(end)
     }
@@ -239,11 +240,11 @@ impl Scroll {
 /// Whether the keys scroll a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Focus {
-    /// They do: it is alone on the screen.
+    /// The page is alone on the screen and has the keys.
     Alone,
-    /// They do, and not the others that show.
+    /// The page has the keys; other parts of the screen do not.
     Here,
-    /// Not before Tab.
+    /// The page gets the keys only after Tab.
     Elsewhere,
 }
 
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_goes_on_has_one_label_and_one_sign() {
+    fn a_text_of_several_lines_has_one_label_and_one_sign() {
         let mut page = Writer::in_box(Columns::SIGNED_FACTS, 24, Charset::Unicode);
         page.add(Some(Sign::Warning), Some("careful"), "one two three", Tone::Careful);
         page.sentence("one two three four", Tone::Text);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn scrolling_ends_where_the_last_line_shows() {
+    fn scrolling_ends_at_the_last_line() {
         let mut page = Writer::new(Columns::TEXT, 20, Charset::Unicode);
         (0..10).for_each(|_| page.sentence("line", Tone::Text));
         let page = Page::new("Ten lines", Columns::TEXT, page.lines());

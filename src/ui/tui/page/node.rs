@@ -1,4 +1,4 @@
-//! A node as it is: every field of its stat, its ACL, its data as text, as JSON and as bytes.
+//! A node in full: its stat, its ACL, and its data as text, JSON and bytes.
 
 use std::fmt::Write;
 
@@ -8,26 +8,27 @@ use lockscope_live::zk::{AclEntry, NodeReading};
 use lockscope_model::text::human::{count, date_and_time, exact_time, plural};
 use lockscope_model::text::{Keep, fit, wrap_bytes};
 
-/// The columns: labels are the names of the stat's fields.
+/// The columns. The labels are the names of the stat's fields.
 pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
-/// Columns of a value that is followed by what it means.
+/// Columns of a value that an explanation follows.
 const VALUE_WIDTH: usize = 28;
-/// Columns that what it means needs beside it; where there are fewer, it stands below.
+/// Minimum columns for the explanation beside the value; with fewer, the explanation goes below.
 const MIN_MEANING_WIDTH: usize = 32;
-/// Bytes that a line shows as numbers, and how many where there is no room for so many.
+/// Bytes in a line of the hex dump, and bytes in a line on a narrow page.
 const BYTES_PER_LINE: usize = 16;
 const FEW_BYTES_PER_LINE: usize = 8;
-/// Columns of a line that shows so many bytes.
+/// Columns of a full line of the hex dump.
 const HEX_WIDTH: usize = 57;
-/// The owner that servers write into container nodes.
+/// The value of `ephemeralOwner` that marks container nodes.
 const CONTAINER: i64 = i64::MIN;
 
-/// What is known of a node.
+/// The facts about a node.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadNode<'a> {
     pub path: &'a str,
-    /// When it was read, by this machine's clock, and what: `None` inside where there is no such node, or why it cannot be read.
-    /// `None` while it is being read.
+    /// When the node was read, by this machine's clock, and the result: the reading, `None` where
+    /// there is no such node, or why it cannot be read. The field is `None` while the read is under
+    /// way.
     pub read: Option<(Timestamp, Result<Option<&'a NodeReading>, &'a String>)>,
     pub utc: bool,
     /// The key that reads it again.
@@ -85,12 +86,12 @@ fn count_signed(number: i32) -> String {
     usize::try_from(number).map_or_else(|_| number.to_string(), count)
 }
 
-/// What the owner in a stat says of the node's end.
+/// Explains what the stat's owner says about the end of the node.
 fn ends_with(owner: Option<SessionId>) -> &'static str {
     match owner {
         None => "no session: it stays",
         Some(SessionId(CONTAINER)) => "a container: goes when empty",
-        // The uppermost byte marks nodes with a time to live, where servers have these.
+        // The topmost byte marks TTL nodes, on servers that support them.
         Some(SessionId(owner)) if owner >> 56 == -1 => "a time to live",
         Some(_) => "the session whose end deletes it",
     }
@@ -117,7 +118,8 @@ fn write_acl(page: &mut Writer, acl: Result<&(Vec<AclEntry>, usize), &String>) {
     }
 }
 
-/// Whom an entry allows. Of a digest only the user: what follows is a hash from which the password can be guessed.
+/// Returns the id of an ACL entry. For a digest it is only the user name: the rest is a hash from
+/// which the password can be guessed.
 fn shown_id<'a>(scheme: &str, id: &'a str) -> std::borrow::Cow<'a, str> {
     match id.split_once(':') {
         Some((user, _)) if matches!(scheme, "digest" | "super") => format!("{user}:(hash not shown)").into(),
@@ -162,7 +164,7 @@ fn write_data(page: &mut Writer, stat: &ZnodeStat, data: Result<&Vec<u8>, &Strin
     }
 }
 
-/// The place of the first byte, the bytes as numbers, and as far as they are ASCII as characters.
+/// Returns a line of the hex dump: the offset, the bytes in hex, and the ASCII characters.
 fn hex(at: usize, bytes: &[u8], each: usize) -> String {
     let mut line = format!("{at:04x}  ");
     for place in 0..each {
@@ -178,8 +180,8 @@ fn hex(at: usize, bytes: &[u8], each: usize) -> String {
     line
 }
 
-/// A JSON object or array with one value a line; `None` for what is none. Values stay as they were written: no number is rounded,
-/// and no name that stands there twice is lost.
+/// Returns a JSON object or array with one value a line; `None` for any other data. Values stay as
+/// written: numbers are not rounded, and duplicate names are kept.
 fn pretty_json(data: &[u8]) -> Option<Vec<String>> {
     let text = std::str::from_utf8(data).ok()?.trim();
     let is_nested = text.starts_with(['{', '[']);
@@ -234,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_laid_out_and_its_values_stay_as_they_were_written() {
+    fn json_is_laid_out_and_its_values_stay_as_written() {
         let laid_out = |text: &str| pretty_json(text.as_bytes()).map(|lines| lines.join("\n"));
         assert_eq!(
             laid_out(r#" {"a":1.50,"a":[1e3, {} ,[ ]],"b c":{"d":"x:, \"}"}}"#).unwrap(),
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_stand_in_two_groups_with_what_they_are_in_ascii() {
+    fn bytes_are_shown_in_two_groups_with_their_ascii_characters() {
         assert_eq!(
             hex(16, b"a\x00\xff\x1b 0123456", BYTES_PER_LINE),
             "0010  6100ff1b20303132 33343536          a... 0123456"

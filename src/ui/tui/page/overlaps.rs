@@ -1,4 +1,4 @@
-//! Who thought to hold a lock at the same time as somebody else, and what tells them apart, in sentences.
+//! Clients that thought to hold the same lock at once, and how to tell them apart, in sentences.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use lockscope_lab::contend::{ClientState, FleetStatus, LinkState, Overlap};
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::{count, plural};
 
-/// How long a client that outlived its session is mentioned after that is over.
+/// How long the page still mentions a client that outlived its session, after it has stopped.
 const MENTIONED_FOR: Duration = Duration::from_secs(20);
-/// Lines that one fleet may take.
+/// Maximum lines of one fleet.
 const MAX_LINES: usize = 3;
 
-/// The last overlap of each fleet that is worth a sentence, in lines of `width` columns.
+/// Returns the last notable overlap of each fleet, in lines of `width` columns.
 pub fn lines<'a>(
     fleets: impl Iterator<Item = (&'static str, &'a FleetStatus)>,
     width: u16,
@@ -29,7 +29,7 @@ pub fn lines<'a>(
     lines
 }
 
-/// The last thing that is worth a sentence, and whether it is a violation.
+/// Returns the last notable overlap as a sentence, and whether it is a violation.
 fn sentence(status: &FleetStatus) -> Option<(String, bool)> {
     if let Some(overlap) = status.overlaps.iter().rev().find(|overlap| !overlap.outlived) {
         return Some((violation(overlap), true));
@@ -65,16 +65,17 @@ fn outlived(status: &FleetStatus, overlap: &Overlap) -> String {
     )
 }
 
-/// Whether the one whose session is gone still thinks that it holds.
+/// Returns whether the client whose session is gone still thinks that it holds.
 fn still_holds(status: &FleetStatus, overlap: &Overlap) -> bool {
     let client = status.clients.iter().find(|client| client.id == overlap.first);
     client.is_some_and(|client| client.state == ClientState::Holding && client.token == Some(overlap.first_token))
 }
 
-/// How many times it happened, for the box of a fleet, and whether the lock was violated; `None` when nothing did.
+/// Returns the number of overlaps, for the box of a fleet, and whether the lock was violated;
+/// `None` without overlaps.
 pub fn summary(status: &FleetStatus) -> Option<(String, bool)> {
     let violations = plural(status.totals.violations, "violation", "violations");
-    // Each of them got the lock while somebody whose session was gone did not know it yet.
+    // Each of these acquired while a client whose session was gone did not yet know about its end.
     let both = match status.totals.outlived {
         1 => "2 clients think they hold it".to_owned(),
         times => format!("2 clients think they hold it ({}x)", count(times)),

@@ -1,4 +1,5 @@
-//! What each server reports about itself, what it does not, and what to change there.
+//! What each server reports about itself, what it does not report, and which setting would change
+//! that.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use lockscope_model::server_view::{AskedBy, Load, MemberView, ServerMode, Server
 use lockscope_model::text::human::{self, count, duration, plural};
 use lockscope_model::text::{Keep, fit};
 
-/// The columns of Servers: facts stand below their server, a little to the right.
+/// The columns of Servers. Facts stand below their server, slightly indented.
 pub const COLUMNS: Columns = Columns { label: 4, ..Columns::SIGNS };
 /// Columns of a version.
 const VERSION_WIDTH: usize = 16;
@@ -18,7 +19,8 @@ pub fn write_not_asked(page: &mut Writer) {
     page.sentence(NOT_ASKED, Tone::Text);
 }
 
-/// Writes what the servers report. `load`: what asking cost lately, and within how many milliseconds.
+/// Writes what the servers report. `load` is the recent cost of asking and the window in
+/// milliseconds.
 pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, now: Timestamp) {
     if view.members.is_empty() {
         return page.sentence("No server was asked yet.", Tone::Text);
@@ -48,7 +50,7 @@ const UNPROVEN: &str = "The session is over TLS, and what servers answer in plai
                         could have written it. Nobody is called a ghost, expired or disconnected, and no deletion becomes easier by \
                         it. To have it believed, name every server in the connect string with its port for TLS.";
 
-/// What can be said with what was reported.
+/// Explains what the reports allow to conclude.
 fn known(view: &ServerView) -> &'static str {
     let nobody = view.members.iter().all(|member| member.asked_by == AskedBy::None);
     match (nobody, view.every_member_answered(), view.sessions_as_of().is_some()) {
@@ -78,7 +80,7 @@ fn write_member(page: &mut Writer, member: &MemberView, now: Timestamp) {
     };
     let heard = member.answered_at.map(|at| format!("{} ago", duration(now.since(at))));
     let version = member.version.as_deref().map(|version| {
-        // What stands behind the first dash is how it was built.
+        // The part after the first dash describes the build.
         fit(version.split('-').next().unwrap_or(version), VERSION_WIDTH, Keep::Start, page.charset())
     });
     let parts = [Some(member.address.clone()), member.mode.map(ServerMode::name).map(str::to_owned), version];
@@ -93,7 +95,7 @@ fn write_member(page: &mut Writer, member: &MemberView, now: Timestamp) {
     }
 }
 
-/// What asking costs the servers.
+/// Returns what asking costs the servers.
 fn cost(view: &ServerView, load: Option<(Load, u64)>) -> String {
     let Load { requests, bytes, .. } = view.asked;
     let all = format!("Asking cost {} and {} so far", plural(requests, "question", "questions"), human::bytes(bytes));
@@ -105,7 +107,7 @@ fn cost(view: &ServerView, load: Option<(Load, u64)>) -> String {
     format!("{all}; of each server's time within the last {spent} it took {}.{:02} %.", share / 100, share % 100)
 }
 
-/// What a server listed.
+/// Returns what a server listed.
 fn lists(member: &MemberView) -> Option<String> {
     let connections = member.connections.as_ref().map(|listing| {
         let more = if listing.whole { "" } else { ", not all of them" };
@@ -124,7 +126,7 @@ fn lists(member: &MemberView) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// How many servers report everything, of how many.
+/// Returns how many of the servers report everything.
 pub fn summary(view: &ServerView) -> String {
     let all = view.members.len();
     let what = plural(all, "server reports everything", "servers report everything");

@@ -1,4 +1,4 @@
-//! What is known of one session, and what happened to it.
+//! The facts and the events of one session.
 
 use std::time::Duration;
 
@@ -13,50 +13,50 @@ use lockscope_model::text::human::{
     count, countdown, date_and_time, duration, exact_seconds, exact_time, plural, time_of_day,
 };
 
-/// The columns of its events: labels are times.
+/// The columns of the session's events. The labels are times.
 pub const EVENT_COLUMNS: Columns = Columns { label: 14, ..Columns::TEXT };
 
-/// What is known of a session.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any mixture of them occurs")]
+/// The facts about a session.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
 #[derive(Clone, Debug)]
 pub struct ShownSession<'a> {
     pub session: SessionId,
     pub view: &'a ServerView,
-    /// Its connection, also when no server lists it any more.
+    /// The connection, also when no server lists it any more.
     pub last: Option<LastConnection<'a>>,
-    /// Whether it lives, and how long it still has while it is not heard.
+    /// Whether the session is alive and, while it is not heard from, how long it has left.
     pub owner: (OwnerState, Option<Duration>),
     pub holds: usize,
     pub awaits: usize,
-    /// The paths that it watches by getData or exists, as far as they are listed here.
+    /// The paths that the session watches by getData or exists, as far as they are listed here.
     pub watches: Vec<&'a str>,
     pub more_watches: usize,
-    /// Whether its server listed all that it watches.
+    /// Whether the session's server listed all of its watches.
     pub watches_are_whole: bool,
     /// Whether the servers are asked about themselves.
     pub asks_servers: bool,
-    /// Up to when ages are counted.
+    /// The time at which ages end.
     pub now: Timestamp,
-    /// Whether all this is true now.
+    /// Whether the facts are current.
     pub live: bool,
     pub utc: bool,
     /// The key of the screen that says more of the servers.
     pub servers: &'a str,
 }
 
-/// Something that happened to a session.
+/// An event of a session.
 #[derive(Clone, Debug)]
 pub struct SessionEvent {
-    /// By this machine's clock.
+    /// The time of the event by this machine's clock.
     pub at: Timestamp,
     pub event: &'static str,
-    /// Of which lock; empty where that is not known.
+    /// The lock; empty where it is not known.
     pub lock: String,
-    /// The number of its node there.
+    /// The sequence number of the session's node.
     pub number: Option<i32>,
     pub waited_ms: Option<u64>,
     pub held_ms: Option<u64>,
-    /// What was found or what came of it, where it is no change of the lock.
+    /// The finding or the outcome, for events that are no change of the lock.
     pub why: Option<String>,
 }
 
@@ -134,7 +134,8 @@ impl ShownSession<'_> {
         }
     }
 
-    /// The session timeout that its servers' settings ask for, where it contends for locks with a shorter one.
+    /// Returns the session timeout that the servers' settings call for, if the session contends for
+    /// locks with a shorter one.
     fn safe_timeout(&self) -> Option<Duration> {
         let own = self.last?.connection.timeout()?;
         self.view.safe_session_timeout().filter(|safe| own < *safe && self.holds + self.awaits > 0)
@@ -169,7 +170,7 @@ impl ShownSession<'_> {
     }
 }
 
-/// Writes what happened, as it comes: the newest first.
+/// Writes the events in the given order: the newest first.
 pub fn write_events(page: &mut Writer, events: impl Iterator<Item = SessionEvent>, has_older: bool, utc: bool) {
     let mut any = false;
     for event in events {

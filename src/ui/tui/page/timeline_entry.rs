@@ -1,4 +1,4 @@
-//! All that is known of one entry of the timeline.
+//! Everything known about one entry of the timeline.
 
 use super::{Sign, Tone, Writer};
 use lockscope_base::znode::Timestamp;
@@ -7,10 +7,10 @@ use lockscope_model::diagnose::{Finding, Severity};
 use lockscope_model::queue::{Happening, LockEvent};
 use lockscope_model::text::human::{date_and_time, duration, plural};
 
-/// What is said beside an end of which nobody knows how it came.
+/// The note beside the end of a stay whose cause is unknown.
 pub const MAY_HAVE_EXPIRED: &str = "its session expired: the servers were asked too long before to tell";
 
-/// By whom the node of a holder, or of a waiter, may be gone.
+/// Says who may have deleted the node of a holder or of a waiter.
 pub fn who_deletes(held: bool) -> &'static str {
     if held {
         "released by its client, or deleted by another: ZooKeeper does not say which"

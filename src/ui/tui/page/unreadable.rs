@@ -1,20 +1,20 @@
-//! Where the server does not let us look.
+//! The places that the server does not let the console read.
 
 use super::{Line, Tone, Writer};
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Keep, fit, width, wrap_words};
 
-/// Places that are listed at most: a frame must not take longer the more there are.
+/// Maximum number of listed places, so that the cost of a frame is bounded.
 const MAX_PLACES: usize = 1_000;
 
-/// Lines of a path, and of an answer, at most.
+/// Maximum lines of a path, and of an answer.
 const MAX_LINES: usize = 16;
 
-/// What stands between a path and the answer, and before an answer in lines of its own.
+/// The gap between a path and the answer, and the indent of an answer on lines of its own.
 const GAP: &str = "  ";
 
-/// Writes every place that cannot be read, and what the server answered.
+/// Writes every unreadable place and the server's answer.
 pub fn write<'a>(page: &mut Writer, places: impl ExactSizeIterator<Item = (&'a ZnodePath, &'a str)>) {
     let more = places.len().saturating_sub(MAX_PLACES);
     if places.len() == 0 {
@@ -30,8 +30,8 @@ pub fn write<'a>(page: &mut Writer, places: impl ExactSizeIterator<Item = (&'a Z
     }
 }
 
-/// A place and the answer in one line, or where there is no room for that in as many as they need:
-/// nothing else shows them whole.
+/// Writes a place and the answer in one line or, where they do not fit, in as many lines as they
+/// need: no other page shows them in full.
 fn write_place(page: &mut Writer, path: &ZnodePath, reason: &str) {
     let (columns, charset) = (page.text_columns(), page.charset());
     let fitted = |text: &str, keep| fit(text, columns * MAX_LINES, keep, charset);

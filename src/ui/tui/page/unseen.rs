@@ -1,16 +1,16 @@
-//! What the tree does not tell of the time before the first look: how the holder before this one
-//! ended. A session that expired and a release leave the same tree behind.
+//! What the tree cannot show about the time before the first look: how the previous holder ended. A
+//! session that expired and a release leave the same tree behind.
 
 use lockscope_base::recipe::LockKind;
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Contender, HoldBounds, LockQueue};
 use lockscope_model::text::human::duration;
 
-/// What cannot be known of who held before a holder that held already when it was first seen.
+/// What cannot be known about the predecessor of a holder that already held when first seen.
 pub const NOT_KNOWN: &str = "whether the holder before it released or expired cannot be seen afterwards";
 
-/// Says so, and how long before the first look the holder got the lock; `None` for a holder that
-/// was seen to acquire, and for leases, of which no one is before another.
+/// Returns this sentence, and how long before the first look the holder acquired the lock. Returns
+/// `None` for a holder that was seen to acquire, and for leases, whose order says nothing.
 pub fn sentence(table_at: TableAt<'_>, lock: &LockQueue, holder: &Contender) -> Option<String> {
     let is_lease = lock.kind() == LockKind::Semaphore;
     let held = table_at.table().held_before_seen(lock, holder, table_at.now()).filter(|_| !is_lease);

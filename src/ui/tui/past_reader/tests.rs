@@ -1,4 +1,4 @@
-//! A recording on the screen, from its file to what is shown.
+//! A recording on the screen, from its file to the picture.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn go_to(replayed: &mut Replayed, time: &str) {
 }
 
 #[test]
-fn it_begins_at_the_end_and_goes_to_any_time() {
+fn a_recording_opens_at_its_end_and_goes_to_any_time() {
     let mut replayed = Replayed::new(SIZE);
     assert_eq!(at(&replayed), second(210));
     assert!(replayed.app.world().table().locks().any(|lock| lock.path().as_str() == "/locks/new"));
@@ -39,7 +39,7 @@ fn a_time_before_the_recording_begins_is_refused_with_the_way_to_its_beginning()
     let mut replayed = Replayed::new(SIZE);
     go_to(&mut replayed, "2024-05-01 02:13");
     assert_eq!(at(&replayed), second(210), "it stays where it is");
-    let notice = replayed.app.notice().map(|notice| notice.text.clone()).expect("why");
+    let notice = replayed.app.notice().map(|notice| notice.text.clone()).expect("a reason");
     let said = "Nothing is known of 2024-05-01 02:13:00 UTC: the past begins at 2024-05-01 14:41:07 UTC. `:at start` goes there.";
     assert_eq!(notice, said);
     go_to(&mut replayed, "start");
@@ -48,7 +48,7 @@ fn a_time_before_the_recording_begins_is_refused_with_the_way_to_its_beginning()
 }
 
 #[test]
-fn the_keys_go_from_event_to_event_and_over_what_was_not_recorded() {
+fn the_keys_go_from_event_to_event_and_across_gaps() {
     let mut replayed = Replayed::new(SIZE);
     go_to(&mut replayed, "14:41:12");
     replayed.press("]");
@@ -64,7 +64,7 @@ fn the_keys_go_from_event_to_event_and_over_what_was_not_recorded() {
 }
 
 #[test]
-fn it_plays_as_fast_as_wanted_and_stops() {
+fn a_recording_plays_at_the_chosen_speed_and_stops() {
     let mut replayed = Replayed::new(SIZE);
     go_to(&mut replayed, "14:41:12");
     let from = at(&replayed);
@@ -83,7 +83,7 @@ fn it_plays_as_fast_as_wanted_and_stops() {
 }
 
 #[test]
-fn it_never_changes_or_asks_the_ensemble() {
+fn a_recording_never_changes_or_queries_the_ensemble() {
     let mut replayed = Replayed::new(SIZE);
     for keys in ["x", "c", "5", "7", ":node /locks/billing\n"] {
         let screen = replayed.app.screen();
@@ -95,7 +95,7 @@ fn it_never_changes_or_asks_the_ensemble() {
 }
 
 #[test]
-fn a_queue_stays_open_from_moment_to_moment() {
+fn an_open_queue_stays_open_across_jumps() {
     let mut replayed = Replayed::new(SIZE);
     replayed.press(":lock /locks/billing\n");
     assert_eq!(replayed.app.screen(), Screen::Queue);
@@ -107,7 +107,7 @@ fn a_queue_stays_open_from_moment_to_moment() {
 }
 
 #[test]
-fn what_is_beyond_a_near_border_is_read_before_somebody_goes_there() {
+fn the_segment_behind_a_near_border_is_read_in_advance() {
     let mut replayed = Replayed::new(SIZE);
     let read = |replayed: &Replayed| {
         let open = replayed.past.open.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What a user notices of the past of a live console.
+//! The past of a live console, as its user sees it.
 
 use super::{LivePast, PastPlace};
 use crate::tui::app::{App, Recording, Replay, Screen};
@@ -28,7 +28,8 @@ fn first_of_billing(console: &LiveConsole) -> Option<i32> {
     Some(table.lock(id)?.row(0)?.contender.sequence?.0)
 }
 
-/// The texts are equal; else both are shown from a little before the first difference on.
+/// Asserts that two texts are equal. On failure, both are shown from shortly before the first
+/// difference.
 fn assert_same(shown: &str, before: &str) {
     let at = shown.bytes().zip(before.bytes()).position(|(a, b)| a != b).unwrap_or(shown.len().min(before.len()));
     let around = |text: &str| text.chars().skip(at.saturating_sub(300)).take(500).collect::<String>();
@@ -36,12 +37,12 @@ fn assert_same(shown: &str, before: &str) {
 }
 
 #[test]
-fn every_moment_is_shown_again_as_it_was_shown() {
+fn every_moment_of_the_past_looks_as_it_did_live() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     let mut shown: Vec<(Timestamp, String)> = Vec::new();
     for second in 0..120 {
         match second {
-            // What it had found is forgotten by a cut, and found anew.
+            // A cut clears the findings; afterwards they are raised again.
             40 => console.feed(vec![cut()]),
             50 => console.feed(ensemble()),
             second if second % 7 == 0 && second < 35 => hand_over(&mut console, second / 7),
@@ -59,7 +60,7 @@ fn every_moment_is_shown_again_as_it_was_shown() {
 }
 
 #[test]
-fn live_goes_on_behind_the_past_and_one_key_returns_to_it() {
+fn the_live_state_continues_behind_the_past_and_one_key_returns_to_it() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     console.pass(5);
     hand_over(&mut console, 0);
@@ -83,11 +84,11 @@ fn live_goes_on_behind_the_past_and_one_key_returns_to_it() {
     assert_eq!(first_of_billing(&console), Some(4713), "what came meanwhile is there");
     console.press("F");
     assert!(notice(&console.app).contains("live already"), "{}", notice(&console.app));
-    // What came while the past was shown can be gone back to as well.
+    // Changes that came while the past was shown can be visited too.
     console.press("[");
     assert_eq!(first_of_billing(&console), Some(4713));
     assert!(console.app.now() > handed_over);
-    let outline = console.app.replay().expect("it went back").outline();
+    let outline = console.app.replay().expect("the past is shown").outline();
     assert!(
         outline.from < handed_over && outline.until > handed_over,
         "the bar shows all of the past again: {outline:?}"
@@ -115,7 +116,7 @@ fn a_time_before_the_past_begins_is_refused_with_the_way_to_its_beginning() {
 }
 
 #[test]
-fn one_goes_back_from_where_a_paused_screen_stands() {
+fn a_jump_back_from_a_paused_screen_starts_at_the_paused_time() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     console.pass(5);
     hand_over(&mut console, 0);
@@ -132,7 +133,7 @@ fn one_goes_back_from_where_a_paused_screen_stands() {
 }
 
 #[test]
-fn nothing_is_changed_or_asked_from_the_past() {
+fn nothing_is_changed_or_queried_while_the_past_is_shown() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     console.pass(3);
     console.press(":lock /locks/billing\n[");
@@ -146,7 +147,7 @@ fn nothing_is_changed_or_asked_from_the_past() {
 }
 
 #[test]
-fn where_nothing_of_the_past_is_known_the_screen_stays_live_and_says_so() {
+fn without_a_past_the_screen_stays_live_and_says_so() {
     let mut console = LiveConsole::new(SIZE, &IN_MEMORY);
     console.press("(");
     assert!(console.app.replay().is_none());

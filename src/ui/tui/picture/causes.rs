@@ -1,4 +1,5 @@
-//! Whose node came or went when a watch fired, as far as the trace tells. Pure.
+//! Finds which client created or deleted the node whose watch fired, as far as the trace shows.
+//! Pure.
 
 #[cfg(test)]
 mod tests;
@@ -10,45 +11,47 @@ use rustc_hash::FxHashMap;
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{ClientId, RequestKind, TraceEntry, TraceStep, WatchPlace};
 
-/// Changes that are remembered: more than can be under way at a time.
+/// Maximum number of remembered changes: more than can be under way at once.
 const MAX_CHANGES: usize = 256;
-/// Paths of nodes whose owners are remembered: of so many, those that are gone are forgotten.
+/// Maximum paths in the map of owners. When it is full, the map is cleared; the owners of existing
+/// nodes are learned again.
 const MAX_OWNERS: usize = 20_000;
 
-/// A node was created or deleted.
+/// A node that was created or deleted.
 #[derive(Clone, Debug)]
 struct NodeChange {
     client: ClientId,
     path: ZnodePath,
     is_deletion: bool,
-    /// The entry with which its request was sent, and the one with which it was answered, as places in the trace.
+    /// The entries of the request and of its reply, as positions in the trace.
     sent: u64,
     answered: u64,
 }
 
-/// A request for a change that is not known to be carried out.
+/// A request for a change whose reply is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct PendingChange {
     kind: RequestKind,
-    /// Its entry, as a place in the trace.
+    /// The request's entry, as a position in the trace.
     sent: u64,
-    /// Whether its client goes on as after a failure. The answer to a listing that was sent with it may be noticed before its own.
+    /// Whether the client went on as it does after a failure. The reply to a listing that was sent
+    /// with the request may be noticed before the reply to the request.
     has_failed: bool,
-    /// Whether it deletes another node than its client's newest: who gets a lease then deletes its node in the queue, and waits for no
-    /// reply.
+    /// Whether the request deletes another node than the client's newest. A client that gets a
+    /// lease deletes its node in the queue and does not wait for the reply.
     is_of_older_node: bool,
 }
 
-/// A change that fired the watches on a place.
+/// The change that fired the watches on a place.
 #[derive(Clone, Copy, Debug)]
 struct FiredChange {
-    /// Watches that were set behind this place in the trace are not among them: the first event of the change that was noted, or where
-    /// the node was made again before that.
+    /// The change fired only watches that were set before this position in the trace: the position
+    /// of its first noted event, or that of the node's next creation if that came earlier.
     fired_before: u64,
     cause: Cause,
 }
 
-/// Whose change it was, and the entry with which its request was sent; what of that the trace tells.
+/// The client that made a change and the entry of its request, each if the trace shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cause {
     client: Option<ClientId>,
@@ -67,7 +70,7 @@ impl NodeChange {
     }
 }
 
-/// Whether a change of a node fires a watch.
+/// Returns whether a change of a node fires a watch on `place`.
 fn fires(path: &ZnodePath, is_deletion: bool, place: &WatchPlace) -> bool {
     match place {
         WatchPlace::Children(parent) => path.parent_str() == Some(parent.as_str()),
@@ -75,27 +78,27 @@ fn fires(path: &ZnodePath, is_deletion: bool, place: &WatchPlace) -> bool {
     }
 }
 
-/// What is known of nodes, their owners, and changes of them.
+/// The known nodes, their owners and their changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Causes {
-    /// Entries that were noted.
+    /// The number of noted entries.
     noted: u64,
     changes: VecDeque<NodeChange>,
-    /// Requests that may still change something.
+    /// The requests that may still change a node.
     pending: FxHashMap<ClientId, PendingChange>,
-    /// Since which entry each client has each watch.
+    /// The watches of each client, each with the entry that set it.
     watches: FxHashMap<ClientId, Vec<(WatchPlace, u64)>>,
     /// The last change that fired the watches on a place.
     last_fired: BTreeMap<WatchPlace, FiredChange>,
     owners: FxHashMap<ZnodePath, ClientId>,
     /// The newest node of each client.
     nodes: FxHashMap<ClientId, ZnodePath>,
-    /// Those whose sessions may end without a word from them.
+    /// The clients whose sessions may end without a trace entry of theirs.
     silent: Vec<ClientId>,
 }
 
 impl Causes {
-    /// This client has this node.
+    /// Notes that a client has a node.
     pub fn know(&mut self, client: ClientId, node: &ZnodePath) {
         if self.nodes.get(&client) == Some(node) && self.owners.get(node) == Some(&client) {
             return;
@@ -107,7 +110,7 @@ impl Causes {
         self.nodes.insert(client, node.clone());
     }
 
-    /// Takes the next entry of the trace in.
+    /// Takes in the next entry of the trace.
     pub fn note(&mut self, entry: &TraceEntry) {
         self.noted += 1;
         let (client, at) = (entry.client, self.noted);
@@ -170,8 +173,9 @@ impl Causes {
         }
     }
 
-    /// Whose node came or went when this client's watch fired; `later` are the entries behind that of the event. To be asked before the
-    /// event's entry is noted. `None` where the trace does not tell.
+    /// Returns the client whose node was created or deleted when `client`'s watch fired; `None`
+    /// where the trace does not show it. `later` are the entries after the event's own. Must be
+    /// called before the event's entry is noted.
     pub fn of<'e>(
         &mut self,
         client: ClientId,
@@ -180,14 +184,16 @@ impl Causes {
     ) -> Option<ClientId> {
         let watches = self.watches.get(&client);
         let set = watches.and_then(|watches| watches.iter().find(|(set, _)| set == place)).map_or(0, |(_, at)| *at);
-        // One change fires all watches that are set on a place, but not the one that its own client sets right after it.
+        // One change fires all watches on a place, except one that the change's own client sets
+        // right after.
         let last = self.last_fired.get(place).copied();
         if let Some(last) = last.filter(|last| set < last.fired_before && last.cause.client != Some(client)) {
             return last.cause.client;
         }
         let later: Vec<&TraceEntry> = later.collect();
-        // What was sent after the watch was set came after it at the server too. Of the rest that is not known, but that one's own
-        // requests are answered in the order in which they were sent.
+        // A request sent after the watch was set also reached the server after it. For earlier
+        // requests the order is unknown, except for the client's own: those are answered in the
+        // order of sending.
         let after = |_: ClientId, sent: u64| sent > set;
         let before = |other: ClientId, sent: u64| sent <= set && other != client;
         let known = self.answered(place, set, after).or_else(|| self.pending(place, after, &later));
@@ -200,7 +206,8 @@ impl Causes {
             });
             Cause { client, sent: None }
         });
-        // An event that comes late of a change that has fired already: watches that were set meanwhile were not fired by it.
+        // This is a late event of a change that has already fired; it did not fire watches set
+        // meanwhile.
         let is_late = cause.sent.is_some() && last.is_some_and(|last| last.cause == cause);
         if !is_late {
             let fired_before = self.made_again(place, cause).unwrap_or(behind);
@@ -212,21 +219,23 @@ impl Causes {
         cause.client
     }
 
-    /// Where in the trace the node of a watch was made again after that deletion of it.
+    /// Returns the position in the trace at which the node of a watch was created again after
+    /// `deletion`.
     fn made_again(&self, place: &WatchPlace, deletion: Cause) -> Option<u64> {
         let (WatchPlace::Node(node), Some(sent)) = (place, deletion.sent) else { return None };
         let mut made = self.changes.iter().filter(|change| !change.is_deletion && change.path == *node);
         made.find(|change| change.answered > sent).map(|change| change.answered)
     }
 
-    /// By a change that was answered after that: the first of those that count.
+    /// Looks for the first answered change that fired the watch.
     fn answered(&self, place: &WatchPlace, set: u64, counts: impl Fn(ClientId, u64) -> bool) -> Option<Cause> {
         let mut fired = self.changes.iter().filter(|change| change.answered > set && change.fires(place));
         let first = fired.find(|change| counts(change.client, change.sent));
         first.map(|change| Cause::by_request(change.client, change.sent))
     }
 
-    /// By a request that is not answered yet: the only one of those that count, or of several the one that is answered first.
+    /// Looks for a request without a reply: the only candidate or, among several, the one whose
+    /// reply comes first.
     fn pending(
         &self,
         place: &WatchPlace,
@@ -257,7 +266,7 @@ impl Causes {
         fired.find_map(|entry| pending.iter().find(|pending| pending.client == Some(entry.client)).copied())
     }
 
-    /// By the end of a session without a word from its client.
+    /// Looks for a client whose session may have ended without a trace entry.
     fn silent(&mut self, place: &WatchPlace) -> Option<ClientId> {
         let owns = |other: &&ClientId| self.nodes.get(other).is_some_and(|node| fires(node, true, place));
         let client = self.silent.iter().rfind(owns).copied()?;

@@ -1,4 +1,4 @@
-//! Test clients as a picture shows them, and the rows that they make.
+//! Test clients as a picture shows them, and their rows.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetStatus, LinkState, WatchPlace};
 use lockscope_lock::{Access, Algorithm};
 
-/// How the path ends that a semaphore's leases lie below.
+/// The last part of the path below which a semaphore's leases lie.
 const LEASES: &str = "/leases";
-/// Names of clients outside of the queue that are kept.
+/// Maximum names of clients outside of the queue.
 const MAX_OUTSIDE_NAMES: usize = 16;
 
-/// What holds of all clients of a fleet.
+/// Facts that all clients of a fleet share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetFacts {
-    /// The age of the fleet, as `since` of a client counts.
+    /// The age of the fleet, on the same scale as a client's `since`.
     pub age: Duration,
-    /// How long a session lives that is not heard.
+    /// The session timeout.
     pub session_timeout: Duration,
-    /// Whether only one may hold.
+    /// Whether at most one client may hold.
     pub is_exclusive: bool,
     /// Whether there are readers and writers.
     pub is_shared: bool,
@@ -41,7 +41,7 @@ impl FleetFacts {
     }
 }
 
-/// A client as it is shown: as it was at some moment of the trace.
+/// A client at some point of the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ShownClient {
     pub id: ClientId,
@@ -53,11 +53,11 @@ pub(super) struct ShownClient {
     pub node: Option<ZnodePath>,
     pub token: Option<Zxid>,
     pub watches: Vec<WatchPlace>,
-    /// Watches that have fired since the last step began.
+    /// The watches that have fired since the last step began.
     pub used: Vec<WatchPlace>,
     pub effect: Option<WakeEffect>,
     pub refused: bool,
-    /// Its node, which is gone without its knowledge.
+    /// The client's former node, which was deleted without the client's knowledge.
     pub lost_node: Option<ZnodePath>,
 }
 
@@ -80,7 +80,7 @@ impl ShownClient {
         }
     }
 
-    /// Takes over how the client is now, and keeps what has happened to it since the last step began.
+    /// Adopts the client's present state but keeps the effects since the last step began.
     pub fn follow(&mut self, status: &ClientStatus) {
         let before = std::mem::replace(self, Self::of(status));
         (self.used, self.effect, self.refused) = (before.used, before.effect, before.refused);
@@ -89,23 +89,25 @@ impl ShownClient {
         }
     }
 
-    /// Its node is gone, with its session, whose watches are gone too. It does not know.
+    /// Removes the node and the watches, since the session has ended. The client does not know it
+    /// yet.
     pub fn lose_node(&mut self) {
         self.watches.clear();
         self.lost_node = self.node.take();
     }
 
-    /// Whether its session may end without a word from it.
+    /// Returns whether the session may end without a trace entry of the client.
     pub fn is_silent(&self) -> bool {
         self.frozen || self.link == LinkState::Cut || self.state == ClientState::Crashed
     }
 
-    /// The number of its node.
+    /// Returns the sequence number of the node.
     fn sequence(&self) -> Option<i32> {
         self.node.as_ref().and_then(|node| Sequence::split(node.name())).map(|(_, number)| number.0)
     }
 
-    /// Whether this one's node must be gone, since that one has just got the lock.
+    /// Returns whether this client's node must be gone, given that `holder` has just acquired the
+    /// lock.
     pub fn must_be_gone_before(&self, holder: &Self, facts: &FleetFacts) -> bool {
         let (Some(own), Some(other)) = (&self.node, &holder.node) else { return false };
         if self.id == holder.id || facts.is_semaphore {
@@ -123,7 +125,7 @@ impl ShownClient {
         self.state == ClientState::Holding
     }
 
-    /// Whether its node is a semaphore's lease, which it holds or is about to.
+    /// Returns whether the node is a semaphore's lease, which the client holds or is about to hold.
     fn has_lease(&self) -> bool {
         let parent = self.node.as_ref().and_then(ZnodePath::parent_str);
         parent.is_some_and(|parent| parent.ends_with(LEASES))
@@ -133,7 +135,7 @@ impl ShownClient {
         self.node.is_some() || matches!(self.state, ClientState::Holding | ClientState::Waiting)
     }
 
-    /// Whether its session ends unless something is done.
+    /// Returns the client's troubles, including those that will end its session.
     fn troubles(&self, facts: &FleetFacts) -> Vec<RowTrouble> {
         let mut troubles = Vec::new();
         if self.state == ClientState::Crashed {
@@ -156,17 +158,17 @@ impl ShownClient {
     }
 }
 
-/// Clients, the nodes that are just gone, and who goes through which.
+/// All clients, the nodes that were just deleted, and facts about the fleet.
 pub(super) struct ShownFleet<'a> {
     pub clients: Vec<&'a ShownClient>,
     pub gone: &'a [(ShownClient, Departure)],
-    /// Whether somebody was woken since the last step began.
+    /// Whether any client was woken since the last step began.
     pub somebody_woke: bool,
     pub facts: FleetFacts,
 }
 
 impl ShownFleet<'_> {
-    /// The rows that they make.
+    /// Builds the rows.
     pub fn picture(&self) -> QueuePicture {
         let parents = self.parents();
         let mut standing: Vec<(&ShownClient, Option<Departure>)> =
@@ -191,7 +193,7 @@ impl ShownFleet<'_> {
         }
     }
 
-    /// The nodes whose children are watched, by path.
+    /// Returns the nodes whose children are watched, sorted by path.
     fn parents(&self) -> Vec<ZnodePath> {
         let watches = self.clients.iter().flat_map(|client| client.watches.iter().chain(&client.used));
         let mut parents: Vec<ZnodePath> = Vec::new();
@@ -214,7 +216,7 @@ impl ShownFleet<'_> {
         highest: Option<Zxid>,
     ) -> PictureRow {
         let number = u64::from(client.id.0);
-        // Of two holders where one may hold, the higher token is right.
+        // If two clients think they hold an exclusive lock, the higher token is right.
         let outdated = self.facts.is_exclusive && client.token < highest || client.node.is_none();
         let state = match gone {
             Some(departure) => RowState::Gone(departure),
@@ -235,7 +237,8 @@ impl ShownFleet<'_> {
         }
     }
 
-    /// What a client watches, as lines to other rows. A node that is in the queue comes before one of that name that is gone.
+    /// Returns what a client watches, as lines to other rows. A node that still exists takes
+    /// precedence over a deleted node of the same name.
     fn lines(
         client: &ShownClient,
         gone: Option<Departure>,
@@ -251,14 +254,15 @@ impl ShownFleet<'_> {
                 WatchPlace::Node(path) => {
                     let owners = standing.iter().filter(|(other, _)| other.node.as_ref() == Some(path));
                     let known = owners.min_by_key(|(_, gone)| gone.is_some() == (state == LineState::Standing));
-                    // Whoever is next for a lease is known by that, and the one behind it watches its place in the queue.
+                    // Only the next client for a lease watches the leases, so it is known; the
+                    // client behind it watches its node in the queue.
                     let next = || standing.iter().find(|(other, _)| !other.holds() && other.has_lease());
                     let (owner, gone) = known.or_else(next)?;
                     let number = u64::from(owner.id.0);
                     if gone.is_some() { RowId::Gone(number) } else { RowId::Client(number) }
                 }
             };
-            // A holder's watch on its own node is no wait for anybody.
+            // A holder that watches its own node waits for nobody.
             (to != RowId::Client(u64::from(client.id.0))).then_some(WatchLine { to, state })
         };
         let used = client.used.iter().filter(|place| !client.watches.contains(place));
@@ -267,8 +271,8 @@ impl ShownFleet<'_> {
     }
 }
 
-/// By the nodes, the oldest first; holders whose node is gone before them, and who has no node yet behind them. A semaphore's leases
-/// are numbered for themselves, and come before its queue.
+/// Sorts by the age of the nodes, oldest first. Holders whose node is gone come first, clients
+/// without a node last. A semaphore's leases have numbers of their own and precede its queue.
 fn order(client: &ShownClient, gone: Option<Departure>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
     let sequence = client.sequence();
     let held = client.holds() || gone.is_some();
@@ -304,7 +308,7 @@ mod tests {
     use lockscope_lab::contend::Scenario;
 
     #[test]
-    fn a_semaphore_shows_its_leases_then_who_is_next_then_the_queue() {
+    fn a_semaphore_shows_its_leases_then_the_next_client_then_the_queue() {
         let holding = |id, node| ClientStatus { node: Some(path(node)), ..client(id, ClientState::Holding) };
         let waiting = |id, node, watches: WatchPlace| ClientStatus {
             node: Some(path(node)),

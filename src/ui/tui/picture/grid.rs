@@ -1,5 +1,5 @@
-//! Where the rows of a picture stand, which cells its lines take, and which way events travel. Pure geometry, in cells from the top
-//! left of the picture.
+//! The layout of a picture: the position of its rows, the cells of its lines, and the paths of its
+//! events. Pure geometry, in cells from the top left of the picture.
 //!
 //! ```text
 //! ◆ herd            ● 5
@@ -16,33 +16,33 @@ use super::schedule::{Flight, RequestFlight};
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::WatchPlace;
 
-/// Columns of the words beside a row's name at the least.
+/// Minimum columns of the words beside a row's name.
 const MIN_WORDS: u16 = 14;
 
-/// The ends of a line within a cell.
-#[expect(clippy::struct_excessive_bools, reason = "each is an end of its own, and any mixture of them is good")]
+/// The line ends within a cell.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent end, and every combination occurs")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCell {
     pub up: bool,
     pub right: bool,
     pub down: bool,
     pub left: bool,
-    /// The best known of the lines that pass.
+    /// The best known state among the lines that cross the cell.
     pub state: Option<LineState>,
 }
 
-/// A row with its place.
+/// A row and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridRow<'a> {
     pub id: RowId,
-    /// The row of the picture; `None` of those that stand for many.
+    /// The row of the picture; `None` for a row that stands for many.
     pub row: Option<&'a PictureRow>,
-    /// Where its sign stands.
+    /// The position of the row's sign.
     pub x: u16,
     pub y: u16,
 }
 
-/// Which way something travels.
+/// The direction in which a flight moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Up,
@@ -51,32 +51,32 @@ pub enum Direction {
     Left,
 }
 
-/// A watch event or a request on its way.
+/// A watch event or a request in flight, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightPlace {
-    /// The number of its [`Flight`] or [`RequestFlight`].
+    /// The number of the [`Flight`] or [`RequestFlight`].
     pub number: u64,
     pub x: u16,
     pub y: u16,
     pub direction: Direction,
 }
 
-/// A picture within so many columns and lines.
+/// The layout of a picture in a given number of columns and lines.
 #[derive(Clone, Debug)]
 pub struct Grid<'a> {
     pub rows: Vec<GridRow<'a>>,
     pub lines: FxHashMap<(u16, u16), LineCell>,
-    /// The column in which the words about the rows begin.
+    /// The column in which the words of the rows begin.
     pub words: u16,
-    /// How many rows have no room.
+    /// The number of rows that do not fit.
     pub hidden: usize,
-    /// Where rows begin that watch nothing.
+    /// The column of rows that watch nothing.
     base: u16,
 }
 
 impl<'a> Grid<'a> {
-    /// Gives each row its place; `spacing` is the lines from row to row. Where there is no room for all, those have one that matter
-    /// most.
+    /// Gives each row its position; `spacing` is the number of lines from row to row. Where not all
+    /// rows fit, the most important ones are shown.
     pub fn of(picture: &'a QueuePicture, (width, height): (u16, u16), spacing: u16) -> Self {
         let spacing = spacing.max(1);
         let room = usize::from(height.div_ceil(spacing));
@@ -120,7 +120,7 @@ impl<'a> Grid<'a> {
         grid
     }
 
-    /// The row that a client has, or the one that stands for it.
+    /// Returns the row of a client, or the row that stands for it.
     fn place(&self, picture: &QueuePicture, client: u64, gone_first: bool) -> Option<&GridRow<'a>> {
         let (own, gone) = (RowId::Client(client), RowId::Gone(client));
         let ids = if gone_first { [gone, own] } else { [own, gone] };
@@ -135,7 +135,8 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Where the events are that travel at that time. One whose row has no room travels to the row that stands for it.
+    /// Returns the positions of the events in flight at `now`. An event for a hidden row moves to
+    /// the row that stands for it.
     pub fn flight_places(&self, picture: &QueuePicture, flying: &[Flight], now: Timestamp) -> Vec<FlightPlace> {
         let flight_place = |flight: &Flight| {
             let path = self.path(picture, flight)?;
@@ -144,7 +145,8 @@ impl<'a> Grid<'a> {
         flying.iter().filter_map(flight_place).collect()
     }
 
-    /// Where the requests are that travel at that time: each goes along the line to what its client watched.
+    /// Returns the positions of the requests in flight at `now`: each moves along the line to the
+    /// node that its client watched.
     pub fn request_places(
         &self,
         picture: &QueuePicture,
@@ -158,12 +160,12 @@ impl<'a> Grid<'a> {
             if let Some(shown) = picture.rows.iter().find(|row| row.id == RowId::Client(number)) {
                 lines.extend(&shown.lines);
             }
-            // What has just woken it comes first.
+            // The watch that has just fired comes first.
             lines.sort_by_key(|line| line.state != LineState::Used);
             let watched = lines.into_iter().find_map(|line| self.row(line.to));
             let path = match watched {
                 Some(target) => route((row.x, row.y), target.x, (target.x, target.y)),
-                // There is no line: it only shows that it sends.
+                // Without a line, the request stays at its row.
                 None => vec![(row.x, row.y)],
             };
             place_on(&path, (request.start, request.end), now, request.number)
@@ -175,17 +177,17 @@ impl<'a> Grid<'a> {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// The cells from where an event comes from to whom it wakes; there is at least one.
+    /// Returns the cells from the cause of an event to the client that it wakes; at least one.
     fn path(&self, picture: &QueuePicture, flight: &Flight) -> Option<Vec<(u16, u16)>> {
         let to = self.place(picture, u64::from(flight.to.0), false)?;
         let from = flight.from.and_then(|from| self.place(picture, u64::from(from.0), true));
         let to = (to.x, to.y);
         Some(match (&flight.place, from) {
-            // By the line of the parent, left of all rows.
+            // Along the line of the parent, left of all rows.
             (WatchPlace::Children(_), Some(from)) => route((from.x, from.y), self.base.saturating_sub(2), to),
             (WatchPlace::Children(_), None) => route((self.base.saturating_sub(2), 0), self.base.saturating_sub(2), to),
             (WatchPlace::Node(_), Some(from)) => route((from.x, from.y), from.x.min(to.0), to),
-            // Nobody knows whose node it was.
+            // The owner of the node is unknown.
             (WatchPlace::Node(_), None) => vec![to],
         })
     }
@@ -197,7 +199,8 @@ impl<'a> Grid<'a> {
             for line in lines {
                 let Some(target) = self.rows.iter().find(|other| other.id == line.to).copied() else { continue };
                 let passes = |other: &&GridRow<'_>| other.x == target.x && other.y > target.y && other.y < row.y;
-                // A line through another row's sign would lead to that one; the words tell it then.
+                // A line that crosses another row's sign would seem to lead there; the words name
+                // the target instead.
                 if target.y < row.y && target.x < row.x && !self.rows.iter().any(|other| passes(&other)) {
                     self.draw_line((target.x, target.y), (row.x, row.y), line.state);
                 }
@@ -222,7 +225,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Whether a line from a row to another is drawn.
+    /// Returns whether a line between two rows is drawn.
     pub fn has_line(&self, row: &GridRow<'_>, to: RowId) -> bool {
         let target = self.rows.iter().find(|other| other.id == to);
         target.is_some_and(|target| {
@@ -233,7 +236,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Each row one step right of what it watches, the nearest of that.
+/// Places each row one step to the right of the nearest row that it watches.
 fn columns(rows: &[&PictureRow], base: u16, step: u16) -> Vec<u16> {
     let mut columns: Vec<u16> = Vec::with_capacity(rows.len());
     let mut places: FxHashMap<RowId, usize> = FxHashMap::default();
@@ -251,7 +254,7 @@ fn columns(rows: &[&PictureRow], base: u16, step: u16) -> Vec<u16> {
     columns
 }
 
-/// Where on a path something is that travels all of it in that time.
+/// Returns the position at `now` on a path that takes the time from start to end.
 fn place_on(
     path: &[(u16, u16)],
     (start, end): (Timestamp, Timestamp),
@@ -268,7 +271,7 @@ fn place_on(
     Some(FlightPlace { number, x, y, direction: direction(before, *next) })
 }
 
-/// To a column, along it, and to the end.
+/// Returns the cells of a route: to a column, along it, then to the end.
 fn route(from: (u16, u16), column: u16, to: (u16, u16)) -> Vec<(u16, u16)> {
     let mut path = vec![from];
     let mut go = |to: (u16, u16)| {

@@ -1,9 +1,10 @@
-//! Which rows of a queue are shown where there is no room for all.
+//! Chooses the rows of a queue that are shown where not all fit.
 
 use super::queue::{PictureRow, RowState, WakeEffect};
 
-/// So many rows in the order of the queue: the watched parents, who holds first and who waits first, what is just gone, the other
-/// holders, those who were woken, and then the others from the front.
+/// Returns `room` rows in the order of the queue. Their priority: watched parents, the first holder
+/// and the first waiter, nodes just deleted, other holders, woken clients, then the rest from the
+/// front.
 pub(super) fn most_important(rows: &[PictureRow], room: usize) -> Vec<&PictureRow> {
     if rows.len() <= room {
         return rows.iter().collect();
@@ -45,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_queue_the_holder_the_next_and_the_woken_are_shown_before_those_who_sleep_on() {
+    fn a_long_queue_shows_the_holder_the_next_and_the_woken_before_sleeping_clients() {
         let sleeps = Some(WakeEffect::SleepsOn);
         let mut rows = vec![row(1, RowState::Gone(Departure::Released), None), row(2, RowState::Holds, None)];
         rows.extend((3..50).map(|number| row(number, RowState::Waits, sleeps)));

@@ -1,5 +1,5 @@
-//! A queue as a picture: who holds, who waits, what each watches, and the watch events on their way to those who are woken. Pure:
-//! no ratatui, and time is an argument.
+//! A queue as a picture: the holders, the waiters, what each watches, and the watch events on their
+//! way to the woken clients. Pure: no ratatui, and time is an argument.
 //!
 //! ```text
 //! FleetStatus --> TraceReplay --> QueuePicture --> Grid --> view
@@ -7,7 +7,8 @@
 //!                  step by step)   what they watch) paths of events)
 //! ```
 //!
-//! Architecture invariant: an event that moves is an entry of the trace. Nothing here makes one up.
+//! Architecture invariant: each moving event is an entry of the trace. This module never makes one
+//! up.
 
 mod causes;
 mod clients;

@@ -1,4 +1,4 @@
-//! A queue as rows: who stands in it, in which state, and what each watches. Data only.
+//! A queue as rows: the contenders, their states, and what each watches. Data only.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use lockscope_lab::contend::RequestKind;
 use lockscope_lock::Access;
 use lockscope_model::diagnose::OwnerState;
 
-/// Which row of a picture.
+/// Identifies a row of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowId {
-    /// A node whose children are watched, by its number among those.
+    /// A node whose children are watched, by its index among those nodes.
     Parent(usize),
-    /// Whoever has this number: a test client, or a contender of a queue.
+    /// The test client or contender with this number.
     Client(u64),
-    /// The node that it had, which was just deleted.
+    /// The former node of the client with this number, just deleted.
     Gone(u64),
-    /// All those for whom there is no room.
+    /// All rows that do not fit.
     More,
-    /// All those that are not in the queue.
+    /// All clients that are not in the queue.
     Outside,
 }
 
@@ -28,64 +28,64 @@ pub enum RowState {
     /// A node whose children are watched.
     Parent,
     Holds,
-    /// It thinks that it holds, and its node is gone.
+    /// The client thinks that it holds, but its node is gone.
     ThinksItHolds,
     Waits,
-    /// Its node was just deleted.
+    /// The node was just deleted.
     Gone(Departure),
-    /// Nobody knows.
+    /// The state is unknown.
     Unknown,
 }
 
 /// Why a node is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// Its client deleted it.
+    /// The client deleted the node.
     Released,
-    /// Its session ended.
+    /// The session ended.
     SessionEnded,
 }
 
-/// What a client's watch has done for it since the last step began.
+/// The effect on a client of the watches that fired since the last step began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeEffect {
-    /// A watch event is on its way to it.
+    /// A watch event is on its way to the client.
     IsWoken,
-    /// A watch event has reached it.
+    /// A watch event has reached the client.
     Woken,
-    /// It was woken and sends requests.
+    /// The client was woken and sends requests.
     Asks(RequestKind),
-    /// It was woken and got the lock.
+    /// The client was woken and acquired the lock.
     GetsIt,
-    /// It was woken and waits again.
+    /// The client was woken and waits again.
     InVain,
-    /// Others were woken; it was not.
+    /// Other clients were woken; this one was not.
     SleepsOn,
 }
 
-/// What is wrong with a row.
+/// A trouble of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowTrouble {
-    /// Its process is stopped.
+    /// The client's process is stopped.
     Frozen,
-    /// Its process is dead; in about that time its session expires.
+    /// The client's process is dead; the session expires in about this time.
     Crashed { expires_in: Duration },
-    /// Nothing passes between it and the servers.
+    /// The connection to the servers is cut.
     Cut,
-    /// Its node is gone, and it does not know.
+    /// The node is gone, and the client does not know it.
     NodeGone,
-    /// The resource refused its last write.
+    /// The resource refused the client's last write.
     WriteRefused,
-    /// Its session is about to end, or has ended.
+    /// The session is about to end or has ended.
     Owner { state: OwnerState, expires_in: Option<Duration> },
-    /// It waits, and nothing will wake it.
+    /// The client waits, but nothing will wake it.
     WatchesNothing,
 }
 
-/// How well a line is known.
+/// How certain a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LineState {
-    /// Nobody knows whether there is a watch.
+    /// Whether there is a watch is unknown.
     Unknown,
     /// The watch has just fired and is used up.
     Used,
@@ -93,29 +93,29 @@ pub enum LineState {
     Standing,
 }
 
-/// From a row to what it watches.
+/// A line from a row to what the row watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchLine {
-    /// Where it leads.
+    /// The row at the other end.
     pub to: RowId,
     pub state: LineState,
 }
 
-/// One row.
+/// A row of the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PictureRow {
     pub id: RowId,
-    /// What it is called: a number, or a node's name.
+    /// The label: a number, or a node's name.
     pub name: String,
     pub state: RowState,
-    /// What it asks of a shared lock; `None` where all ask for the same.
+    /// The access requested from a shared lock; `None` where all clients request the same.
     pub access: Option<Access>,
-    /// What it watches.
+    /// The lines to what the row watches.
     pub lines: Vec<WatchLine>,
-    /// What is wrong with it, the worst first.
+    /// The troubles, the worst first.
     pub troubles: Vec<RowTrouble>,
     pub effect: Option<WakeEffect>,
-    /// Its fencing token, while it holds.
+    /// The fencing token while the client holds.
     pub token: Option<Zxid>,
 }
 
@@ -124,19 +124,19 @@ pub struct PictureRow {
 pub struct QueuePicture {
     /// The first rows, at most [`MAX_ROWS`](Self::MAX_ROWS).
     pub rows: Vec<PictureRow>,
-    /// How many more there are.
+    /// The number of further rows.
     pub hidden: usize,
-    /// The names of those that are not in the queue, the first ones.
+    /// The names of the first clients that are not in the queue.
     pub outside: Vec<String>,
-    /// How many are not in the queue.
+    /// The number of clients that are not in the queue.
     pub outside_count: usize,
 }
 
 impl QueuePicture {
-    /// The most rows that a terminal shows.
+    /// The most rows that any terminal shows.
     pub const MAX_ROWS: usize = 128;
 
-    /// Whether the picture has this row.
+    /// Returns whether the picture has a row.
     pub fn has(&self, id: RowId) -> bool {
         self.rows.iter().any(|row| row.id == id)
     }

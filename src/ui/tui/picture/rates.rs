@@ -1,13 +1,13 @@
-//! How many are woken each second, as totals grow.
+//! Rates of watch events, wake-ups in vain and requests, computed from growing totals.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::replay::WakeCounts;
 
-/// Over how long a rate is an average.
+/// The time over which rates are averaged.
 const WINDOW: Duration = Duration::from_secs(3);
-/// The least time over which a rate says anything.
+/// The shortest time over which a rate is meaningful.
 const MIN_WINDOW: Duration = Duration::from_millis(500);
 
 /// The totals of the last seconds, by the fleet's age.
@@ -17,7 +17,7 @@ pub struct WakeRates {
 }
 
 impl WakeRates {
-    /// Takes the totals at an age in; those of an age that is known already are passed over.
+    /// Takes in the totals at an age. Totals of an age already known are ignored.
     pub fn take(&mut self, age: Duration, counts: WakeCounts) {
         if self.recent.back().is_some_and(|(last, _)| *last >= age) {
             return;
@@ -28,7 +28,8 @@ impl WakeRates {
         }
     }
 
-    /// Woken, in vain, and requests a second; `None` as long as that cannot be told.
+    /// Returns watch events, wake-ups in vain and requests a second; `None` until enough time has
+    /// passed.
     pub fn per_second(&self) -> Option<[f64; 3]> {
         let ((first, then), (last, now)) = (self.recent.front()?, self.recent.back()?);
         let passed = last.saturating_sub(*first);
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_those_of_the_last_seconds() {
+    fn rates_cover_the_last_seconds() {
         let mut rates = WakeRates::default();
         assert_eq!(rates.per_second(), None);
         for second in 0..10_u64 {

@@ -1,4 +1,4 @@
-//! The trace of a fleet, shown step by step at a pace that an eye can follow.
+//! Replays the trace of a fleet step by step, at a pace that the eye can follow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep, WatchPlace};
 
-/// How far behind the fleet the picture may be before events travel faster.
+/// The delay behind the fleet above which events travel faster.
 const MAX_DELAY: Duration = Duration::from_millis(2_500);
-/// How far behind it may be before it leaves events out, and says so.
+/// The delay behind the fleet above which events are left out; the picture says so.
 const MAX_BACKLOG: Duration = Duration::from_secs(10);
 
-/// How long an event travels at the least where events travel faster: longer than the time between two frames, so that each is in
-/// one of them.
+/// The shortest flight of a faster event: longer than the time between two frames, so that each
+/// event is in at least one frame.
 const MIN_FLIGHT: Duration = Duration::from_millis(50);
 
-/// Figures of who was woken.
+/// Counts of watch events, of wake-ups in vain and of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeCounts {
-    /// Watch events that were delivered.
+    /// The watch events that were delivered.
     pub woken: u64,
-    /// Those after which the client did not get the lock.
+    /// The watch events after which the client did not get the lock.
     pub in_vain: u64,
     pub requests: u64,
 }
 
-/// Why events are missing in the picture.
+/// Why the picture lacks events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayGap {
-    /// The fleet kept no record of so many entries.
+    /// The fleet did not record this many entries.
     NotRecorded(u64),
-    /// So many watch events came too fast to be drawn, or to be drawn until they arrive.
+    /// This many watch events came too fast to be drawn at all, or to be drawn until they arrive.
     TooFast(u64),
 }
 
-/// What was shown of a fleet, and what is still to be shown.
+/// The shown part of a fleet's trace, and the part still to be shown.
 #[derive(Clone, Debug)]
 pub struct TraceReplay {
     latest: Option<Arc<FleetStatus>>,
@@ -75,12 +75,13 @@ impl Default for TraceReplay {
 }
 
 impl TraceReplay {
-    /// How long a watch event travels from now on.
+    /// Sets how long watch events travel from now on.
     pub fn set_flight(&mut self, flight: Duration) {
         self.flight = flight;
     }
 
-    /// Takes a status in, with what happened before it. Work follows the number of clients and of entries.
+    /// Takes in a status and the entries before it. The cost depends on the number of clients and
+    /// entries.
     pub fn take(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
         if !status.stepped {
             self.start_anew(status);
@@ -104,7 +105,7 @@ impl TraceReplay {
         self.advance(now);
     }
 
-    /// Shows what is due. Gives whether anything changed.
+    /// Shows everything that is due. Returns whether anything changed.
     pub fn advance(&mut self, now: Timestamp) -> bool {
         let mut changed = false;
         while let Some(item) = self.schedule.pop(now) {
@@ -122,42 +123,42 @@ impl TraceReplay {
         changed
     }
 
-    /// The queue as it is shown now.
+    /// Returns the queue as it is shown now.
     pub fn picture(&self) -> &QueuePicture {
         &self.picture
     }
 
-    /// The watch events that travel now, in the order of the trace.
+    /// Returns the watch events in flight, in the order of the trace.
     pub fn flying(&self) -> &[Flight] {
         &self.flying
     }
 
-    /// The requests of those who were woken that travel now, in the order of the trace.
+    /// Returns the requests of woken clients in flight, in the order of the trace.
     pub fn requests(&self) -> &[RequestFlight] {
         &self.requests
     }
 
-    /// Whether something moves.
+    /// Returns whether anything moves.
     pub fn moves(&self) -> bool {
         !self.flying.is_empty() || !self.requests.is_empty()
     }
 
-    /// When something is to be shown that is not yet; `None` when all is.
+    /// Returns when the next change is to be shown; `None` when everything is shown.
     pub fn next(&self) -> Option<Timestamp> {
         self.schedule.next()
     }
 
-    /// Since the last step began, as far as it is shown.
+    /// Returns the counts since the last step began, as far as shown.
     pub fn step_counts(&self) -> WakeCounts {
         self.step
     }
 
-    /// Since the start, as far as it is shown.
+    /// Returns the counts since the start, as far as shown.
     pub fn total_counts(&self) -> WakeCounts {
         self.total
     }
 
-    /// Why events are missing in the picture, since the last step began.
+    /// Returns why events are missing in the picture since the last step began.
     pub fn gap(&self) -> Option<ReplayGap> {
         self.gap
     }
@@ -173,7 +174,8 @@ impl TraceReplay {
         self.draw();
     }
 
-    /// All of the trace is shown: the clients are as the status says. Gives whether that changed anything.
+    /// Adopts the clients of `status` once the whole trace is shown. Returns whether anything
+    /// changed.
     fn settle(&mut self, status: &FleetStatus) -> bool {
         let before = (self.total, self.gone.len());
         let totals = &status.totals;
@@ -273,7 +275,8 @@ impl TraceReplay {
                 }
             }
             step => {
-                // Whose listing set a watch and showed that it holds was not woken in vain.
+                // A client whose listing set a watch and also showed that it holds was not woken in
+                // vain.
                 let takes_back = matches!(step, TraceStep::Acquires(_))
                     && self.clients.get(&id).is_some_and(|client| client.effect == Some(WakeEffect::InVain));
                 self.step.in_vain -= u64::from(takes_back).min(self.step.in_vain);
@@ -288,7 +291,7 @@ impl TraceReplay {
         }
     }
 
-    /// The nodes of these clients are gone, if they cannot say so themselves: their sessions have ended.
+    /// Removes the nodes of clients that cannot report the end of their sessions themselves.
     fn lose_nodes(&mut self, is_gone: impl Fn(&ShownClient) -> bool) {
         let gone: Vec<ShownClient> =
             self.clients.values().filter(|client| client.is_silent() && is_gone(client)).cloned().collect();
@@ -304,7 +307,7 @@ impl TraceReplay {
         }
     }
 
-    /// Shows the node of a client as gone, until the next step begins.
+    /// Shows a client's node as gone until the next step begins.
     fn leave(&mut self, client: &ShownClient, departure: Departure) {
         if !self.gone.iter().any(|(gone, _)| gone.id == client.id) {
             self.gone.push((client.clone(), departure));
@@ -324,7 +327,7 @@ impl TraceReplay {
     }
 }
 
-/// What an entry makes of its client, beside its watches.
+/// Applies an entry to its client, except for the client's watches.
 fn change_state(client: &mut ShownClient, step: TraceStep) {
     match step {
         TraceStep::Asks(access) => (client.state, client.access) = (ClientState::Waiting, access),
@@ -342,7 +345,7 @@ fn change_state(client: &mut ShownClient, step: TraceStep) {
         TraceStep::Crashes => {
             (client.state, client.token, client.link) = (ClientState::Crashed, None, LinkState::Cut);
         }
-        // Whose session has ended has neither node nor watches, and does not hold any more.
+        // After the end of its session a client has neither node nor watches, and no longer holds.
         TraceStep::Expires => {
             client.watches.clear();
             (client.token, client.node, client.lost_node) = (None, None, None);
@@ -350,7 +353,7 @@ fn change_state(client: &mut ShownClient, step: TraceStep) {
                 client.state = ClientState::Ready;
             }
         }
-        // It holds until its node is deleted.
+        // The client holds until its node is deleted.
         TraceStep::Releases
         | TraceStep::Sent(_)
         | TraceStep::Watches(_)

@@ -1,5 +1,5 @@
-//! When each entry of a trace is shown: events travel one after the other where one came of the other, and together where they
-//! have one cause.
+//! When each entry of a trace is shown. Events travel one after the other if one caused the other,
+//! and together if they have the same cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,73 +10,73 @@ use super::causes::Causes;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, RequestKind, TraceEntry, TraceStep, WatchPlace};
 
-/// A watch event that travels.
+/// A watch event in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flight {
-    /// The number of its entry among all watch events of the trace, from 0.
+    /// The number of the entry among all watch events of the trace, from 0.
     pub number: u64,
-    /// Whose node went or came, or changed; `None` when that is not known.
+    /// The client whose node was created, deleted or changed; `None` when unknown.
     pub from: Option<ClientId>,
-    /// Whom it wakes.
+    /// The client that the event wakes.
     pub to: ClientId,
-    /// What was watched.
+    /// The place that was watched.
     pub place: WatchPlace,
-    /// When it starts and when it arrives.
+    /// The times of departure and arrival.
     pub start: Timestamp,
     pub end: Timestamp,
 }
 
-/// A request of a client that was woken, on its way to the servers.
+/// A request of a woken client, on its way to the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFlight {
-    /// The number of its entry among all requests of the trace, from 0.
+    /// The number of the entry among all requests of the trace, from 0.
     pub number: u64,
-    /// Whose it is.
+    /// The client that sends the request.
     pub client: ClientId,
     pub kind: RequestKind,
-    /// When it starts and when it arrives.
+    /// The times of departure and arrival.
     pub start: Timestamp,
     pub end: Timestamp,
 }
 
-/// What is shown at a moment.
+/// A thing to show at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// A watch event begins to travel.
+    /// A watch event departs.
     Start(Flight),
-    /// It has arrived.
+    /// A watch event arrives.
     Land(Flight),
     /// A client sends a request.
     Send(RequestFlight),
-    /// It has arrived.
+    /// A request arrives.
     Arrive(RequestFlight),
-    /// Anything else that a client did.
+    /// Any other action of a client.
     Entry(TraceEntry),
 }
 
-/// What waits to be shown, by the moment when it is.
+/// The items still to be shown, by the time at which they are due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schedule {
     items: BTreeMap<(Timestamp, u64), Item>,
-    /// Items that were ever added.
+    /// The number of items ever added.
     added: u64,
-    /// Watch events that were ever added.
+    /// The number of watch events ever added.
     wakes: u64,
-    /// Requests that were ever added.
+    /// The number of requests ever added.
     requests: u64,
-    /// Until when each client is shown to be busy.
+    /// The time until which each client is shown to be busy.
     busy: FxHashMap<ClientId, Timestamp>,
-    /// When the last watch event starts.
+    /// The departure of the last watch event.
     last_start: Timestamp,
-    /// When the last item is shown.
+    /// The time at which the last item is shown.
     end: Timestamp,
-    /// When each client's last change of a node, or the request for it, is shown.
+    /// The time at which each client's last change of a node, or the request for it, is shown.
     changed: FxHashMap<ClientId, Timestamp>,
     causes: Causes,
 }
 
 impl Schedule {
-    /// The next item that is to be shown until then.
+    /// Returns the next item due by `now`.
     pub fn pop(&mut self, now: Timestamp) -> Option<Item> {
         let first = self.items.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())
@@ -86,33 +86,33 @@ impl Schedule {
         self.items.is_empty()
     }
 
-    /// When the next item is to be shown.
+    /// Returns when the next item is due.
     pub fn next(&self) -> Option<Timestamp> {
         self.items.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// How long it takes until all is shown.
+    /// Returns the time until everything is shown.
     pub fn remaining(&self, now: Timestamp) -> Duration {
         if self.items.is_empty() { Duration::ZERO } else { self.end.since(now) }
     }
 
-    /// How many watch events wait to be shown.
+    /// Returns the number of watch events still to be shown.
     pub fn waiting_wakes(&self) -> u64 {
         self.items.values().filter(|item| matches!(item, Item::Start(_))).count() as u64
     }
 
-    /// Drops all that waits.
+    /// Drops all waiting items.
     pub fn clear(&mut self) {
         let (added, wakes, requests) = (self.added, self.wakes, self.requests);
         *self = Self { added, wakes, requests, ..Self::default() };
     }
 
-    /// These clients have these nodes.
+    /// Notes which clients have which nodes.
     pub fn know<'a>(&mut self, nodes: impl Iterator<Item = (ClientId, &'a ZnodePath)>) {
         nodes.for_each(|(client, node)| self.causes.know(client, node));
     }
 
-    /// Adds what happened, to be shown from now on; each watch event travels for that time.
+    /// Adds entries to be shown from `now` on; each watch event travels for `flight`.
     pub fn add(&mut self, entries: &[TraceEntry], now: Timestamp, flight: Duration) {
         let ordered = with_effects_after_causes(entries);
         for (at, entry) in ordered.iter().enumerate() {
@@ -137,13 +137,14 @@ impl Schedule {
                 self.push(end, Item::Arrive(sent));
                 self.busy.insert(client, end);
                 if matches!(kind, RequestKind::Create | RequestKind::Delete) {
-                    // What comes of it comes at once: those who are woken do not wait for the reply.
+                    // The effects of the change show at once: woken clients do not wait for the
+                    // change's reply.
                     self.busy.insert(client, ready);
                     self.changed.insert(client, ready);
                 }
             }
             step => {
-                // A step begins when all that came of the one before is shown.
+                // A step begins only after all effects of the previous step are shown.
                 let at = if begins_step(step) { ready.max(self.end) } else { ready };
                 if matches!(step, TraceStep::Created(_) | TraceStep::Deleted(_)) {
                     self.changed.insert(client, at);
@@ -179,12 +180,13 @@ impl Schedule {
     }
 }
 
-/// Whether a client begins something new with it, rather than going on with what others caused.
+/// Returns whether the client starts something new with this step, rather than reacting to others.
 pub(super) fn begins_step(step: &TraceStep) -> bool {
     matches!(step, TraceStep::Asks(_) | TraceStep::Releases | TraceStep::Crashes | TraceStep::Expires)
 }
 
-/// A node that is created or deleted wakes others before its client has the reply: its entry is put right behind the request.
+/// Moves the entry of a created or deleted node right after its request: the change wakes other
+/// clients before its own client gets the reply.
 fn with_effects_after_causes(entries: &[TraceEntry]) -> Vec<&TraceEntry> {
     let mut moved = BTreeSet::new();
     let mut ordered = Vec::with_capacity(entries.len());

@@ -1,5 +1,5 @@
-//! What is shown is what was: each watch event that travels is one of the trace, and in slow motion each one of the trace travels
-//! once, in order.
+//! The picture shows what happened: each watch event in flight is one of the trace, and in slow
+//! motion each one of the trace travels once, in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::SharedChain(Access::Write),
 ];
 
-/// What is done between two statuses.
+/// An action between two statuses.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Step,
@@ -83,7 +83,7 @@ fn sent(status: &FleetStatus) -> impl Iterator<Item = (u32, RequestKind)> {
     })
 }
 
-/// Every flight that was ever seen, by its number.
+/// Every flight seen so far, by its number.
 #[derive(Default)]
 struct Seen {
     events: BTreeMap<u64, Flight>,
@@ -91,7 +91,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks at a replay: what travels, and what is drawn of it.
+    /// Looks at a replay: at what is in flight, and at what is drawn of it.
     fn look(&mut self, replay: &TraceReplay, now: Timestamp, size: (u16, u16)) {
         let grid = Grid::of(replay.picture(), size, 1);
         let flight_places = grid.flight_places(replay.picture(), replay.flying(), now);
@@ -113,7 +113,7 @@ impl Seen {
         }
     }
 
-    /// Who was woken by what, in the order in which it was shown.
+    /// Returns the wake-ups in the order in which they were shown.
     fn in_order(&self) -> Vec<(u32, WatchPlace)> {
         let mut flights: Vec<&Flight> = self.events.values().collect();
         flights.sort_by_key(|flight| (flight.start, flight.number));
@@ -126,7 +126,7 @@ fn fleet(algorithm: Algorithm, many: u32) -> SteppedFleet {
     SteppedFleet::new(Scenario::new(algorithm, path, many), many)
 }
 
-/// Shows all that is due until then, frame by frame.
+/// Shows everything due between two times, frame by frame.
 fn pass(replay: &mut TraceReplay, seen: &mut Seen, (from, to): (Timestamp, Timestamp), size: (u16, u16)) {
     let mut now = from;
     while now < to {
@@ -137,7 +137,7 @@ fn pass(replay: &mut TraceReplay, seen: &mut Seen, (from, to): (Timestamp, Times
 }
 
 #[test]
-fn events_that_come_faster_than_an_eye_follows_are_left_out_and_counted() {
+fn events_too_fast_for_the_eye_are_left_out_and_counted() {
     let mut fleet = fleet(Algorithm::Herd, 10);
     let mut replay = TraceReplay::default();
     replay.set_flight(Duration::from_secs(1));
@@ -152,7 +152,7 @@ fn events_that_come_faster_than_an_eye_follows_are_left_out_and_counted() {
 }
 
 #[test]
-fn after_entries_that_nobody_recorded_the_picture_begins_anew_and_says_so() {
+fn after_unrecorded_entries_the_picture_starts_anew_and_says_so() {
     let mut fleet = fleet(Algorithm::Herd, 10);
     let mut replay = TraceReplay::default();
     replay.take(&Arc::new(fleet.status()), NOW);
@@ -182,7 +182,7 @@ fn at_full_speed_nothing_travels() {
 }
 
 #[test]
-fn each_listing_of_the_woken_travels_once_its_client_has_the_event_and_no_other_request_does() {
+fn only_listings_of_woken_clients_travel_and_only_after_the_event_arrived() {
     let mut fleet = fleet(Algorithm::Herd, 8);
     let (mut replay, mut seen) = (TraceReplay::default(), Seen::default());
     replay.set_flight(Duration::from_secs(1));
@@ -201,7 +201,7 @@ fn each_listing_of_the_woken_travels_once_its_client_has_the_event_and_no_other_
 }
 
 #[test]
-fn figures_count_with_what_arrives() {
+fn the_figures_count_what_has_arrived() {
     let mut fleet = fleet(Algorithm::Herd, 8);
     let mut replay = TraceReplay::default();
     replay.set_flight(Duration::from_secs(1));
@@ -255,7 +255,7 @@ proptest! {
             let (client, kind) = asked[usize::try_from(*number).unwrap()];
             prop_assert_eq!((request.client.0, request.kind), (client, kind), "a request of the trace");
         }
-        // When all is shown, the picture is the last status.
+        // Once everything is shown, the picture equals the last status.
         let mut anew = TraceReplay::default();
         anew.take(&Arc::new(fleet.status()), now);
         let ids = |replay: &TraceReplay| -> Vec<_> {

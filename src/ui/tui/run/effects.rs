@@ -1,4 +1,4 @@
-//! Carries out what the state wants done.
+//! Carries out the effects that the state returns.
 
 use std::error::Error;
 use std::mem;
@@ -22,7 +22,7 @@ impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
-    /// Does what the state wants done; what comes of it comes back as an event.
+    /// Carries out an effect. Its result comes back as an event.
     pub(super) async fn carry_out(
         &mut self,
         effect: Effect,
@@ -70,7 +70,7 @@ where
             }
             Effect::ForgetPast => {
                 if let Some(past) = self.past.clone() {
-                    // It may wait for a way that is being gone.
+                    // `forget` waits for a jump under way.
                     spawn_blocking(move || past.forget());
                 }
             }
@@ -84,14 +84,14 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Ends the loop where the user can go on to that context.
+    /// Ends the loop if the user can go on to the context.
     async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
         let refused = match self.source.clone() {
             None => "There is no config file here.".to_owned(),
             Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
                 Ok(Ok(next)) => {
                     self.next = Some(Box::new(next));
-                    // It takes a moment to leave, and nothing is drawn meanwhile.
+                    // Leaving takes a moment, and nothing is drawn meanwhile.
                     self.draw_frame()?;
                     return Ok(ControlFlow::Break(()));
                 }
@@ -105,7 +105,7 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
+    /// Draws everything anew: both the content and the size of the terminal may have changed.
     pub(super) fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
         let size = self.terminal.size().map_err(TuiError::terminal)?;
         self.draws_anew = true;
@@ -114,7 +114,8 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Draws what differs from the frame before, or every cell where that frame may not stand there any more.
+    /// Draws the differences to the last frame, or every cell if the terminal may not show the last
+    /// frame.
     pub(super) fn draw_frame(&mut self) -> Result<(), TuiError> {
         if mem::take(&mut self.draws_anew) {
             self.clear().map_err(TuiError::terminal)?;
@@ -125,15 +126,16 @@ where
         Ok(())
     }
 
-    /// Makes the terminal as empty as the next frame takes it to be.
+    /// Clears the terminal, as the next frame expects it to be empty.
     fn clear(&mut self) -> Result<(), B::Error> {
-        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
+        // `Terminal::clear` would query the cursor's position and wait for the reply among the
+        // keys.
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
     }
 }
 
-/// Writes a new file into the current directory; a file of that name is never overwritten.
+/// Writes a new file into the current directory. An existing file is never overwritten.
 pub(super) fn export(name: &str, text: &str) -> Result<PathBuf, String> {
     use std::io::Write;
 

@@ -19,15 +19,15 @@ use lockscope_base::time::now;
 use lockscope_lab::demo::Script;
 use lockscope_model::queue::Change;
 
-/// Longer than anything here takes.
+/// Longer than any step of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Keys = UnboundedSender<io::Result<TerminalEvent>>;
 
-/// Brings what it is given, and then nothing more.
+/// Delivers the given batches, and then nothing more.
 struct Given {
     batches: VecDeque<Vec<Observed>>,
-    /// The queue that was last looked at.
+    /// The queue that the program last asked to be read first.
     looked_at: Option<ZnodePath>,
 }
 
@@ -69,7 +69,7 @@ impl FleetControl for NoFleets {
     fn stop(&mut self, _: FleetSide) {}
 }
 
-/// Writes down what was wanted of it.
+/// Records the calls.
 #[derive(Clone, Default)]
 struct Notes {
     written: Arc<Mutex<Vec<String>>>,
@@ -125,7 +125,7 @@ fn screen(console: &Console<TestBackend, Notes>) -> String {
     console.terminal().backend().to_string()
 }
 
-/// Runs until something shows, as a person would wait for it.
+/// Runs until a text shows, as a user would wait for it.
 async fn until_it_shows(
     console: &mut Console<TestBackend, Notes>,
     input: &mut UnboundedReceiver<io::Result<TerminalEvent>>,
@@ -143,7 +143,7 @@ async fn until_it_shows(
 }
 
 #[tokio::test]
-async fn a_key_that_is_pressed_while_the_program_starts_is_one_of_the_tour() {
+async fn a_key_pressed_while_the_program_starts_counts_for_the_tour() {
     let tour = Tour::new(Script::built_in(), testing::path("/demo"), true, false);
     let console = console(Notes::default());
     let mut console = console.with_first(Some(Event::TourBegins(Box::new(tour))));
@@ -157,7 +157,7 @@ async fn a_key_that_is_pressed_while_the_program_starts_is_one_of_the_tour() {
 }
 
 #[tokio::test]
-async fn from_the_start_to_the_end_as_a_user_sees_it() {
+async fn a_session_from_start_to_end_as_a_user_sees_it() {
     let notes = Notes::default();
     let mut console = console(notes.clone());
     let (keys, mut input) = input();
@@ -175,14 +175,14 @@ async fn from_the_start_to_the_end_as_a_user_sees_it() {
 }
 
 #[tokio::test]
-async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
+async fn ten_thousand_changes_do_not_delay_a_key() {
     let mut console = console(Notes::default());
     let (keys, mut input) = input();
     let mut burst = ensemble();
     burst.push(listed("/locks/busy", 10_000));
     burst.extend((0..10_000).map(|number| curator("/locks/busy", number, i64::from(number), 1)));
     let mut changes = Given::new([batch(burst)]);
-    // The first slice is under way when the key comes.
+    // The first slice is being applied when the key comes.
     for _ in 0..3 {
         let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
         let _ = console.take(turn, &mut changes, &mut NoFleets).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
 }
 
 #[tokio::test]
-async fn when_nothing_changes_nothing_is_drawn_and_nothing_wakes_it() {
+async fn without_changes_nothing_is_drawn_and_nothing_wakes_the_loop() {
     let mut console = console(Notes::default());
     let (_keys, mut input) = input();
     let quiet = vec![testing::connected(), Change::Syncing, Change::Synced];
@@ -201,7 +201,8 @@ async fn when_nothing_changes_nothing_is_drawn_and_nothing_wakes_it() {
     until_it_shows(&mut console, &mut input, &mut changes, "There is no lock").await;
     assert_eq!(console.frames.due(Instant::now()), None, "a frame is wanted");
     assert!(!console.app().ticks(), "seconds are counted");
-    // Without a frame and a second to wait for, only a key, a change or the system could end this turn.
+    // There is neither a frame nor a tick to wait for, so only a key, a change or a signal could
+    // end this turn.
     assert!(
         console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).now_or_never().is_none(),
         "it woke up without a reason"
@@ -217,7 +218,7 @@ async fn the_end_of_the_input_ends_the_program() {
 }
 
 #[tokio::test]
-async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
+async fn a_panic_elsewhere_that_restored_the_terminal_ends_the_program() {
     let mut console = console(Notes { lost: true, ..Notes::default() });
     let (_keys, mut input) = input();
     let ended = timeout(PATIENCE, console.run(&mut input, &mut Given::new([]), &mut Silent, &mut NoFleets)).await;
@@ -225,7 +226,7 @@ async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
 }
 
 #[tokio::test]
-async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again() {
+async fn after_a_stop_and_continue_the_terminal_is_taken_and_drawn_again() {
     struct Continued(bool);
     impl SignalSource for Continued {
         async fn next(&mut self) -> ProcessSignal {
@@ -243,7 +244,7 @@ async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again
     press(&keys, "q");
 }
 
-/// Fills the terminal with what no console drew: the one before, or a terminal that lost its cells.
+/// Fills the terminal with foreign text, such as that of an earlier console.
 fn scribble(console: &mut Console<TestBackend, Notes>) {
     let cell = Cell::new("▓");
     let places = (0..24).flat_map(|row| (0..80).map(move |column| (column, row)));
@@ -260,7 +261,7 @@ async fn the_first_frame_covers_what_stood_on_the_terminal() {
 }
 
 #[tokio::test]
-async fn a_resize_draws_every_cell_though_the_size_is_the_same_again() {
+async fn a_resize_draws_every_cell_even_back_at_the_old_size() {
     let mut console = console(Notes::default());
     let (keys, mut input) = input();
     let mut changes = Given::new([]);

@@ -1,5 +1,5 @@
-//! The thread on which a past is written, which is always the same one: what a thread has freed stays with it for its next allocations,
-//! so that each thread of the runtime's pool that once wrote would keep megabytes.
+//! The single thread that writes the past. Memory that a thread frees stays with it for its next
+//! allocations, so each thread of the runtime's pool that ever wrote would keep megabytes.
 
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs jobs one after the other. It ends with its last clone.
+/// Runs jobs one after the other. The thread ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(super) struct WriterThread {
     jobs: Sender<Job>,
@@ -21,12 +21,12 @@ impl WriterThread {
         Self { jobs }
     }
 
-    /// Runs a job behind those that were given before, of which the caller awaits each before the next. When the future is dropped, the job
-    /// is done all the same.
+    /// Runs a job after those given before. The caller awaits each job before the next. Dropping
+    /// the future does not cancel the job.
     pub fn run<T: Send + 'static>(self, job: impl FnOnce() -> T + Send + 'static) -> impl Future<Output = T> + Send {
         let (done, outcome) = oneshot::channel();
         let job = Box::new(move || {
-            // Fails when nobody waits for it any more.
+            // Fails when nobody awaits the result any more.
             let _ = done.send(job());
         });
         let given = self.jobs.send(job);

@@ -1,4 +1,4 @@
-//! A console that may delete, and servers that tell who lives.
+//! A console that may delete, and servers that report which sessions are alive.
 
 use super::{NOW, at, ensemble, seen, session, settings};
 use crate::tui::app::{App, AuditReading, Effect, Event, Settings, Update};
@@ -10,19 +10,19 @@ use lockscope_model::server_view::{
     AskedBy, Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView,
 };
 
-/// What a console with the permission to write is started with.
+/// The settings of a console with the permission to write.
 pub fn may_delete() -> Settings {
     Settings { write: true, audit_log: Some("/home/ann/.local/state/lockscope/audit.jsonl".into()), ..settings() }
 }
 
-/// A console that may delete, in step with the small ensemble of which the servers told: the owners up to `0x40` are
-/// connected, but that 0x33 has lost its connection and expires in nine seconds; all others, and the owner 60 of
-/// `/controller`, have no session any more.
+/// A console that may delete, in step with the small ensemble and its servers' reports. The owners
+/// up to `0x40` are connected, except that 0x33 has lost its connection and expires in nine
+/// seconds. All other sessions have ended, including the owner 60 of `/controller`.
 pub fn deleting(size: (u16, u16)) -> App {
     with(may_delete(), size)
 }
 
-/// The same with other settings.
+/// The same console with other settings.
 pub fn with(settings: Settings, size: (u16, u16)) -> App {
     let mut app = App::new(settings, size, NOW);
     let mut changes = ensemble();
@@ -41,7 +41,8 @@ pub fn with(settings: Settings, size: (u16, u16)) -> App {
     app
 }
 
-/// What the only server tells at a time: who is connected, and who expires in so many seconds.
+/// The report of the only server at a time: the connected sessions, and those that expire in the
+/// given number of seconds.
 pub fn told(connected: &[i64], expiring: &[(i64, i64)], now: Timestamp) -> Change {
     let connections = connected.iter().map(|owner| Connection {
         session: session(*owner),
@@ -75,7 +76,7 @@ pub fn told(connected: &[i64], expiring: &[(i64, i64)], now: Timestamp) -> Chang
     Change::Surveyed { view: view.into() }
 }
 
-/// Answers what an update wants to have found out: that everything may be written and deleted.
+/// Answers the search for guards of an update: all nodes may be written and deleted.
 pub fn find_out(app: &mut App, update: &mut Update) {
     let is_wanted = |effect: &mut Effect| matches!(effect, Effect::FindGuards(_));
     for effect in update.effects.extract_if(.., is_wanted) {
@@ -95,7 +96,7 @@ fn guard(node: &PlannedNode) -> RecreationGuard {
     }
 }
 
-/// What is to be carried out after an update.
+/// Returns the plan that an update wants carried out.
 pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
     update.effects.iter().find_map(|effect| match effect {
         Effect::Delete(plan) => Some(plan.what()),
@@ -103,13 +104,13 @@ pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
     })
 }
 
-/// That plan was carried out, and each of its nodes ended so.
+/// The event for a plan that was carried out; all nodes had the same ending.
 pub fn done(plan: &DeletePlan, ending: &Ending) -> Event {
     let outcome = |node: &PlannedNode| NodeOutcome::new(node, ending.clone());
     Event::DeletionDone(Ok(plan.nodes().iter().map(outcome).collect()))
 }
 
-/// One change of the log, in the minute `at`.
+/// A change in the audit log, in the minute `at`.
 pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) -> AuditEntry {
     let at = format!("2024-05-01T14:{:02}:07.250Z", number % 60);
     AuditEntry {
@@ -146,7 +147,7 @@ pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) 
     }
 }
 
-/// The log was read and tells this.
+/// The event for the audit log with these entries.
 pub fn log(entries: Vec<AuditEntry>) -> Event {
     let history = AuditHistory { entries, ..AuditHistory::default() };
     Event::AuditRead(Box::new(AuditReading { history: Ok(history), unwritable: None }))

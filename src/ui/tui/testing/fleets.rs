@@ -1,4 +1,4 @@
-//! Fleets of test clients as their statuses tell, without any.
+//! Fleets of test clients as reported by their statuses; no client runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn with(settings: Settings, size: (u16, u16)) -> App {
     app
 }
 
-/// The scenarios that were started, from left to right.
+/// Returns the started scenarios, from left to right.
 pub fn started(update: &Update) -> Vec<Scenario> {
     let scenario = |effect: &Effect| match effect {
         Effect::StartFleet { scenario, .. } => Some((**scenario).clone()),
@@ -33,7 +33,7 @@ pub fn started(update: &Update) -> Vec<Scenario> {
     update.effects.iter().filter_map(scenario).collect()
 }
 
-/// A client that has done something.
+/// A client that has done some work.
 pub fn client(id: u32, doing: ClientState) -> ClientStatus {
     let work = u64::from(id);
     ClientStatus {
@@ -62,12 +62,12 @@ pub fn client(id: u32, doing: ClientState) -> ClientStatus {
     }
 }
 
-/// So many clients: the first holds and the others wait.
+/// The clients of a fleet: the first holds and the others wait.
 pub fn clients(many: u32) -> Vec<ClientStatus> {
     (1..=many).map(|id| client(id, if id == 1 { ClientState::Holding } else { ClientState::Waiting })).collect()
 }
 
-/// Figures after so many acquisitions, each of which cost so many events.
+/// The figures after some acquisitions, each of which cost `events_each` watch events.
 pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
     let millis = |millis| Duration::from_millis(millis);
     let waits =
@@ -95,7 +95,7 @@ pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
     }
 }
 
-/// A fleet that has contended for a second less than its age.
+/// A fleet that has contended for one second less than its age.
 pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: FleetTotals) -> FleetStatus {
     let server = ServerEvents { children: totals.events, deleted: totals.events };
     FleetStatus {
@@ -109,7 +109,7 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
     }
 }
 
-/// A fleet tells how it stands.
+/// Delivers a fleet's status.
 pub fn tell(app: &mut App, side: FleetSide, status: FleetStatus) -> Update {
     let now = app.clock();
     app.update(Event::Fleet { side, status: Arc::new(status) }, now)
@@ -120,14 +120,14 @@ pub fn running(size: (u16, u16), many: u32) -> App {
     run(writing(size), many)
 }
 
-/// The same on a given console.
+/// The same fleets on a given console.
 pub fn run(mut app: App, many: u32) -> App {
     let update = press(&mut app, &format!("5c{many} 20ms\n"));
     let scenarios = started(&update);
     contend(app, &scenarios, many)
 }
 
-/// The first step of a tour, twelve seconds old.
+/// The first step of a tour, twelve seconds after its start.
 pub fn run_tour(mut app: App, tour: Tour) -> App {
     let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
     contend(app, &started(&update), 8)
@@ -145,7 +145,7 @@ fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
     app
 }
 
-/// Client 1 froze while it held, and client 2 has got the lock.
+/// Client 1 froze while it held, and client 2 has acquired the lock.
 pub fn outlived(scenario: &Scenario) -> FleetStatus {
     let mut all = clients(10);
     let first = Zxid(8_589_934_001);
@@ -163,7 +163,7 @@ pub fn outlived(scenario: &Scenario) -> FleetStatus {
     status
 }
 
-/// What a fleet came to.
+/// The outcome of a fleet.
 pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
     let status = status(scenario, 16_000, Vec::new(), totals(412, 50));
     FleetOutcome {

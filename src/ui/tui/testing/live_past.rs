@@ -12,7 +12,7 @@ use lockscope_model::queue::Change;
 use lockscope_model::report::json::to_string;
 use lockscope_model::report::{Ensemble, Snapshot};
 
-/// A console in step with the tests' [ensemble], which keeps what it sees.
+/// A console in step with the tests' [ensemble] that keeps its past.
 pub struct LiveConsole {
     pub app: App,
     reader: PastReader,
@@ -21,14 +21,14 @@ pub struct LiveConsole {
 }
 
 impl LiveConsole {
-    /// One that may change the ensemble, in step with the tests' ensemble.
+    /// Creates a console that may change the ensemble, in step with the tests' ensemble.
     pub fn new(size: (u16, u16), place: &PastPlace) -> Self {
         Self::started_at(NOW, size, place)
     }
 
-    /// One that was started at that time.
+    /// Creates a console that started at `now`.
     pub fn started_at(now: Timestamp, size: (u16, u16), place: &PastPlace) -> Self {
-        let past = LivePast::start(place, CONNECT, true).expect("it can be written").expect("a place");
+        let past = LivePast::start(place, CONNECT, true).expect("a writable past").expect("a place");
         let LivePast { recording, writer, reader } = past;
         let settings = Settings { write: true, ..settings() };
         let app = App::new(settings, size, now).with_recording(recording);
@@ -38,14 +38,14 @@ impl LiveConsole {
         console
     }
 
-    /// Changes come in, a moment after what was before.
+    /// Delivers changes, a moment after the previous ones.
     pub fn feed(&mut self, changes: Vec<Change>) {
         self.now = self.now.plus(Duration::from_millis(1));
         let update = self.app.update(at(self.now, changes), self.now);
         self.follow(update);
     }
 
-    /// So many seconds pass.
+    /// Lets seconds pass.
     pub fn pass(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.now = self.now.plus(Duration::from_secs(1));
@@ -54,7 +54,7 @@ impl LiveConsole {
         }
     }
 
-    /// Presses keys, and goes where they lead.
+    /// Presses keys and carries out their effects.
     pub fn press(&mut self, keys: &str) {
         for key in keys.chars() {
             let update = press(&mut self.app, key.encode_utf8(&mut [0; 4]));
@@ -62,22 +62,22 @@ impl LiveConsole {
         }
     }
 
-    /// Goes to a moment.
+    /// Goes to a time.
     pub fn go_to(&mut self, moment: Timestamp) {
         let time = lockscope_model::report::rfc3339(moment).expect("a time");
         self.press(&format!(":at {time}\n"));
     }
 
-    /// What the console shows, as JSON.
+    /// Returns what the console shows, as JSON.
     pub fn shown(&self) -> String {
         json(self.app.world(), self.app.now())
     }
 
-    /// Ends the console as its user does.
+    /// Ends the console as a user does.
     pub fn quit(mut self) {
         let last = self.app.end_recording();
         if let Some(writer) = self.writer {
-            writer.finish(last, self.now).expect("it can be written");
+            writer.finish(last, self.now).expect("a writable past");
         }
     }
 
@@ -90,7 +90,7 @@ impl LiveConsole {
                     self.reader.forget();
                     continue;
                 }
-                Effect::Record(batches) => self.writer.as_ref().expect("it writes").write(batches, self.now),
+                Effect::Record(batches) => self.writer.as_ref().expect("a writer").write(batches, self.now),
                 _ => continue,
             };
             effects.extend(self.app.update(event, self.now).effects);

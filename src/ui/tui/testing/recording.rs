@@ -15,7 +15,7 @@ use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 /// The ensemble of the recording.
 pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
 
-/// So many seconds after the recording began.
+/// The time `number` seconds after the recording began.
 pub fn second(number: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(number))
 }
@@ -28,12 +28,12 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// One of that size, at the end of the [recording](record).
+    /// Creates a console of this size at the end of the [recording](record).
     pub fn new(size: (u16, u16)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("incident.db");
         record(&path);
-        let (past, outline, connect) = PastReader::open(&path, true).expect("it can be read");
+        let (past, outline, connect) = PastReader::open(&path, true).expect("a readable recording");
         let end = outline.until;
         let replay = Replay::new("incident.db".to_owned(), connect, outline);
         let mut app = App::new(settings(), size, second(10_000)).with_replay(replay);
@@ -41,7 +41,7 @@ impl Replayed {
         Self { app, past, _folder: folder }
     }
 
-    /// Presses keys, and goes where they lead.
+    /// Presses keys and carries out their effects.
     pub fn press(&mut self, keys: &str) {
         for key in keys.chars() {
             let update = press(&mut self.app, key.encode_utf8(&mut [0; 4]));
@@ -49,7 +49,7 @@ impl Replayed {
         }
     }
 
-    /// The time on the wall passes, in steps of a tenth of a second.
+    /// Lets wall-clock time pass, in steps of a tenth of a second.
     pub fn wait(&mut self, time: Duration) {
         let end = self.app.clock().plus(time);
         while let Some(due) = self.app.next_due().filter(|due| *due <= end) {
@@ -67,8 +67,9 @@ impl Replayed {
     }
 }
 
-/// Two minutes of the tests' ensemble, with a hand-over after 10, 20 and 30 seconds and a cut from 90 to 100; a minute without a recorder;
-/// and half a minute in which the first waiter of `/locks/billing` is gone.
+/// Records two minutes of the tests' ensemble with hand-overs after 10, 20 and 30 seconds and a cut
+/// from 90 to 100; then a minute without a recorder; then half a minute in which the first waiter
+/// of `/locks/billing` is gone.
 fn record(path: &std::path::Path) {
     let mut changes: Vec<Change> = ensemble();
     changes.insert(1, Change::Heard { at: NOW });
@@ -98,7 +99,7 @@ fn record(path: &std::path::Path) {
 fn run(path: &std::path::Path, seconds: std::ops::Range<u64>, changes: impl Fn(u64) -> Vec<Change>) {
     let bounds = Bounds { keep: None, max_bytes: None };
     let mut recorder = Recorder::start(path, CONNECT, RecordOptions { bounds, with_data: true, group_reads: false })
-        .expect("it can be written");
+        .expect("a writable recording");
     let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     for number in seconds.clone() {
         for change in changes(number) {
@@ -107,5 +108,5 @@ fn run(path: &std::path::Path, seconds: std::ops::Range<u64>, changes: impl Fn(u
         recorder.batches().examine(second(number), &table, &mut diagnosis);
         recorder.flush(second(number), &table);
     }
-    recorder.stop(&table, second(seconds.end)).expect("it can be written");
+    recorder.stop(&table, second(seconds.end)).expect("a writable recording");
 }

@@ -1,4 +1,4 @@
-//! What the servers of the tests' ensemble tell about themselves.
+//! The reports of the servers of the tests' ensemble about themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use lockscope_model::server_view::{
     WatchTotals, WatchedPath,
 };
 
-/// The clients that a view shows, by the numbers of their sessions.
+/// The clients of a view, by the numbers of their sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
-    /// Those with a connection.
+    /// The connected sessions.
     pub connected: Vec<i64>,
-    /// Those without, and in how many seconds each expires.
+    /// The disconnected sessions, and in how many seconds each expires.
     pub expiring: Vec<(i64, i64)>,
-    /// Who watches which node.
+    /// The watches: a node and the session that watches it.
     pub watching: Vec<(ZnodePath, i64)>,
-    /// Watches on children, in all.
+    /// The total of watches on children.
     pub child_watches: u64,
-    /// Watch events that were sent.
+    /// The watch events sent so far.
     pub fired: u64,
 }
 
-/// What a single server tells that was asked for everything at that time.
+/// The report of a single server that was asked for everything at this time.
 pub fn told(at: Timestamp, clients: &Clients) -> Change {
     let looked_at = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
     let watches = looked_at.len() as u64;
@@ -55,7 +55,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
     view(at, vec![member])
 }
 
-/// Three servers, of which one tells everything, one less, and one nothing.
+/// The reports of three servers: one reports everything, one less, and one nothing.
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
     let whole = MemberView { mode: Some(ServerMode::Leader), ..alone.members[0].clone() };
@@ -125,8 +125,8 @@ fn rebuilding(name: &str, number: i32, owner: i64) -> ZnodePath {
     path(&format!("/apps/catalogue/index-rebuild/{node}"))
 }
 
-/// Who is there in [`trouble`]: everybody is connected but the first reader of `index-rebuild`, everybody watches whom it waits
-/// for but one in `orders`, and two stand by for the controller.
+/// The clients of [`trouble`]. All are connected except the first reader of `index-rebuild`. Each
+/// watches its blocker, except for one in `orders`. Two stand by for the controller.
 pub fn clients() -> Clients {
     let waiters = (1..=128).map(|at| (curators(4711 + at - 1, 0x1b + i64::from(at) - 1), 0x1b + i64::from(at)));
     let mut watching: Vec<_> = waiters.collect();
@@ -147,7 +147,8 @@ pub fn clients() -> Clients {
     Clients { connected, expiring: vec![(50, 9)], watching, child_watches: 0, fired: 0 }
 }
 
-/// The tests' ensemble with two sessions that wait for each other, and what its server tells in the first five seconds.
+/// The tests' ensemble with two sessions that wait for each other, and its server's reports of the
+/// first five seconds.
 pub fn trouble(size: (u16, u16)) -> App {
     let mut app = live(size);
     let knot =

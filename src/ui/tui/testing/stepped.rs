@@ -1,4 +1,4 @@
-//! Fleets that are stepped through, as their statuses and traces tell, without any.
+//! Fleets that are stepped through, as reported by their statuses and traces; no client runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,18 +18,18 @@ pub struct SteppedFleet {
     pub clients: BTreeMap<u32, ClientStatus>,
     pub totals: FleetTotals,
     pub resource: ResourceStatus,
-    /// What happened since the last status.
+    /// The entries since the last status.
     pub trace: Vec<TraceEntry>,
-    /// Those in the queue, in order.
+    /// The clients in the queue, in order.
     queue: Vec<u32>,
-    /// Those that wait to ask again, the one that has waited longest first.
+    /// The clients that wait to ask again, the longest-waiting first.
     idle: Vec<u32>,
     sequence: u32,
     age_ms: u64,
 }
 
 impl SteppedFleet {
-    /// All stand in the queue, the first holds.
+    /// Creates a fleet in which all clients are in the queue and the first holds.
     pub fn new(scenario: Scenario, many: u32) -> Self {
         let mut fleet = Self {
             scenario,
@@ -53,7 +53,7 @@ impl SteppedFleet {
         fleet
     }
 
-    /// The next status, with what happened since the last one.
+    /// Returns the next status, with the entries since the last one.
     pub fn status(&mut self) -> FleetStatus {
         self.age_ms += 100;
         let clients = self.clients.values().cloned().collect();
@@ -69,7 +69,7 @@ impl SteppedFleet {
         }
     }
 
-    /// One client goes on: whoever waits to ask asks, else a holder releases.
+    /// Lets one client go on: a client that waits to ask asks, else a holder releases.
     pub fn step(&mut self) {
         match (self.idle.first().copied(), self.holders().first().copied()) {
             (Some(id), _) => self.ask(id),
@@ -134,7 +134,7 @@ impl SteppedFleet {
         self.trace.insert(at, deleted);
     }
 
-    /// A crashed client's session ends.
+    /// Ends the session of a crashed client.
     pub fn expire(&mut self, id: u32) {
         let gone = self.clients.get_mut(&id).expect("a client");
         (gone.watches, gone.token) = (Vec::new(), None);
@@ -158,7 +158,7 @@ impl SteppedFleet {
         }
     }
 
-    /// Everybody who watches that place gets its event, and goes on.
+    /// Delivers an event to all clients that watch `place`, which then go on.
     fn wake(&mut self, place: &WatchPlace, created: Option<(u32, ZnodePath)>) {
         let woken: Vec<u32> = self
             .clients
@@ -200,9 +200,9 @@ impl SteppedFleet {
         }
     }
 
-    /// It holds, or watches what it waits for.
+    /// Makes the client hold, or watch its blocker.
     fn go_on(&mut self, id: u32) {
-        let at = self.queue.iter().position(|other| *other == id).expect("it is in the queue");
+        let at = self.queue.iter().position(|other| *other == id).expect("a client in the queue");
         let writes = |other: &&u32| self.access(**other) == Access::Write;
         let blocker = match (self.scenario.algorithm, self.access(id)) {
             (Algorithm::SharedHerd(_) | Algorithm::SharedChain(_), Access::Read) => {

@@ -1,4 +1,4 @@
-//! The styles of a theme as they stand in its file: a name, and words for it.
+//! The styles of a theme as in its file: a name, and words that describe the style.
 //!
 //! ```toml
 //! text = "#c9d1e8 on #1a1d27"
@@ -10,44 +10,44 @@ use std::ops::Range;
 use ratatui::style::{Color, Modifier, Style};
 use toml::de::DeTable;
 
-/// The styles of what means something.
+/// The styles of a theme, named by their meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Palette {
-    /// With the ground of everything.
+    /// Plain text, with the background of the whole screen.
     pub text: Style,
-    /// What matters most on the screen.
+    /// The most important text.
     pub strong: Style,
-    /// What may be overlooked.
+    /// Text of little interest.
     pub dim: Style,
     pub title: Style,
     pub border: Style,
-    /// The border of the pane that has the keys.
+    /// The border of the focused pane.
     pub focus: Style,
     /// The name of the program, and keys in the footer.
     pub accent: Style,
-    /// A holder; a live connection.
+    /// A holder, or a live connection.
     pub good: Style,
-    /// A waiter; what costs.
+    /// A waiter, or a cost.
     pub wait: Style,
-    /// What is wrong.
+    /// A fault.
     pub bad: Style,
-    /// What is not known, or not true any more.
+    /// An unknown or outdated fact.
     pub unsure: Style,
-    /// What matches a filter or a search.
+    /// A match of a filter or a search.
     pub found: Style,
     /// The selected row.
     pub selected: Style,
-    /// A mark that must be seen: PAUSED.
+    /// A mark that must be noticed, such as PAUSED.
     pub mark: Style,
 }
 
-/// Why a text is no theme.
+/// Why a text is not a valid theme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct BadTheme {
-    /// Where, in bytes from its beginning.
+    /// The place of the error, in bytes from the beginning.
     pub at: Range<usize>,
-    /// What is wrong there, as a sentence without its full stop.
+    /// The error, as a sentence without its full stop.
     pub problem: String,
 }
 
@@ -58,7 +58,8 @@ pub const STYLES: [&str; 14] = [
 ];
 
 impl Palette {
-    /// Reads the text of a theme. A style that it does not name is plain, but that the selected row and marks are reversed.
+    /// Parses the text of a theme. A style that the text does not name is plain; the selected row
+    /// and marks are reversed.
     pub fn read(text: &str) -> Result<Self, BadTheme> {
         let reversed = Style::new().add_modifier(Modifier::REVERSED);
         let mut palette = Self { selected: reversed, mark: reversed, ..Self::default() };
@@ -83,7 +84,7 @@ impl Palette {
         Ok(palette)
     }
 
-    /// The same in the 256 colours that all but the oldest terminals have.
+    /// Converts the colours to the 256 colours that all but the oldest terminals have.
     #[must_use]
     pub fn in_256_colours(mut self) -> Self {
         for name in STYLES {
@@ -115,7 +116,7 @@ impl Palette {
     }
 }
 
-/// Reads `bold #ff0000 on black`.
+/// Parses a style such as `bold #ff0000 on black`.
 fn read_style(said: &str) -> Result<Style, String> {
     let mut style = Style::new();
     let mut words = said.split_whitespace();
@@ -139,7 +140,7 @@ fn read_style(said: &str) -> Result<Style, String> {
     Ok(style)
 }
 
-/// The one of the 256 colours that is nearest to a colour: those of the cube, and greys. Names stay.
+/// Returns the nearest of the 256 colours, from the cube and the greys. Named colours stay.
 fn nearest(colour: Color) -> Color {
     let Color::Rgb(red, green, blue) = colour else { return colour };
     let distance = |index: &u8| {
@@ -150,7 +151,7 @@ fn nearest(colour: Color) -> Color {
     Color::Indexed((16..=255).min_by_key(distance).unwrap_or(15))
 }
 
-/// What xterm shows for a colour from 16 on.
+/// Returns the colour that xterm shows for an index from 16 on.
 pub fn of_index(index: u8) -> (u8, u8, u8) {
     let level = |step: u8| if step == 0 { 0 } else { 55 + step * 40 };
     if index >= 232 {
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_style_is_read_word_by_word() {
+    fn a_style_is_parsed_word_by_word() {
         let expected = Style::new().fg(Color::Rgb(255, 0, 0)).bg(Color::Black).add_modifier(Modifier::BOLD);
         assert_eq!(read_style("bold #ff0000 on black"), Ok(expected));
         assert_eq!(read_style(""), Ok(Style::new()));
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_theme_is_said_with_its_place() {
+    fn an_error_in_a_theme_is_reported_with_its_place() {
         for (text, at, part) in [
             ("text = 'red'\nbody = 'red'", "body", "has no style `body`"),
             ("text = 'pinkish'", "'pinkish'", "`pinkish` is no colour"),
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn in_256_colours_a_colour_is_one_of_the_cube_or_a_grey() {
+    fn a_colour_becomes_the_nearest_of_the_cube_or_the_greys() {
         assert_eq!(nearest(Color::Rgb(255, 0, 0)), Color::Indexed(196));
         assert_eq!(nearest(Color::Rgb(118, 118, 118)), Color::Indexed(243));
         assert_eq!(nearest(Color::Red), Color::Red);

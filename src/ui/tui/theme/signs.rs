@@ -1,62 +1,62 @@
-//! The signs of the screens, with or without Unicode.
+//! The signs of the screens, in Unicode and in ASCII.
 
 use ratatui::symbols::border;
 
 use lockscope_model::diagnose::Severity;
 use lockscope_model::text::Charset;
 
-/// The signs, with or without Unicode.
+/// A set of signs.
 #[derive(Clone, Copy, Debug)]
 pub struct Signs {
-    /// Which characters text may have.
+    /// The characters that text may contain.
     pub charset: Charset,
-    /// Holds; live.
+    /// A holder; a live connection.
     pub holds: &'static str,
     pub waits: &'static str,
     pub unknown: &'static str,
     pub bad: &'static str,
-    /// Right again; as it should be.
+    /// A recovery; a sound state.
     pub good: &'static str,
-    /// Watches nothing.
+    /// A waiter that watches nothing.
     pub nothing: &'static str,
-    /// Watches the parent.
+    /// A waiter that watches the parent.
     pub herd: &'static str,
     pub info: &'static str,
     pub busy: &'static str,
     pub warning: &'static str,
-    /// Before the selected row.
+    /// Precedes the selected row.
     pub cursor: &'static str,
-    /// Beside a tagged row.
+    /// Marks a tagged row.
     pub tag: &'static str,
-    /// From a waiter to the row right above it.
+    /// Leads from a waiter to the row right above.
     pub next: &'static str,
-    /// From a waiter to a row further up.
+    /// Leads from a waiter to a row further up.
     pub far: &'static str,
-    /// Beside what stands below a branch that is followed by another.
+    /// Continues a branch beside the rows below it.
     pub trunk: &'static str,
-    /// To one that is followed by another.
+    /// Leads to a row that others follow.
     pub branch: &'static str,
-    /// To the last.
+    /// Leads to the last row.
     pub last_branch: &'static str,
-    /// Back to the first of a cycle.
+    /// Leads back to the first row of a cycle.
     pub back: &'static str,
-    /// A cell of a bar: full, and drained.
+    /// A cell of a bar: filled and empty.
     pub bar: [&'static str; 2],
-    /// Between two words of a line.
+    /// Separates two words of a line.
     pub dot: &'static str,
-    /// Sorted with small ones first, and with large ones first.
+    /// Ascending and descending order.
     pub order: [&'static str; 2],
-    /// The same of what decides between equal rows.
+    /// Ascending and descending order of the column that decides between equal rows.
     pub then_by: [&'static str; 2],
-    /// More above, more below.
+    /// More rows above, more rows below.
     pub more: [&'static str; 2],
-    /// Levels of a sparkline, from nothing to full.
+    /// The levels of a sparkline, from empty to full.
     pub levels: [&'static str; 9],
-    /// A recording that plays, and one that stands still.
+    /// A playing and a paused recording.
     pub play: [&'static str; 2],
-    /// A time of which nothing is known.
+    /// A gap in the recording.
     pub gap: &'static str,
-    /// The moment that is shown.
+    /// The shown time.
     pub here: &'static str,
     pub border: border::Set<'static>,
 }

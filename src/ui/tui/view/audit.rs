@@ -15,7 +15,7 @@ use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::text::human::{date_and_time, plural};
 use lockscope_model::text::{Keep, wrap_words};
 
-/// Columns of day and time without the zone.
+/// Columns of date and time without the time zone.
 const TIME_WIDTH: usize = 19;
 
 impl ListView for AuditEntries {

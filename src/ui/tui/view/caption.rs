@@ -15,13 +15,13 @@ use crate::tui::widget::write::{clear, write_line};
 use lockscope_model::text::human::countdown;
 use lockscope_model::text::{Keep, width};
 
-/// Columns that the words on the left take at least, before the keys give way.
+/// Minimum columns for the scene and step; below this, the keys are left out.
 const LEAST: usize = 30;
 
-/// From how many columns on there is room for more than the bare facts.
+/// Minimum columns of the terminal at which the namespace is shown.
 const WIDE: u16 = 100;
 
-/// What the tour says, and where it is.
+/// Draws the tour's caption: the current scene and step, the keys, and the text.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let Some(tour) = app.tour().filter(|_| area.height > 0) else { return };
@@ -38,7 +38,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let mut spans = vec![Span::styled(across, theme.focus)];
     let words = [(place, theme.mark), (format!(" {scene} "), theme.strong), (format!(" {step} "), theme.dim)];
     for (at, (text, style)) in words.into_iter().enumerate() {
-        // Half of a step's number would be a wrong one.
+        // A truncated step number would be a wrong one.
         if at == 2 && width(&text) > room {
             break;
         }
@@ -56,11 +56,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     page::draw_lines(view, &app.caption_lines(), Columns::TEXT, below, buffer);
 }
 
-/// What stands above the caption on the left: where it is played, which scene, and which step of it.
+/// Returns the left part of the caption's border: the place, the scene and the step.
 fn title(tour: &Tour, columns: u16) -> [String; 3] {
     let place = match tour.is_on_sandbox() {
         true => " SANDBOX ".to_owned(),
-        // Every lock's path shows it too.
+        // On a narrow terminal the namespace is left out: every lock's path shows it too.
         false if columns < WIDE => " DEMO ".to_owned(),
         false => format!(" DEMO in {} ", tour.namespace()),
     };
@@ -68,7 +68,7 @@ fn title(tour: &Tour, columns: u16) -> [String; 3] {
     [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{step} of {steps}")]
 }
 
-/// What stands there on the right: the keys, and when the next step comes by itself.
+/// Returns the right part of the border: the keys, and the time until the next step plays.
 fn keys(app: &App, tour: &Tour) -> String {
     let key = |command: Command, word: &str| format!("{} {word}", app.key_label(command));
     let plays = match tour.next_in(app.clock()) {

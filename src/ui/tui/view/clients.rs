@@ -29,7 +29,7 @@ impl ListView for Clients {
     }
 }
 
-/// Nothing runs, and nothing has run: the whole screen says how to start.
+/// Draws the screen before the first fleet has started: the text says how to start one.
 pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let title = ("Contend".to_owned(), view.theme.strong);
     let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, view.theme);
@@ -147,7 +147,7 @@ fn cell(view: View<'_>, client: &ClientStatus, column: Placed<ClientColumn>) -> 
     }
 }
 
-/// What it does, with a sign. A stopped process believes what it believed.
+/// The state of a client, with a sign. A frozen client keeps the state it last knew.
 fn state(view: View<'_>, client: &ClientStatus) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;

@@ -19,13 +19,13 @@ use lockscope_lock::Algorithm;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{width, wrap_words};
 
-/// One of the figures that are compared.
+/// A figure that the fleets are compared by.
 struct Figure {
     title: &'static str,
-    /// Where the title does not fit.
+    /// The title where `title` does not fit.
     short: &'static str,
     of: fn(&FleetOutcome) -> f64,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     digits: usize,
 }
 
@@ -44,7 +44,7 @@ const FIGURES: [Figure; 2] = [
     },
 ];
 
-/// A bar for each fleet and figure, each figure on a scale of its own that begins at zero.
+/// Draws a bar for each fleet and figure. Each figure has a scale of its own, which starts at zero.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let comparison = view.app.comparison();
     if comparison.fleets().len() == 0 {
@@ -70,7 +70,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws what it comes to below the boxes; gives the area that is left for these.
+/// Draws the conclusion below the boxes. Returns the area that is left for the boxes.
 fn draw_conclusion(view: View<'_>, comparison: &FleetComparison, area: Rect, buffer: &mut Buffer) -> Rect {
     let sentence = comparison.conclusion().unwrap_or_default();
     let lines = wrap_words(&sentence, usize::from(area.width).saturating_sub(2), view.theme.signs.charset);
@@ -86,7 +86,7 @@ fn draw_conclusion(view: View<'_>, comparison: &FleetComparison, area: Rect, buf
     boxes
 }
 
-/// How many fleets do not fit into a box of that height, in words; `None` when all do.
+/// Returns how many fleets do not fit into a box of this height, in words; `None` when all fit.
 fn hidden(comparison: &FleetComparison, height: u16) -> Option<String> {
     let hidden = comparison.fleets().len().saturating_sub(usize::from(height.saturating_sub(2)));
     (hidden > 0).then(|| format!("{hidden} more"))
@@ -129,7 +129,7 @@ fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &Figure, ar
     }
 }
 
-/// `first`: whether it is the first of its size, which is named once.
+/// `first` is true for the first fleet of its size: only that bar is labelled with the size.
 fn draw_bar(
     view: View<'_>,
     fleet: &ComparedFleet<'_>,
@@ -156,12 +156,12 @@ fn draw_bar(
     write_line(spans, area, buffer);
 }
 
-/// How many of so many cells a value fills; one that is not zero fills one at the least.
+/// Returns how many of `room` cells a value fills: at least one unless the value is zero.
 fn cells(value: f64, highest: f64, room: usize) -> usize {
     if value <= 0.0 || highest <= 0.0 {
         return 0;
     }
-    // Both are finite and not negative, and a terminal has less than 65536 columns.
+    // Both are finite and not negative, and a terminal has fewer than 65 536 columns.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     let cells = (value / highest * room as f64).round() as usize;
     cells.clamp(1, room.max(1))
@@ -169,7 +169,7 @@ fn cells(value: f64, highest: f64, room: usize) -> usize {
 
 fn number(value: f64, digits: usize) -> String {
     if digits == 0 {
-        // A rate is far below what 53 bits hold.
+        // Rates are far below 2^53.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         return count(value.round() as u64);
     }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_long_as_its_value_and_a_small_one_is_not_lost() {
+    fn a_bar_is_proportional_to_its_value_and_never_empty_above_zero() {
         assert_eq!([0.0, 0.1, 50.0, 100.0].map(|value| cells(value, 100.0, 20)), [0, 1, 10, 20]);
         assert_eq!((cells(1.0, 0.0, 20), cells(3.0, 3.0, 0)), (0, 1));
     }

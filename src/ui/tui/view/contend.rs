@@ -20,13 +20,13 @@ use lockscope_lab::contend::RATE_SECONDS;
 use lockscope_model::text::human::{duration, plural};
 use lockscope_model::text::{Keep, width, wrap_words};
 
-/// Columns of the rate behind a sparkline.
+/// Columns of the rate beside a sparkline.
 const RATE_WIDTH: usize = 10;
 
-/// Figures have no more words; a sentence has.
+/// A note with more words than this is a sentence; one with fewer is a list of figures.
 const MAX_WORDS_OF_FIGURES: usize = 10;
 
-/// The fleets, side by side, on one scale.
+/// Draws the fleets side by side, their sparklines on one scale.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let highest = fleets.each().map(|(_, fleet)| fleet.rates().highest()).max().unwrap_or(0);
@@ -36,7 +36,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Where each side is drawn: a single fleet has the whole width.
+/// Returns where each side is drawn. A single fleet takes the whole width.
 pub fn places(fleets: &Fleets, area: Rect) -> [Rect; 2] {
     if fleets.is_pair() { halves(area) } else { [area, area] }
 }
@@ -82,7 +82,8 @@ fn draw_fleet(view: View<'_>, side: FleetSide, fleet: &FleetView, highest: u64, 
     }
 }
 
-/// As many parts of a note as fit, which stand two blanks apart; of a sentence, what fits.
+/// Shortens a note to `columns`. A sentence is cut; a list of figures, which two blanks separate,
+/// loses whole figures from its end.
 fn within(view: View<'_>, note: &str, columns: usize) -> String {
     let is_sentence = note.split(' ').count() > MAX_WORDS_OF_FIGURES;
     if is_sentence || width(note) <= columns {
@@ -112,7 +113,7 @@ pub(super) fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns:
     Panel { left, right: Some((right, style)), focused, ..Panel::default() }
 }
 
-/// How long it has run.
+/// Returns how long the fleet has run.
 fn time(fleet: &FleetView) -> String {
     match fleet.status() {
         Some(status) if !status.elapsed.is_zero() => duration(status.elapsed),
@@ -120,7 +121,7 @@ fn time(fleet: &FleetView) -> String {
     }
 }
 
-/// Watch events of the last minute, on the scale of both fleets, and how many a second they are now.
+/// Draws the watch events of the last minute, on the scale of both fleets, and the current rate.
 fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let rate = fleet.rates().events().filter(|_| fleet.is_active());
@@ -133,7 +134,7 @@ fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer
     write_line(Line::styled(format!("{rate} "), theme.strong).right_aligned(), area, buffer);
 }
 
-/// What every waiter hears costs.
+/// Algorithms that wake all waiters at a release stand out.
 fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
     use lockscope_lock::Algorithm;
     match fleet.scenario().algorithm {

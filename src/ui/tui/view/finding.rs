@@ -1,4 +1,4 @@
-//! A finding in a few columns: never cut, since half of a name says nothing.
+//! A finding in a few columns. It is never cut: half a name would tell the reader nothing.
 
 use super::View;
 use super::who::countdown_of;
@@ -7,20 +7,20 @@ use lockscope_model::queue::{ContenderRow, LockQueue};
 use lockscope_model::text::human::{bounded, count};
 use lockscope_model::text::width;
 
-/// The first of these texts that fits: with the sign of its severity before it, or alone.
+/// Returns the first text that fits, with the severity's sign if there is room for both.
 fn first_that_fits(sign: &str, texts: &[String], columns: usize) -> Option<String> {
     let signed = texts.iter().flat_map(|text| [format!("{sign} {text}"), text.clone()]);
     signed.into_iter().find(|text| width(text) <= columns)
 }
 
-/// What is wrong, in a word: its name, or its title where there is no room for that.
+/// Names a finding in a word: its code, or its title where the code does not fit.
 pub fn name_of(code: Code, sign: &str, columns: usize) -> String {
     let texts = [code.id(), code.title()].map(str::to_owned);
     first_that_fits(sign, &texts, columns).unwrap_or_else(|| code.title().to_owned())
 }
 
-/// The same of a finding that stands: of whose time is running out, how much is left; of a lock
-/// that stands still, how long it has.
+/// Names a current finding in a word. An expiring holder is shown with the time left, a stuck lock
+/// with the time since it last changed hands.
 pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
     let sign = view.theme.signs.severity(finding.severity);
     let texts = match finding.code {
@@ -39,7 +39,7 @@ fn countdown(view: View<'_>, lock: &LockQueue, columns: usize) -> Vec<String> {
     lock.row(0).and_then(of).into_iter().collect()
 }
 
-/// `stuck 13m42s, 2 wait`, and less.
+/// Returns `stuck 13m42s, 2 wait` and shorter forms of it.
 fn standstill(view: View<'_>, lock: &LockQueue) -> Vec<String> {
     let Some(standstill) = view.app.world().table_at(view.app.now()).standstill(lock) else { return Vec::new() };
     let Standstill { held, waiting, .. } = standstill;

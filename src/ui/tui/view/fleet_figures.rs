@@ -1,4 +1,5 @@
-//! The figures of a fleet, line by line: what matters most first, as many as there is room for.
+//! The figures of a fleet, line by line, the most important first. Lines that do not fit are left
+//! out.
 
 use ratatui::style::Style;
 
@@ -9,24 +10,24 @@ use lockscope_lab::contend::{FleetOutcome, FleetStatus, Quantiles, ServerEvents}
 use lockscope_lock::Algorithm;
 use lockscope_model::text::human::{bytes, count, latency, rate, ratio};
 
-/// From how many columns on a note is spelled out.
+/// Minimum columns for notes in full.
 const ROOMY: u16 = 56;
-/// Up to how many columns a note is as short as can be.
+/// Maximum columns at which notes take their shortest form.
 const NARROW: u16 = 33;
-/// Columns of a label and of a value, and of a value where there is little room.
+/// Columns of a label, of a value, and of a value in a narrow box.
 const LABEL: usize = 13;
 const VALUE: usize = 9;
 const NARROW_VALUE: usize = 6;
 
-/// One line in the box of a fleet.
+/// A line in a fleet's box.
 pub enum FigureLine {
-    /// A label, a figure and what it comes to.
+    /// A label, a value and a note.
     Figure {
-        /// What it is.
+        /// Names the figure.
         label: &'static str,
-        /// How much, with its room before it.
+        /// The value, right-aligned in its column.
         value: String,
-        /// What that means.
+        /// The value put in relation, such as `51.2 each`.
         note: String,
         style: Style,
     },
@@ -34,7 +35,7 @@ pub enum FigureLine {
     Words(String, Style),
 }
 
-/// The figures, from the last status or, at the end, from the outcome.
+/// The figures of the last status or, once the fleet has ended, of its outcome.
 struct Figures {
     acquisitions: u64,
     per_second: Option<f64>,
@@ -93,7 +94,7 @@ impl Figures {
     }
 }
 
-/// The lines for a box that is so wide inside, and so high.
+/// Returns the lines for a box whose inside has `columns` and `height`.
 pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
     let theme = view.theme;
     let Some(figures) = Figures::of(fleet) else { return Vec::new() };
@@ -147,7 +148,8 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
     FigureLine::Figure { label, value: " ".to_owned(), note, style }
 }
 
-/// What the servers count of the kind that these clients cause. A pair's fleets would each show the other's events too.
+/// Returns the servers' count of the kind of watch event that these clients cause. The total of a
+/// pair would contain the events of the other fleet too.
 fn server(view: View<'_>, fleet: &FleetView, figures: &Figures, room: usize) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";

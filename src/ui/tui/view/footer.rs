@@ -1,4 +1,4 @@
-//! The last line: keys, the prompt, or a notice.
+//! The last line: the keys, the prompt or a notice.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -12,7 +12,8 @@ use crate::tui::widget::write::write_line;
 use lockscope_live::admin::Action;
 use lockscope_model::text::{Keep, width};
 
-/// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
+/// Draws the prompt if there is one, else the notice, else the keys. Returns the position of the
+/// terminal's cursor.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if let Some(question) = view.app.quit_question() {
         let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
@@ -53,7 +54,7 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let room = usize::from(area.width).saturating_sub(width(label) + 1);
     let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
     let (before, after) = prompt.text().split_at(split);
-    // The end of what stands before the cursor always shows.
+    // A long input is cut at its start, so that the text before the cursor stays in sight.
     let before = view.fit(before, room, Keep::End);
     let at = width(label) + width(&before);
     let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
@@ -135,7 +136,7 @@ fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &str, room: usize) -> Op
     (room > 8).then(|| Span::styled(view.fit(&text, room, Keep::Start), style))
 }
 
-/// The keys of this screen, as many as fit; help and quit always.
+/// Returns as many keys of this screen as fit. Help and quit are always among them.
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     let shown = view.app.hints(columns).into_iter().flat_map(|Hint { key, word, .. }| hint(view.theme, key, word));
     Line::from([Span::raw(" ")].into_iter().chain(shown).collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! The first two lines: ensemble, connection, session, and the screens.
+//! The first two lines: the ensemble, the connection, the session, and the tabs of the screens.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,42 +16,41 @@ use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
 use lockscope_model::text::{Keep, session, width};
 
-/// The name of the program, with a blank on either side.
+/// The program's name, with a blank on either side.
 const PROGRAM: &str = " lockscope ";
-/// Columns of a session's id in the header, and of all of it.
+/// Columns of the short and the long form of a session's id.
 const SESSION: usize = 9;
 const LONG_SESSION: usize = 18;
-/// Columns of the ensemble's name at the least, if it is not shorter.
+/// Minimum columns of the ensemble's name, unless the name is shorter.
 const MIN_CONNECT: usize = 7;
-/// From how many columns on there is room for more than the bare facts.
+/// Minimum columns of the terminal for the longer forms.
 const ROOMY: u16 = 100;
-/// From how many columns on there is room for the own session.
+/// Minimum columns of the terminal at which the own session is shown.
 const WITH_SESSION: u16 = 76;
-/// Columns of a context's name where there is little room, and where there is more.
+/// Maximum columns of a context's name on a narrow and on a wide terminal.
 const SHORT_CONTEXT: usize = 10;
 const LONG_CONTEXT: usize = 24;
-/// Columns of a recording's name at the least.
+/// Minimum columns of a recording's name.
 const MIN_NAME: usize = 12;
-/// Columns of the name of a member that lags, at the least and at the most.
+/// Minimum and maximum columns of a lagging member's name.
 const MEMBER: (usize, usize) = (10, 32);
-/// Columns of what is said of such a member, from the form that says most to the one that says
-/// least.
+/// Columns of the text about a lagging member, the longest form first.
 const LAGGING: [usize; 3] = [49, 30, 17];
-/// Columns of the time, with a space on either side.
+/// Columns of the clock, with a blank on either side.
 const TIME: usize = 10;
 
-/// How much the header says.
+/// Which parts the header shows, and how long each is.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Whether it says more than the bare facts.
+    /// Whether the terminal is wide enough for the longer forms.
     roomy: bool,
-    /// Columns of the own session; 0 leaves it out.
+    /// Columns of the own session; 0 leaves the session out.
     session: usize,
     past: bool,
     clock: bool,
-    /// Columns of the ensemble's name at the least.
+    /// Minimum columns of the ensemble's name.
     connect: usize,
-    /// Columns of what is said of a member that lags.
+    /// Columns of the text about a lagging member.
     lagging: usize,
 }
 
@@ -60,12 +59,12 @@ impl Form {
         Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT, lagging: LAGGING[0] };
     const LEAST: Self = Self { past: false, clock: false, connect: 0, lagging: LAGGING[2], ..Self::BARE };
 
-    /// From the one that says most to the one that says least. What is said of the connection, and
-    /// whether the console may write, never gives way; the own session says least.
+    /// Returns the forms from the longest to the shortest. All forms show the state of the
+    /// connection and whether the console may write; the own session is left out first.
     fn all(columns: u16, has_past: bool) -> impl Iterator<Item = Self> {
         let roomy = Self { roomy: true, ..Self::BARE };
         let wide = [Self { session: LONG_SESSION, ..roomy }, Self { session: SESSION, ..roomy }, roomy];
-        // How far back the past reaches says more than the session.
+        // How far back the past reaches is more useful than the session.
         let narrow = (columns >= WITH_SESSION && !has_past).then_some(Self { session: SESSION, ..Self::BARE });
         let without_clock = Self { past: false, clock: false, ..Self::BARE };
         let nameless = Self { connect: 0, ..without_clock };
@@ -82,7 +81,8 @@ impl Form {
     }
 }
 
-/// Program, ensemble, connection, session, and the time as long as it is kept.
+/// Draws the program's name, the ensemble, the connection, the session, and the clock while it
+/// runs.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let app = view.app;
     if let Some(replay) = app.replay() {
@@ -101,7 +101,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What the header says, in one form, but for the ensemble's name.
+/// The parts of the header in one form, without the ensemble's name.
 struct Parts {
     form: Form,
     context: (String, Style),
@@ -126,8 +126,8 @@ impl Parts {
             }
             _ => String::new(),
         };
-        // A clock that is not kept would show a wrong time: it is there only while the seconds are
-        // counted.
+        // A clock that is not redrawn each second would show a wrong time, so it is shown only
+        // while the app counts seconds.
         let counts = form.clock && app.counts_seconds() && app.paused().is_none();
         let zone = if app.settings().utc { "Z" } else { "" };
         let clock = counts.then(|| format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc)));
@@ -143,16 +143,16 @@ impl Parts {
         }
     }
 
-    /// What stands behind the ensemble's name.
+    /// Returns the parts to the right of the ensemble's name.
     fn behind_name(&self, theme: &Theme) -> impl Iterator<Item = (&str, Style)> {
         let parts = [(&*self.state.0, self.state.1), (&*self.own, theme.dim), self.mode, (&*self.past, theme.dim)];
         parts.into_iter().filter(|(text, _)| !text.is_empty())
     }
 
-    /// The columns that they need, with the blanks before them.
+    /// Returns the columns of all parts, with the blanks before them.
     fn columns(&self, theme: &Theme) -> usize {
         let parts: usize = self.behind_name(theme).map(|(text, _)| self.gap.len() + width(text)).sum();
-        // The clock keeps its room while it is not shown, and so does the gap before the session.
+        // A hidden clock keeps its room, and so does the gap before the session.
         let session = if self.own.is_empty() && self.form.clock { self.gap.len() } else { 0 };
         let clock = if self.form.clock { TIME + 1 } else { 1 };
         PROGRAM.len() + width(&self.context.0) + 1 + parts + session + clock
@@ -170,7 +170,7 @@ impl Parts {
     }
 }
 
-/// The way to the ensemble.
+/// The state of the connection to the ensemble.
 fn state(view: View<'_>, form: Form) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
@@ -188,7 +188,7 @@ fn state(view: View<'_>, form: Form) -> (String, Style) {
     }
 }
 
-/// That the member lags which answers, in so many columns.
+/// Says in `columns` that the connected member lags behind the ensemble.
 fn lagging(view: View<'_>, member: &str, columns: usize) -> String {
     let bad = view.theme.signs.bad;
     for begin in ["live, but ", ""] {
@@ -200,7 +200,8 @@ fn lagging(view: View<'_>, member: &str, columns: usize) -> String {
     format!("{bad} lags")
 }
 
-/// The context in force, and that people depend on the ensemble: in words, for those who see no colours. Empty where neither is known.
+/// The context in use. A production ensemble is marked by a word too, for readers who see no
+/// colours. Empty where neither is known.
 fn context(view: View<'_>, roomy: bool) -> (String, Style) {
     let (settings, theme) = (view.app.settings(), view.theme);
     let most = if roomy { LONG_CONTEXT } else { SHORT_CONTEXT };
@@ -211,7 +212,8 @@ fn context(view: View<'_>, roomy: bool) -> (String, Style) {
     }
 }
 
-/// How far one can go back; empty where one cannot. In minutes, because nothing redraws the header for the sake of this.
+/// Returns how far back the replay can go; empty where there is no past. The unit is minutes,
+/// because nothing redraws the header for this text alone.
 fn past(view: View<'_>) -> String {
     let Some(since) = view.app.recording().and_then(Recording::since) else { return String::new() };
     let minutes = view.app.clock().since(since).as_secs() / 60;
@@ -223,11 +225,11 @@ fn past(view: View<'_>) -> String {
     }
 }
 
-/// That it is a recording, of which moment, in which file, and of which ensemble.
+/// Draws the header of a recording: the time shown, the file and the ensemble.
 fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
     let (theme, utc, roomy) = (view.theme, view.app.settings().utc, area.width >= ROOMY);
     let moment = format!("  {} ", date_and_time(replay.at(), utc));
-    // What the recorder knew of the ensemble at that time.
+    // The state of the connection that the recorder noted at that time.
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
         false if view.app.knows_nothing() => (format!("  {} nothing read yet", theme.signs.busy), theme.wait),
@@ -262,7 +264,7 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     write_line(spans, area, buffer);
 }
 
-/// `live`, and how many of the servers reported everything about themselves.
+/// `live`, and how many of the servers answered all questions about themselves.
 fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let servers = app.world().table().view();
@@ -279,12 +281,13 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     if reporting == all && servers.members_known {
         (format!("{} live {reporting}/{all}{word}", theme.signs.holds), theme.good)
     } else {
-        // It is as live as the others; what the missing ones could report is not known.
+        // The state is as live as with all servers; only the missing servers' answers are not
+        // known.
         (format!("{} live {}{reporting}/{all}{word}", theme.signs.holds, theme.signs.warning), theme.wait)
     }
 }
 
-/// The screens, and on the right whether the screen stands still.
+/// Draws the tabs of the screens and, on the right, whether the screen is paused.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let tabs = view.app.tabs().into_iter().map(|(screen, text)| {

@@ -1,4 +1,4 @@
-//! What happened to one lock, newest last.
+//! The history of one lock, newest last.
 //!
 //! ```text
 //! ┌ History of /locks/billing ── 3 entries ──────────────────────────────────────────── following ┐
@@ -75,7 +75,7 @@ impl ListView for History {
     }
 }
 
-/// A finding: when it was found, and what, in all columns that are left.
+/// Draws a finding: when it was raised, and its text across all columns to the right.
 fn draw_finding(
     view: View<'_>,
     entry: &HistoryEntry,
@@ -130,7 +130,7 @@ fn stay_cell(view: View<'_>, stay: &Stay, column: Placed<HistoryColumn>) -> Cell
     }
 }
 
-/// Since when it held, else since when it waited.
+/// When the contender acquired the lock or, before that, when it began to wait.
 fn since(view: View<'_>, stay: &Stay) -> String {
     let utc = view.app.settings().utc;
     match stay.held_since() {

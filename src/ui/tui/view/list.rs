@@ -1,4 +1,5 @@
-//! Draws every list alike: a box with a title, the titles of the columns, the rows that fit, and which one is selected.
+//! Draws every list alike: a box with a title, the columns' titles, the visible rows and the
+//! selection.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,41 +15,42 @@ use crate::tui::widget::write::write_line;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Keep, wrap_words};
 
-/// Columns of a text in a lower border at most: no terminal is wider.
+/// Maximum columns of a text in the lower border. No terminal is wider.
 const MAX_BOTTOM: usize = 1_000;
 
-/// Lines around the rows: the border and the titles of columns.
+/// Lines around the rows: the border and the columns' titles.
 const FRAME: u16 = 3;
 
-/// What stands in the borders of a list, besides its filter and its order.
+/// The texts in a list's borders, besides its filter and its order.
 #[derive(Default)]
 pub struct ListTitle {
-    /// What it lists.
+    /// The list's name.
     pub name: String,
-    /// Parts that stand before the filter.
+    /// Parts to the left of the filter.
     pub before_filter: Vec<(String, Style)>,
-    /// How many rows there are, whether they pass the filter or not.
+    /// The number of rows, whether they pass the filter or not.
     pub all: usize,
-    /// How many of the rows that show are not counted.
+    /// The number of visible rows that are not in the count.
     pub uncounted: usize,
-    /// Parts that stand behind the filter.
+    /// Parts to the right of the filter.
     pub after_filter: Vec<(String, Style)>,
-    /// At the right end of the upper border.
+    /// The text at the right end of the upper border.
     pub right: Option<(String, Style)>,
-    /// In the lower border.
+    /// The text in the lower border.
     pub bottom: Option<Bottom>,
 }
 
-/// How one list looks.
+/// The looks of one list.
 pub trait ListView: ListScreen<App> {
-    /// What stands in its borders.
+    /// Returns the texts for the list's borders.
     fn title(&self, view: View<'_>) -> ListTitle;
-    /// What stands there instead of rows, in lines of at most so many columns where it may be long.
+    /// Explains why there are no rows, in lines of at most `columns` columns where the text may be
+    /// long.
     fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String>;
-    /// What stands in a column of a row.
+    /// Returns one cell of a row.
     fn cell(&self, view: View<'_>, row: &Self::Row<'_>, column: Placed<Self::Column>) -> Cell;
 
-    /// A sentence in the place of the titles of columns.
+    /// Returns a sentence that replaces the columns' titles.
     fn heading(&self) -> Option<&'static str> {
         None
     }
@@ -63,19 +65,19 @@ pub trait ListView: ListScreen<App> {
     ) {
         row(buffer, line, placed, |column| self.cell(view, shown, column));
     }
-    /// A sign before a row, beside the one of the selected row.
+    /// Returns a sign to the left of the row, beside the sign of the selection.
     fn mark(&self, _: View<'_>, _: &Self::Row<'_>) -> Option<(&'static str, Style)> {
         None
     }
-    /// Draws what stands below the last row.
+    /// Draws the area below the last row.
     fn draw_below(&self, _: View<'_>, _: Rect, _: &[Placed<Self::Column>], _: &mut Buffer) {}
-    /// What is wrong with the whole list, in its last lines.
+    /// Returns what is wrong with the whole list; drawn in its last lines.
     fn trouble<'a>(&self, _: View<'a>) -> Option<&'a str> {
         None
     }
 }
 
-/// Draws a list. The work follows the height of the terminal.
+/// Draws a list. The cost depends on the height of the terminal, not on the number of rows.
 pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let rows = list.rows(app);
@@ -105,12 +107,12 @@ pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buff
         if rank == cursor.rank() {
             view.select(line, buffer, app.pane() == Pane::List);
         }
-        // Where a text beside the list has the keys, that is searched.
+        // While a text pane beside the list has the focus, the search applies to that text.
         if app.pane() == Pane::List {
             view.highlight(line, buffer);
         }
         if let Some((sign, style)) = shown.and_then(|shown| list.mark(view, &shown)) {
-            // Between the sign of the selection and the first column there is always room.
+            // There is always room between the sign of the selection and the first column.
             let x = (line.x + MARK_WIDTH).min(line.right().saturating_sub(1));
             buffer.set_stringn(x, line.y, sign, 1, style);
         }
@@ -169,7 +171,7 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
     Panel { left, right: title.right, bottom: title.bottom, focused, bottom_right: None }
 }
 
-/// Where the selection is in a list that does not fit, and where the rest of it lies.
+/// Returns the selection's position in a list that does not fit, with arrows to the hidden rows.
 fn position<Id>(view: View<'_>, cursor: &Cursor<Id>, rows: usize, area: Rect) -> Option<(String, Style)> {
     let height = usize::from(area.height.saturating_sub(FRAME));
     let [up, down] = view.theme.signs.more;
@@ -179,7 +181,7 @@ fn position<Id>(view: View<'_>, cursor: &Cursor<Id>, rows: usize, area: Rect) ->
     (rows > height).then_some((text, view.theme.dim))
 }
 
-/// Draws what is wrong in the last lines of an area, and returns what is left of it.
+/// Draws `trouble` in the last lines of an area. Returns the area above.
 fn draw_trouble(view: View<'_>, trouble: &str, area: Rect, buffer: &mut Buffer) -> Rect {
     let theme = view.theme;
     let lines = wrap_words(trouble, usize::from(area.width).saturating_sub(4), theme.signs.charset);
@@ -197,7 +199,7 @@ fn draw_trouble(view: View<'_>, trouble: &str, area: Rect, buffer: &mut Buffer) 
     rest
 }
 
-/// The rows of a list that show: their ranks, and the line of each.
+/// Returns the rank and the line of each visible row.
 fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
     let end = rows.min(top + usize::from(area.height));
     let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
@@ -205,7 +207,7 @@ fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, R
 }
 
 impl View<'_> {
-    /// What an empty list says while a filter hides its rows; `what` cannot be found.
+    /// Explains that the filter hides all rows. `what` is the subject, such as "No change".
     pub fn nothing_contains(self, what: &str) -> Vec<String> {
         let text = self.fit(self.app.filter().text(), 30, Keep::Start);
         let mut lines = vec![format!("{what} contains \"{text}\".")];
@@ -216,12 +218,12 @@ impl View<'_> {
         lines
     }
 
-    /// A text for a lower border, which cuts it further where there is less room.
+    /// Returns a text for the lower border, which shortens it where there is less room.
     pub fn bottom(self, text: &str, style: Style, keep: Keep) -> Bottom {
         Bottom { keep, ..Bottom::new(self.fit(text, MAX_BOTTOM, keep), style) }
     }
 
-    /// Whether a list stays with its last row.
+    /// Says whether the selection stays with the last row as rows are added.
     pub fn following(self, follows: bool) -> (String, Style) {
         (self.sentence(if follows { "following" } else { "{letter of last}: follow" }), self.theme.dim)
     }

@@ -21,13 +21,13 @@ use lockscope_model::queue::{HoldBounds, LockQueue};
 use lockscope_model::text::human::{bounded, count, count_within, duration, no_less, plural, rate};
 use lockscope_model::text::{Keep, fit_bytes, width as columns_of};
 
-/// Behind the holder of a queue whose rules nobody knows, where so many columns stay for the
-/// holder. Where fewer do, only that it is assumed is said: the name of somebody who may not hold
-/// at all would say more than is known.
+/// Follows the holder of a queue with unknown rules, provided that `MIN_ASSUMED_HOLDER` columns
+/// stay for the holder's name. With fewer columns the cell says only that the holder is assumed: a
+/// name alone would claim more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
 
-/// Before the last holder of a lock that is gone, where so many columns stay for that.
+/// Precedes the last holder of a vanished lock, provided that `MIN_LAST` columns stay for the name.
 const LAST: &str = ", last ";
 const MIN_LAST: usize = 8;
 
@@ -85,7 +85,7 @@ impl ListView for Locks {
         }
     }
 
-    /// The worst finding's sign: it stays in sight whatever columns give way.
+    /// The sign of the worst finding. The sign stays visible whichever columns are left out.
     fn mark(&self, view: View<'_>, row: &LockRow<'_>) -> Option<(&'static str, Style)> {
         let LockRow::Lock(lock) = row else { return None };
         let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
@@ -104,13 +104,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
     }
     let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
     match column.key {
-        // Before everything was read once, nobody can say who holds and who waits.
+        // Until the first full reading, holders and waiters are unknown.
         LockColumn::Holder | LockColumn::Held | LockColumn::Holding | LockColumn::Waiting | LockColumn::Oldest
             if view.app.knows_nothing() =>
         {
             Cell::new(signs.unknown, theme.unsure)
         }
-        // Who waits for a single node is not in the tree.
+        // The waiters of a single node are not in the tree.
         LockColumn::Waiting if lock.kind() == LockKind::SingleNode => {
             match view.app.world().table_at(now).waiters(lock) {
                 Some(watchers) if watchers.whole => {
@@ -164,7 +164,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
     }
 }
 
-/// That nobody holds a lock, and for how long, as far as that is known.
+/// Says that nobody holds the lock and, as far as known, for how long.
 fn free(view: View<'_>, lock: &LockQueue) -> String {
     match view.app.world().free_since(lock) {
         Some((since, true)) => {
@@ -175,7 +175,7 @@ fn free(view: View<'_>, lock: &LockQueue) -> String {
     }
 }
 
-/// A lock that is gone: since when, and who held it last.
+/// Draws a vanished lock: since when it is gone, and its last holder.
 fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> Cell {
     let (theme, width) = (view.theme, usize::from(column.width));
     let text = match column.key {
@@ -194,7 +194,7 @@ fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> 
     Cell::new(text, theme.dim)
 }
 
-/// What is sampled while there are too many events, with a mark: how many contend, and how many leave in a second.
+/// Marks the figures that are sampled during overload: contenders and departures a second.
 fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Option<Cell> {
     let counts = view.app.world().table().sampled(lock)?;
     let room = usize::from(column.width).saturating_sub(1);
@@ -206,14 +206,15 @@ fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Opti
     Some(Cell::new(format!("~{text}"), view.theme.unsure))
 }
 
-/// How long the first holder has held it, as far as that can be proven; `None` when nobody holds it.
+/// Returns the bounds of how long the first holder has held the lock, such as `≤14m02s`; `None` when
+/// nobody holds it.
 pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
     let (holder, table) = (lock.first_holder()?, view.app.world().table());
     let HoldBounds { at_least, at_most } = table.hold_bounds(holder, view.app.now())?;
     Some(bounded(at_least, at_most, view.theme.signs.charset))
 }
 
-/// The worst that is wrong with a lock, in a word.
+/// Names the worst finding of a lock in a word.
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
@@ -221,7 +222,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 
-/// What is zero may be overlooked.
+/// Zero is drawn faintly.
 fn faint(number: usize, dim: Style, otherwise: Style) -> Style {
     if number == 0 { dim } else { otherwise }
 }

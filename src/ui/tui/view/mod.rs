@@ -1,6 +1,7 @@
-//! Draws the state of the [`App`]: one file a screen. Knows what is shown, and never changes it.
+//! Draws the state of the [`App`]: one file a screen. Drawing never changes the state.
 //!
-//! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
+//! Architecture invariant: a list draws only its visible rows, so the cost of a frame depends on
+//! the terminal's height alone.
 
 mod audit;
 mod caption;
@@ -45,14 +46,14 @@ use super::theme::Theme;
 use super::widget::write::write_line;
 use lockscope_model::text::{Keep, cut, fit, wrap_words};
 
-/// What every part of a screen is drawn from.
+/// What every part of a screen needs for drawing.
 #[derive(Clone, Copy)]
 struct View<'a> {
     app: &'a App,
     theme: &'a Theme,
 }
 
-/// Draws everything.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let area = frame.area();
     let view = View { app, theme };
@@ -62,7 +63,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         return;
     };
     let buffer = frame.buffer_mut();
-    // The terminal may have changed its size since the app heard of it: never draw beyond what is there.
+    // The terminal may have shrunk since the app last learned its size: never draw outside of it.
     let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
     header::draw(view, place(layout.header), buffer);
     header::draw_tabs(view, place(layout.tabs), buffer);
@@ -141,13 +142,13 @@ impl View<'_> {
         fit(text, columns, keep, self.theme.signs.charset)
     }
 
-    /// The last line that shows of a text that goes on: with a mark at its end.
+    /// Marks the end of the last visible line of a text that continues below.
     fn goes_on(self, line: &str, columns: usize) -> String {
         let charset = self.theme.signs.charset;
         cut(&format!("{line} {}", charset.ellipsis()), columns, Keep::Start, charset)
     }
 
-    /// Marks in a line where it matches what is looked for.
+    /// Highlights what the search matches in a line.
     fn highlight(self, line: Rect, buffer: &mut Buffer) {
         let filter = self.app.highlighted();
         let line = line.intersection(buffer.area);
@@ -161,7 +162,7 @@ impl View<'_> {
             text.push_str(buffer[(x, line.y)].symbol());
         }
         for place in filter.places(&text, usize::from(line.width)) {
-            // What reaches over the gap between two columns is no match of either.
+            // A match across the gap between two columns is no match.
             if text[place.clone()].contains("  ") {
                 continue;
             }
@@ -171,7 +172,8 @@ impl View<'_> {
         }
     }
 
-    /// The selected row: tinted, and marked by a sign. What has a colour keeps it; without colours the row is reversed.
+    /// Draws the selected row: tinted, with a sign. Coloured text keeps its colour; without colours
+    /// the row is reversed.
     fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
         let line = line.intersection(buffer.area);
         if focused {
@@ -192,7 +194,7 @@ impl View<'_> {
         buffer.set_stringn(line.x, line.y, self.theme.signs.cursor, usize::from(line.width), style);
     }
 
-    /// A few words in the middle of an area that has nothing else to show.
+    /// Writes a few words into the middle of an otherwise empty area.
     fn placeholder(self, lines: &[String], area: Rect, buffer: &mut Buffer) {
         let columns = usize::from(area.width).saturating_sub(2).max(1);
         let wrapped = lines.iter().flat_map(|line| match line.as_str() {

@@ -1,4 +1,4 @@
-//! Draws every text page: its box, its lines, and whether there are more of them.
+//! Draws every text page: its box, its lines, and marks where lines are hidden.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ use crate::tui::widget::write::{clear, write_line};
 use lockscope_model::text::Keep;
 use lockscope_model::text::{cut, width};
 
-/// Draws a page over whatever is in `area`.
+/// Draws a page over the content of `area`.
 pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) {
     let ShownPage { page, top, focus, .. } = shown;
     clear(area, buffer);
@@ -36,7 +36,7 @@ pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) 
     draw_page_lines(view, page, &page.answers, below, buffer);
 }
 
-/// Draws lines without a box. The last one that shows says by a mark that others follow.
+/// Draws lines without a box. The last visible line is marked if others follow.
 pub fn draw_lines(view: View<'_>, lines: &[page::Line], columns: Columns, area: Rect, buffer: &mut Buffer) {
     for (at, (line, y)) in lines.iter().zip(area.top()..area.bottom()).enumerate() {
         let mut line = line.clone();
@@ -70,7 +70,7 @@ fn spans<'a>(view: View<'_>, line: &'a page::Line, columns: Columns, fade: impl 
     spans
 }
 
-/// What stands in the lower border when not all lines show.
+/// Returns the text of the lower border when some lines are hidden.
 fn more(view: View<'_>, shown: &ShownPage) -> Option<(String, Style)> {
     let [up, down] = view.theme.signs.more;
     let marks = [(shown.top > 0, up), (shown.top < shown.end(), down)];

@@ -1,4 +1,4 @@
-//! The bar below a recording: how much happened when, what was not recorded, what was found, and which moment is shown.
+//! The bar below a recording: events over time, gaps, findings, and the time that is shown.
 //!
 //! ```text
 //!  ▶ x10 02:13:07  ▁▁▂▁▁▇█▇▁▁▁░░░▁▁│▁▁▂▁▁▁▁▁
@@ -18,7 +18,7 @@ use lockscope_model::diagnose::Severity;
 use lockscope_model::text::human::{exact_time, time_of_day};
 use lockscope_model::text::{Keep, width};
 
-/// Columns of the bar at the least.
+/// Minimum columns of the bar.
 const MIN_BAR: usize = 10;
 
 /// Draws the bar and the line below it.
@@ -50,7 +50,7 @@ pub fn draw(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
     write_line(Line::styled(until, theme.dim), right, buffer);
 }
 
-/// What a column of the bar stands for, the most important first.
+/// Returns the bar. Of several things in one column, the most important one shows.
 fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<Span<'static>> {
     let theme = view.theme;
     let signs = &theme.signs;
@@ -97,14 +97,14 @@ impl Scale {
     }
 }
 
-/// The density in as many parts as there are columns.
+/// Sums the density into one part for each column.
 fn spread(density: &[u32], columns: usize) -> Vec<u64> {
     let mut parts = vec![0; columns];
     for (at, count) in density.iter().enumerate() {
         parts[at * columns / density.len()] += u64::from(*count);
     }
     if density.len() < columns {
-        // Wider than it is fine: a part fills its columns.
+        // The bar is wider than the data is fine: each part fills several columns.
         for (column, part) in parts.iter_mut().enumerate() {
             *part = u64::from(density.get(column * density.len() / columns).copied().unwrap_or(0));
         }

@@ -74,7 +74,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], ar
                 QueueColumn::State | QueueColumn::StateAndWatches => state(view, ContenderState::Waits),
                 QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
                 QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
-                // Nobody knows since when it waits.
+                // Since when the session waits is unknown.
                 QueueColumn::Liveness => {
                     let (owner, expires_in) = table_at.owner_state(*id, app.now());
                     let (text, style) = life(view, owner, expires_in);
@@ -195,12 +195,12 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
     }
 }
 
-/// What a contender does, with its sign.
+/// Returns what a contender does, with a sign.
 fn state(view: View<'_>, state: ContenderState) -> Cell {
     let (theme, signs) = (view.theme, &view.theme.signs);
     match state {
         _ if view.app.knows_nothing() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
-        // Nobody knows the rules of such a queue.
+        // The rules of such a queue are unknown.
         ContenderState::Holds if view.app.world().open_lock().is_some_and(LockQueue::is_assumed) => {
             Cell::new(format!("{} assumed", signs.holds), view.data(theme.wait))
         }
@@ -223,7 +223,7 @@ fn letter(mode: RequestMode) -> &'static str {
     }
 }
 
-/// What a waiter watches: a sign, words, and how they look; `None` for who holds.
+/// Returns what a waiter watches: a sign, words and their style; `None` for holders.
 pub(super) fn watches(
     view: View<'_>,
     row: &ContenderRow<'_>,
@@ -242,12 +242,12 @@ pub(super) fn watches(
     })
 }
 
-/// An arrow to whom it waits for, in so many columns: a short one when that is the row above. As
-/// many are named as fit.
+/// Draws an arrow to the contenders that the row waits for: a short arrow when the first of them is
+/// the row above. Names as many as fit in `columns`.
 pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>, columns: usize) -> String {
     const MORE: &str = ", ...";
     let signs = &view.theme.signs;
-    // Each takes three columns at the least.
+    // Each takes at least three columns.
     let awaited = lock.blockers(row.position, columns / 3 + 1);
     let Some(first) = awaited.first() else { return String::new() };
     let above = row.position.checked_sub(1).and_then(|position| lock.row(position));

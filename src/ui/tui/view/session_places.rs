@@ -55,7 +55,7 @@ fn cell(view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceColumn>) 
         return Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong));
     }
     let Some((contender, facts)) = &row.contender else {
-        // Of who waits for a single node nothing is in the tree.
+        // The waiters of a single node have no node in the tree.
         return match (column.key, &row.place.node) {
             (PlaceColumn::State, None) => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
             (PlaceColumn::State, Some(_)) => Cell::new("gone", theme.dim),

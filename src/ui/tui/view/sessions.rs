@@ -99,7 +99,7 @@ fn locks(view: View<'_>, locks: &[LockId], columns: usize) -> String {
     named(view, locks.first(), locks.len(), columns)
 }
 
-/// The first of some locks, and how many more there are.
+/// Names the first of several locks, and counts the others.
 fn named(view: View<'_>, first: Option<&LockId>, count: usize, columns: usize) -> String {
     let Some(first) = first else { return String::new() };
     let lock = view.app.world().table().lock(*first);

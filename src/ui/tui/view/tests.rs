@@ -1,4 +1,5 @@
-//! Every screen as it looks in small and in large terminals, and what must hold at any size.
+//! Every screen in small and large terminals, compared with snapshots, and properties that hold at
+//! any size.
 
 mod below_locks;
 mod comparison;
@@ -33,12 +34,12 @@ use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::text::width;
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
-/// The one of which most pictures are.
+/// The size of most snapshots.
 const MIDDLE: (u16, u16) = (80, 24);
 const TOO_SMALL: [(u16, u16); 3] = [(59, 18), (60, 15), (20, 6)];
-/// Wide and low: no picture is kept of it.
+/// A wide and low terminal; checked, but without snapshots.
 const LOW: (u16, u16) = (100, 20);
-/// Those in which no sentence has to be scrolled.
+/// The sizes at which no sentence has to be scrolled.
 const LARGER_SIZES: [(u16, u16); 3] = [(80, 24), (120, 35), (160, 45)];
 
 fn drawn(app: &App, size: (u16, u16), theme: &Theme) -> Buffer {
@@ -51,7 +52,7 @@ fn picture(app: &App, size: (u16, u16)) -> String {
     let theme = Theme::new(ThemeName::Terminal, app.settings().ascii);
     let buffer = drawn(app, size, &theme);
     let line = |y| {
-        // A wide character takes the cell behind it too.
+        // A wide character also covers the cell to its right.
         let mut behind = 0;
         let shown = (0..size.0).map(|x| buffer[(x, y)].symbol()).filter(|symbol| {
             let hidden = behind > 0;
@@ -63,17 +64,17 @@ fn picture(app: &App, size: (u16, u16)) -> String {
     (0..size.1).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares a screen, a page or a popup with its pictures at every size.
+/// Compares a screen, a page or a popup with its snapshots at every size.
 fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
     show_at(&SIZES, name, scene);
 }
 
-/// Compares a variant of what `show` has at every size: one picture says what is different.
+/// Compares a variant of a screen at one size: the snapshots of `show` cover the other sizes.
 fn show_once(name: &str, scene: impl Fn((u16, u16)) -> App) {
     show_at(&[MIDDLE], name, scene);
 }
 
-/// Compares a scene with its pictures at these sizes; it is without faults at every size.
+/// Compares a scene with its snapshots at the sizes `kept`, and looks for faults at every size.
 fn show_at(kept: &[(u16, u16)], name: &str, scene: impl Fn((u16, u16)) -> App) {
     keys::check(name, &scene);
     for size in SIZES.into_iter().chain([LOW]) {
@@ -89,7 +90,7 @@ fn show_at(kept: &[(u16, u16)], name: &str, scene: impl Fn((u16, u16)) -> App) {
 }
 
 #[test]
-fn a_history_looks() {
+fn a_history_matches_its_snapshots() {
     show("history", |size| {
         let mut app = live(size);
         for second_number in 1..=70 {
@@ -142,7 +143,7 @@ fn link(change: ConnectionState) -> Event {
 }
 
 #[test]
-fn locks_look() {
+fn locks_match_their_snapshots() {
     show("locks", live);
     show_once("locks-busy", busy);
     show_once("locks-filtered", |size| after(live(size), "/wor"));
@@ -155,7 +156,7 @@ fn locks_look() {
 }
 
 #[test]
-fn the_queue_looks() {
+fn the_queue_matches_its_snapshots() {
     show("queue", |size| after(live(size), "\njj"));
     show("queue-read-write", |size| after(live(size), ":lock /apps/catalogue/index-rebuild\njj"));
     show_once("queue-single-node", |size| after(live(size), ":lock /controller\n\t"));
@@ -169,12 +170,12 @@ fn the_queue_looks() {
 }
 
 #[test]
-fn the_timeline_looks() {
+fn the_timeline_matches_its_snapshots() {
     show("timeline", |size| after(busy(size), "6"));
 }
 
 #[test]
-fn help_looks() {
+fn help_matches_its_snapshots() {
     show("help", |size| after(live(size), "?"));
     show_once("help-end", |size| after(live(size), "?G"));
     show("unreadable", |size| after(live(size), "u"));
@@ -191,7 +192,7 @@ fn no_sentence_of_help_is_cut_at_eighty_columns() {
 }
 
 #[test]
-fn a_pause_and_what_is_typed_look() {
+fn a_pause_and_typed_text_match_their_snapshots() {
     show_once("paused", |size| {
         let mut app = after(busy(size), "p");
         app.update(at(second(40), vec![gone("/locks/orders", 1, 1)]), second(40));
@@ -209,7 +210,7 @@ fn a_pause_and_what_is_typed_look() {
 }
 
 #[test]
-fn ascii_looks() {
+fn ascii_screens_match_their_snapshots() {
     let ascii = |size| {
         let settings = Settings { connect: "zk1".to_owned(), utc: true, ascii: true, ..Settings::default() };
         let mut app = App::new(settings, size, NOW);
@@ -222,7 +223,7 @@ fn ascii_looks() {
     }
 }
 
-/// Names and data that would take over the terminal, or push the columns out of their places.
+/// Names and data with control characters, or so wide that they would shift the columns.
 fn hostile(size: (u16, u16)) -> App {
     let mut app = app(size);
     let mut changes = vec![connected(), Change::Syncing];
@@ -250,13 +251,13 @@ fn hostile(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn text_that_is_no_harmless_text_looks() {
+fn hostile_text_matches_its_snapshots() {
     show("hostile-locks", hostile);
     show_once("hostile-queue", |size| after(hostile(size), ":sort lock\n\n"));
 }
 
 #[test]
-fn nothing_of_a_znode_reaches_the_terminal_as_a_control_character() {
+fn no_control_character_of_a_znode_reaches_the_terminal() {
     for size in SIZES {
         for keys in ["", "\n", "\n\t", "6", "u", "/\u{1b}", ":lock /\u{1b}[2J\u{1b}[31mred\n"] {
             let shown = picture(&after(hostile(size), keys), size);
@@ -267,21 +268,21 @@ fn nothing_of_a_znode_reaches_the_terminal_as_a_control_character() {
 }
 
 #[test]
-fn what_is_too_small_looks() {
+fn too_small_terminals_match_their_snapshots() {
     for size in TOO_SMALL {
         insta::assert_snapshot!(format!("too-small-{}x{}", size.0, size.1), picture(&live(size), size));
     }
 }
 
 #[test]
-fn a_small_terminal_is_told_what_is_needed() {
+fn a_small_terminal_shows_the_required_size() {
     let shown = picture(&live((59, 15)), (59, 15)).replace('\n', " ");
     assert!(shown.contains("60 columns and 16 lines"), "{shown}");
     assert!(shown.contains("q quits"), "{shown}");
 }
 
 #[test]
-fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
+fn the_selection_has_a_sign_and_is_tinted_or_reversed_without_colours() {
     for name in ThemeName::ALL {
         let app = live((80, 24));
         let buffer = drawn(&app, (80, 24), &Theme::new(name, false));
@@ -297,7 +298,7 @@ fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
 }
 
 #[test]
-fn how_bad_it_is_shows_in_the_selected_row_too() {
+fn the_selected_row_keeps_the_style_of_its_severity() {
     for name in [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
         let app = testing::servers::trouble((80, 24));
         let theme = Theme::new(name, false);
@@ -308,7 +309,7 @@ fn how_bad_it_is_shows_in_the_selected_row_too() {
 }
 
 #[test]
-fn without_colours_there_is_none_anywhere() {
+fn the_mono_theme_has_no_colour_anywhere() {
     for keys in ["", "\n", "6", "?", "p"] {
         let buffer = drawn(&after(busy((80, 24)), keys), (80, 24), &Theme::new(ThemeName::Mono, false));
         assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{keys:?}");
@@ -316,7 +317,7 @@ fn without_colours_there_is_none_anywhere() {
 }
 
 #[test]
-fn data_that_is_not_true_any_more_stays_dim_and_says_as_of_when() {
+fn stale_data_is_dim_and_dated() {
     let mut app = after(live((80, 24)), "\n");
     app.update(link(ConnectionState::Lost { reason: "gone".to_owned() }), second(4));
     let buffer = drawn(&app, (80, 24), &Theme::new(ThemeName::Terminal, false));

@@ -1,4 +1,4 @@
-//! What happened, newest last.
+//! The events of all locks, newest last.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -87,7 +87,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
             let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
             Cell::new(sequence.map_or_else(String::new, |number| number.to_string()), theme.text)
         }
-        // Who came a moment ago was not listed by any server then.
+        // When a client has only just come, no server had listed it yet at that time.
         TimelineColumn::Client => match (&happening.client, happening.session) {
             (client, Some(session)) if client.address.is_none() => {
                 let known = view.app.world().table().identity(session);
@@ -98,7 +98,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
             _ => Cell::new("", theme.text),
         },
         TimelineColumn::Waited => Cell::new(span(happening.waited_ms), theme.wait),
-        // Who gets the lock as soon as it comes has held it for no time: not worth a figure.
+        // A client that acquires at once has held for no time: the figure would say nothing.
         TimelineColumn::Held if happening.event != LockEvent::Enqueued => {
             Cell::new(span(happening.held_ms), theme.good)
         }
@@ -115,7 +115,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
     }
 }
 
-/// A line that is not in columns behind its lock.
+/// A row whose text after the lock's name is not divided into columns.
 struct Sentence {
     at: Timestamp,
     sign: &'static str,
@@ -127,7 +127,7 @@ struct Sentence {
 }
 
 impl Sentence {
-    /// What was found, or is mended.
+    /// Returns the row of a raised or cleared finding.
     fn of_finding(view: View<'_>, at: Timestamp, finding: &Finding, raised: bool) -> Self {
         let theme = view.theme;
         let (sign, word, style) = if raised {
@@ -140,7 +140,7 @@ impl Sentence {
         Self { at, sign, word, style, lock: finding.lock.to_string(), text, text_style }
     }
 
-    /// What came of a deletion from this console.
+    /// Returns the row of a deletion from this console.
     fn of_deletion(
         view: View<'_>,
         entry: &TimelineEntry,
@@ -184,7 +184,7 @@ impl Sentence {
     }
 }
 
-/// Its sign and its name.
+/// Returns the event's sign and name.
 fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;

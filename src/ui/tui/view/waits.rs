@@ -25,19 +25,19 @@ use lockscope_model::queue::{ClientIdentity, LockId};
 use lockscope_model::text::human::{count, plural};
 use lockscope_model::text::{Keep, width};
 
-/// Columns of a client's address and its session.
+/// Columns of a client's address and session.
 const CLIENT_WIDTH: usize = 32;
 
-/// Columns of the most telling of both.
+/// Columns of the more telling of the two.
 const MIN_CLIENT_WIDTH: usize = 21;
 
-/// From how many columns on there is room for both.
+/// Minimum columns of the screen for both.
 const MIN_WIDTH_WITH_SESSION: usize = 58;
 
-/// Columns of who holds the lock that another waits for.
+/// Columns of the holder of a lock that another session waits for.
 const HOLDER_WIDTH: usize = 16;
 
-/// From how many columns on there is room for what could be read from the next row too.
+/// Minimum columns of the screen for the lock's holder, which the next row names too.
 const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
 impl ListView for Waits {
@@ -79,11 +79,11 @@ impl ListView for Waits {
     }
 }
 
-/// The lines that lead to a row.
+/// Draws the lines that lead to a row.
 fn branches(view: View<'_>, row: &WaitRow) -> String {
     let signs = &view.theme.signs;
     let Some((own, above)) = row.follows.split_last() else { return String::new() };
-    // The line of a cycle leads from the last one back to the first.
+    // The line of a cycle leads from the last session back to the first.
     if let WaitKind::InCircle { is_first, .. } = row.kind {
         let line = if is_first {
             signs.back
@@ -102,7 +102,8 @@ fn branches(view: View<'_>, row: &WaitRow) -> String {
     drawn
 }
 
-/// What a row says, in parts: who or what blocks is strong, what is wrong has the style of its severity, all else is plain.
+/// Returns a row's sentence in parts: the blocker is strong, trouble has the style of its severity,
+/// and the rest is plain.
 fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
     let columns = if room < MIN_WIDTH_WITH_SESSION { MIN_CLIENT_WIDTH } else { CLIENT_WIDTH };
@@ -113,7 +114,7 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             vec![(format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)]
         }
         WaitKind::InCircle { next, holds, .. } => {
-            // The next row is about the one who holds it.
+            // The next row describes the holder.
             let held = if room < MIN_WIDTH_WITH_HOLDER {
                 String::new()
             } else {
@@ -172,8 +173,8 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
     }
 }
 
-/// The client of a row, as its node there names it: one session may serve several clients, each
-/// with a name.
+/// Returns the client of a row under the name in its node: several clients, each with a name of its
+/// own, may share one session.
 fn named(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
     let session = row.session?;
     Some(match (row.kind, &row.node) {
@@ -196,7 +197,7 @@ fn parts_width(parts: &[(String, Style)]) -> usize {
     parts.iter().map(|(text, _)| width(text)).sum()
 }
 
-/// That a session is about to end, or has ended.
+/// Says that a session is about to end or has ended.
 fn alive(view: View<'_>, session: SessionId) -> Option<(String, Style)> {
     let now = view.app.now();
     // It holds a lock, so it was there at some time; when, does not matter for who is about to end.

@@ -1,5 +1,5 @@
-//! The pane below Locks: what all changes of the last minute cost, had every lock been a herd, and had
-//! it been a chain, and what the servers say that they sent.
+//! The pane below Locks: the watch events that the changes of the last minute would cost if every
+//! lock were a herd and if every lock were a chain, and those that the servers sent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,12 +12,12 @@ use crate::tui::widget::write::write_line;
 use lockscope_model::text::human::rate;
 use lockscope_model::text::{Charset, width};
 
-/// Seconds over which the figure beside a sparkline is an average.
+/// Seconds over which the figure beside a sparkline is averaged.
 const AVERAGED: usize = 10;
 /// Columns of a sparkline: one for each second of the history.
 const SPARK: usize = 60;
 
-/// Sparklines on one scale, so that their heights can be compared.
+/// Draws the sparklines on one scale, so that their heights can be compared.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
@@ -60,12 +60,16 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are no less than 0 and saturate")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are never negative, and the cast saturates"
+)]
 fn whole(seconds: Vec<f64>) -> Vec<u64> {
     seconds.into_iter().map(|events| events.round() as u64).collect()
 }
 
-/// Over the last full seconds: the one that is under way would pull it down.
+/// The average covers only full seconds: the current second would lower it.
 #[expect(clippy::cast_precision_loss, reason = "a sparkline's figure is rounded anyway")]
 fn average(values: &[u64]) -> f64 {
     let full = &values[..values.len().saturating_sub(1)];

@@ -1,4 +1,4 @@
-//! Who somebody is, in a few columns, and whether they live.
+//! Clients and sessions in a few columns, and whether they are alive.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use lockscope_model::queue::ClientIdentity;
 use lockscope_model::text::human::{countdown, silent};
 use lockscope_model::text::width;
 
-/// Columns of a bar, at the least and at the most.
+/// Minimum and maximum columns of a bar.
 const BAR: (usize, usize) = (4, 8);
-/// Columns of the longest countdown that a bar stands behind, and a blank.
+/// Columns of the longest countdown before a bar, with a blank.
 const BEFORE_BAR: usize = 13;
 
-/// Who somebody is, in so many columns.
+/// Identifies a client in `columns` columns.
 pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {
     client.fit(columns, view.theme.signs.charset)
 }
 
-/// The same of a session.
+/// Identifies a session's client in `columns` columns.
 pub fn who_is(view: View<'_>, session: SessionId, columns: usize) -> String {
     who(view, &view.app.world().table().identity(session), columns)
 }
 
-/// Who somebody is whose session stands in a column of its own; a sign where nothing more is known.
+/// Identifies a client whose session has a column of its own; a sign where nothing else is known.
 pub fn client(view: View<'_>, client: &ClientIdentity, columns: usize) -> Cell {
     if client.name.is_none() && client.address.is_none() {
         return Cell::new(view.theme.signs.unknown, view.theme.dim);
@@ -36,7 +36,7 @@ pub fn client(view: View<'_>, client: &ClientIdentity, columns: usize) -> Cell {
     Cell::new(who(view, &alone, columns), client_style(view, client))
 }
 
-/// How a client looks: one that is not connected any more is set apart.
+/// Clients that are no longer connected stand out.
 pub fn client_style(view: View<'_>, client: &ClientIdentity) -> Style {
     view.data(if client.last_listed.is_some() { view.theme.wait } else { view.theme.text })
 }
@@ -50,8 +50,9 @@ pub fn lifetime(life: OwnerState, expires_in: Option<Duration>) -> Option<String
     }
 }
 
-/// The countdown of a contender's owner in so many columns: in words, with a bar that drains where there is room. Of one whose
-/// connection is gone, the timeout is that of its last connection.
+/// Returns the countdown of a contender's owner in `columns` columns. Where there is room, a bar
+/// follows that shrinks with the time left. The timeout of a disconnected client is that of its
+/// last connection.
 pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_>, columns: usize) -> Option<String> {
     let text = match (facts.owner, facts.silence) {
         (OwnerState::Silent, Some(silence)) => {
@@ -68,7 +69,8 @@ pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_
     Some(bar.map_or_else(|| text.clone(), |bar| format!("{text} {bar}")))
 }
 
-/// A bar that is as full as there is time left, for behind a countdown in so many columns; `None` where there is no room for one.
+/// Returns a bar that is as full as the share of the time left; `None` where there is no room for
+/// it.
 fn drained(view: View<'_>, left: Duration, timeout: Duration, columns: usize) -> Option<String> {
     let [full, empty] = view.theme.signs.bar;
     let length = columns.saturating_sub(BEFORE_BAR).min(BAR.1);

@@ -1,4 +1,4 @@
-//! What the screens are made of: text that fits, figures, tables, sparklines, boxes.
+//! The building blocks of the screens: tables, sparklines, boxes and text output.
 
 pub mod panel;
 pub mod spark;

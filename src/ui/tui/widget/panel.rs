@@ -10,16 +10,16 @@ use super::write::write_line;
 use crate::tui::theme::Theme;
 use lockscope_model::text::{Charset, Keep, cut, width};
 
-/// Columns of a line in the lower border beside which its end may stand.
+/// Minimum columns of a line in the lower border for its `end` to be shown.
 const MIN_BOTTOM: usize = 24;
 
-/// A line in the lower border, in harmless text. It is cut once, where all that stands beside it is
-/// known.
+/// A line in the lower border, escaped for the terminal. It is cut only once, when the width of the
+/// texts beside it is known.
 #[derive(Clone, Debug)]
 pub struct Bottom {
     pub text: String,
     pub style: Style,
-    /// What stays of it where there is no room.
+    /// The part that is kept when the text is cut.
     pub keep: Keep,
     /// What stands behind it also when it is cut; it is left out as a whole.
     pub end: String,
@@ -38,26 +38,27 @@ impl Bottom {
 
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
-    /// Parts of the title on the left, in harmless text; the last ones give way when there is no room.
+    /// The parts of the title on the left, escaped for the terminal; the last ones are left out
+    /// first.
     pub left: Vec<(String, Style)>,
-    /// A title on the right, when there is room for it beside the first on the left.
+    /// A title on the right, if there is room for it beside the first part on the left.
     pub right: Option<(String, Style)>,
-    /// A line in the lower border.
+    /// The line in the lower border.
     pub bottom: Option<Bottom>,
-    /// At the right end of the lower border.
+    /// The text at the right end of the lower border.
     pub bottom_right: Option<(String, Style)>,
-    /// Whether the keys go here.
+    /// Whether the panel has the focus.
     pub focused: bool,
 }
 
-/// The left and the right half of an area; the right one has the odd column.
+/// Splits an area into a left and a right half; the right half gets the odd column.
 pub fn halves(area: Rect) -> [Rect; 2] {
     let left = area.width / 2;
     [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
 }
 
 impl Panel {
-    /// Draws the box and returns what is inside.
+    /// Draws the box and returns its inside.
     pub fn draw(self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Rect {
         let border = if self.focused { theme.focus } else { theme.border };
         let block = Block::bordered().border_set(theme.signs.border).border_style(border);

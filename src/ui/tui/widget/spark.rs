@@ -1,8 +1,8 @@
-//! Sparklines: a value a column, each as high as it is large.
+//! Sparklines: one column for each value, as high as the value is large.
 
-/// The signs for the newest values that fit into `columns`, measured against `highest`.
+/// Returns the signs for the newest values that fit into `columns`, on a scale up to `highest`.
 ///
-/// A value that is not zero is never drawn as nothing.
+/// A value above zero is always visible.
 pub fn line(values: &[u64], columns: usize, highest: u64, levels: &[&'static str; 9]) -> String {
     let shown = &values[values.len().saturating_sub(columns)..];
     shown.iter().map(|value| levels[level(*value, highest)]).collect()
@@ -21,7 +21,7 @@ mod tests {
     const LEVELS: [&str; 9] = ["0", "1", "2", "3", "4", "5", "6", "7", "8"];
 
     #[test]
-    fn the_highest_value_is_full_and_the_smallest_is_not_lost() {
+    fn the_highest_value_is_full_and_the_smallest_is_visible() {
         assert_eq!(line(&[0, 1, 50, 100], 10, 100, &LEVELS), "0148");
         assert_eq!(line(&[1, 2, 3], 2, 3, &LEVELS), "68");
         assert_eq!(line(&[0, 0], 5, 0, &LEVELS), "00");

@@ -1,4 +1,4 @@
-//! Tables whose columns come and go with the width of the terminal. Only the rows that show are ever made.
+//! Tables whose set of columns depends on the width of the terminal. Only visible rows are built.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,7 +8,7 @@ use super::write::write_text;
 use crate::tui::columns::Placed;
 use lockscope_model::text::width;
 
-/// What stands in one cell: text that is harmless and fits.
+/// The content of one cell: escaped text that fits its column.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub text: String,
@@ -21,13 +21,13 @@ impl Cell {
     }
 }
 
-/// How a title looks, and the sign beside it of a column that it is sorted by.
+/// The style of a column's title, and the sign of the sort order beside it.
 pub struct Title {
     pub style: Style,
     pub sign: Option<(String, Style)>,
 }
 
-/// Writes the titles into the first line of `area`.
+/// Writes the columns' titles into the first line of `area`.
 pub fn titles<K: Copy>(buffer: &mut Buffer, area: Rect, placed: &[Placed<K>], look: impl Fn(K) -> Title) {
     for column in placed {
         let Title { style, sign } = look(column.key);
@@ -35,7 +35,8 @@ pub fn titles<K: Copy>(buffer: &mut Buffer, area: Rect, placed: &[Placed<K>], lo
         let Some((sign, style)) = sign else { continue };
         let (title, needs) = (width(column.title), width(&sign));
         let [title, needs] = [title, needs].map(|columns| u16::try_from(columns).unwrap_or(u16::MAX));
-        // Before a title at the right end, behind another: where it has no room, in the gap between two columns.
+        // The sort sign precedes a right-aligned title; without room there, it stands in the gap
+        // between the columns.
         let x = if column.right {
             (column.x + column.width.saturating_sub(title)).saturating_sub(needs)
         } else {

@@ -1,4 +1,5 @@
-//! How text gets into the terminal's buffer. The tests keep a record of it, and see what was cut and what lies over what.
+//! Writes text into the terminal's buffer. In tests, everything written is recorded, so that cut
+//! and overlapping texts can be found.
 
 #[cfg(test)]
 pub mod record;
@@ -9,7 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
 
-/// Writes a line into the first line of an area, on the side of its alignment.
+/// Writes a line into the first line of an area, following the line's alignment.
 pub fn write_line<'a>(line: impl Into<Line<'a>>, area: Rect, buffer: &mut Buffer) {
     let line = line.into();
     #[cfg(test)]
@@ -17,7 +18,7 @@ pub fn write_line<'a>(line: impl Into<Line<'a>>, area: Rect, buffer: &mut Buffer
     line.render(area, buffer);
 }
 
-/// Writes a text at a place, in at most so many columns.
+/// Writes a text at a position, in at most `room` columns.
 pub fn write_text(buffer: &mut Buffer, (x, y): (u16, u16), room: u16, text: &str, style: Style) {
     let end = x.saturating_add(room).min(buffer.area.right());
     if y >= buffer.area.bottom() || x >= end {
@@ -28,7 +29,7 @@ pub fn write_text(buffer: &mut Buffer, (x, y): (u16, u16), room: u16, text: &str
     buffer.set_stringn(x, y, text, usize::from(end - x), style);
 }
 
-/// Empties an area that something is written over.
+/// Clears an area before another text covers it.
 pub fn clear(area: Rect, buffer: &mut Buffer) {
     #[cfg(test)]
     record::cleared(area);

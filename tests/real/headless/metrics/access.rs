@@ -1,4 +1,4 @@
-//! Who may ask for metrics: a real Prometheus with and without what the config file asks of it.
+//! Access to the metrics: a real Prometheus with and without the credentials of the web config.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +12,10 @@ use crate::headless::program::{lockscope, run};
 
 const PASSWORD: &str = "a pass: word";
 
-/// The hash of [`PASSWORD`], of the lowest cost.
+/// A hash of [`PASSWORD`] at the lowest cost.
 const HASH: &str = "$2y$04$abcdefghijklmnopqrstuu22K2tG8/mM9ZXePc4tgFQ8ArZuAnkw2";
 
-/// A web config in this folder, beside the certificates that are made there.
+/// Writes a web config into a folder, beside new certificates.
 fn web_config(folder: &Path) -> String {
     Certificates::make(folder);
     let path = folder.join("web.yml");
@@ -31,7 +31,7 @@ fn web_config(folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_who_has_the_certificate_and_the_password_reads_the_metrics() {
+async fn reading_the_metrics_needs_the_certificate_and_the_password() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = web_config(folder.path());
     promtool(&["check", "web-config", &config], "");
@@ -62,7 +62,7 @@ async fn only_who_has_the_certificate_and_the_password_reads_the_metrics() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_served_is_refused_at_the_start_and_a_bad_config_leaves_the_old_one() {
+async fn a_bad_config_is_refused_at_the_start_and_ignored_later() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("web.yml");
     let write = |text: &str| {
@@ -73,7 +73,7 @@ async fn what_cannot_be_served_is_refused_at_the_start_and_a_bad_config_leaves_t
     let path = config.display().to_string();
     let fixture = MetricsFixture::start(&["--metrics-config", &path]).await;
     let status = |headers: &[&str]| get(fixture.port, "/metrics", headers).map_or(0, |(status, _)| status);
-    // ann, and the password.
+    // The user ann with her password.
     let login = "Authorization: Basic YW5uOmEgcGFzczogd29yZA==";
     assert_eq!([status(&[]), status(&[login])], [401, 200]);
     fixture.until_up_after(0.0, login).await;
@@ -90,7 +90,7 @@ async fn what_cannot_be_served_is_refused_at_the_start_and_a_bad_config_leaves_t
     );
     assert!(ended.stderr.contains("cannot serve metrics") && ended.stderr.contains("--metrics"), "{}", ended.stderr);
     fixture.running.signal("HUP");
-    // That they are read again is a gap.
+    // The second reading counts as a gap.
     fixture.until_up_after(1.0, login).await;
     assert_eq!([status(&[]), status(&[login])], [401, 200]);
     write("{}\n");

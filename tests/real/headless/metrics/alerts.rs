@@ -1,4 +1,4 @@
-//! The alerts and the dashboard, on what is really served in an incident.
+//! The alerts and the dashboard, with the metrics of a real incident.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use super::fixture::{MetricsFixture, Samples, comes, comes_as, goes, sum, waits}
 use crate::harness::prometheus::{Prometheus, asset, promtool};
 use crate::harness::wait::eventually;
 
-/// So soon an alert must fire.
+/// The time within which an alert must fire.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// The alerts that fire, each with its lock.
+/// Returns the firing alerts, each with its lock.
 fn firing(prometheus: &Prometheus) -> BTreeSet<(String, String)> {
     let alerts = prometheus.api("alerts");
     let alerts = alerts["alerts"].as_array().expect("alerts").iter().filter(|alert| alert["state"] == "firing");
@@ -24,7 +24,7 @@ fn firing(prometheus: &Prometheus) -> BTreeSet<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stuck_lock_is_alerted_within_half_a_minute_and_no_more_when_it_goes_on() {
+async fn a_stuck_lock_fires_an_alert_within_half_a_minute_until_it_moves_again() {
     let fixture = MetricsFixture::start(&[]).await;
     fixture.until_healthy().await;
     let config = format!(
@@ -64,7 +64,8 @@ async fn a_stuck_lock_is_alerted_within_half_a_minute_and_no_more_when_it_goes_o
     println!("it resolves {:?} after the lock was handed on", began.elapsed());
 }
 
-/// Each expression of the dashboard is understood, and those of the locks and the recorder find something.
+/// Asserts that each expression of the dashboard is valid, and that those about locks and the
+/// recorder have results.
 async fn dashboard_shows(prometheus: &Prometheus) {
     let dashboard: Value =
         serde_json::from_str(&fs::read_to_string(asset("grafana.json")).expect("it is there")).expect("JSON");
@@ -77,7 +78,7 @@ async fn dashboard_shows(prometheus: &Prometheus) {
         let filled = expression.replace("$ensemble", &ensemble).replace("$lock", "/locks/billing");
         let filled = filled.replace("$__rate_interval", "1m");
         eventually("something on the dashboard", async || {
-            // Nobody has given a lock back yet.
+            // No client has released a lock yet.
             let is_shown = !prometheus.query(&filled).is_empty() || filled.contains("lockscope_hold_seconds");
             if is_shown { Ok(()) } else { Err(&filled) }
         })
@@ -91,7 +92,7 @@ async fn dashboard_shows(prometheus: &Prometheus) {
     }
 }
 
-/// What was scraped in each part of the incident.
+/// The samples of each part of the incident.
 struct Parts {
     quiet: Samples,
     trouble: Samples,
@@ -99,7 +100,7 @@ struct Parts {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_alert_fires_on_what_was_scraped_in_an_incident_and_on_nothing_else() {
+async fn each_alert_fires_in_its_part_of_an_incident_and_in_no_other() {
     promtool(&["check", "rules", &asset("alerts.yml")], "");
     let mut fixture = MetricsFixture::start(&["--session-timeout", "4s"]).await;
     fixture.until_healthy().await;
@@ -134,7 +135,8 @@ async fn each_alert_fires_on_what_was_scraped_in_an_incident_and_on_nothing_else
     promtool(&["test", "rules", &path.display().to_string()], "");
 }
 
-/// A test of the rules: each part of the incident lasts for a while, with a sample every 30 seconds. At the end the recorder is gone.
+/// Returns a test of the rules: each part of the incident lasts for a while, with a sample every 30
+/// seconds. At the end the recorder is gone.
 fn rule_test(parts: &Parts) -> String {
     let mut text = format!(
         "rule_files: ['{}']\nevaluation_interval: 30s\ntests:\n- interval: 30s\n  input_series:\n",
@@ -142,12 +144,12 @@ fn rule_test(parts: &Parts) -> String {
     );
     let names: BTreeSet<&String> = parts.quiet.keys().chain(parts.trouble.keys()).chain(parts.blind.keys()).collect();
     for name in names {
-        // Who waits waits on.
+        // The waiters keep waiting.
         let step =
             if name.starts_with("lockscope_lock_waited") && parts.trouble.get(name) > Some(&0.0) { 30 } else { 0 };
         let lasting = |samples: &Samples, step: i32, times: u32| match samples.get(name) {
             Some(value) => format!("{value}+{step}x{}", times - 1),
-            // As Prometheus takes a series that is not scraped any more.
+            // How Prometheus treats a series that is no longer scraped.
             None => format!("stale _x{}", times - 1),
         };
         let values = [lasting(&parts.quiet, 0, 10), lasting(&parts.trouble, step, 20), lasting(&parts.blind, 0, 10)];

@@ -1,4 +1,4 @@
-//! A recorder that serves metrics of a real server, and a scripted incident.
+//! A recorder with metrics of a real server, and a scripted incident.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::harness::zk;
 use crate::headless::program::{Ended, Running, lockscope, run};
 use crate::observe::fixture::curator;
 
-/// A lock that is held for so long while others wait is called stuck.
+/// How long a lock is held while others wait before it counts as stuck.
 pub const STUCK_AFTER: &str = "2s";
 
 pub struct MetricsFixture {
@@ -24,11 +24,12 @@ pub struct MetricsFixture {
     pub port: u16,
 }
 
-/// What a scrape says: the values by series, which are written as in the text.
+/// The samples of a scrape: the values by series, which are named as in the text.
 pub type Samples = BTreeMap<String, f64>;
 
 impl MetricsFixture {
-    /// Records into a file and serves metrics, with these options besides. Everything was read.
+    /// Starts a recorder with metrics and these additional options. Returns after the first full
+    /// reading.
     pub async fn start(more: &[&str]) -> Self {
         let server = Server::start();
         let client = zk::connect(&server.connect_string()).await;
@@ -54,7 +55,7 @@ impl MetricsFixture {
         .await;
     }
 
-    /// Waits until everything was read, after the locks were lost from sight so often.
+    /// Waits until everything was read again after `gaps` gaps.
     pub async fn until_up_after(&self, gaps: f64, login: &str) {
         eventually("a reading of everything", async || {
             let (_, text) = get(self.port, "/metrics", &[login]).map_err(|error| error.to_string())?;
@@ -65,7 +66,7 @@ impl MetricsFixture {
         .await;
     }
 
-    /// A session of its own.
+    /// Opens a session.
     pub async fn client(&self) -> Client {
         zk::connect(&self.server.connect_string()).await
     }
@@ -74,7 +75,7 @@ impl MetricsFixture {
         self.folder.path().join("locks.db").display().to_string()
     }
 
-    /// The figures as Prometheus' own text.
+    /// Returns the metrics in Prometheus' text format.
     pub fn text(&self) -> String {
         let (status, text) = get(self.port, "/metrics", &[]).expect("an answer");
         assert_eq!(status, 200, "{text}");
@@ -85,7 +86,7 @@ impl MetricsFixture {
         samples(&self.text())
     }
 
-    /// A command that reads the ensemble, with what the recorder calls stuck.
+    /// Runs a command that reads the ensemble, with the recorder's thresholds.
     pub async fn ask(&self, command: &[&str]) -> Ended {
         let connect = self.server.connect_string();
         run(lockscope(&[command, &["--connect", &connect, "--stuck-after", STUCK_AFTER, "--format", "json"]].concat()))
@@ -93,7 +94,7 @@ impl MetricsFixture {
     }
 }
 
-/// The samples in a text. No name in these tests has a blank in it.
+/// Parses the samples in a text. No name in these tests contains a blank.
 pub fn samples(text: &str) -> Samples {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -104,26 +105,28 @@ pub fn samples(text: &str) -> Samples {
         .collect()
 }
 
-/// The sum over the series of a family that have all of these labels, written as in the text; `None` when there are none.
+/// Returns the sum over the series of a family with all of these labels, written as in the text;
+/// `None` without such series.
 pub fn sum(samples: &Samples, family: &str, labels: &[&str]) -> Option<f64> {
     let of_family = samples.iter().filter(|(series, _)| series.split('{').next() == Some(family));
     let found = of_family.filter(|(series, _)| labels.iter().all(|label| series.contains(label)));
     found.map(|(_, value)| *value).reduce(|sum, value| sum + value)
 }
 
-/// A contender of this session comes; gives its path.
+/// Creates a contender of this session. Returns its path.
 pub async fn comes(client: &Client, lock: &str) -> String {
     comes_as(client, lock, CreateMode::EphemeralSequential).await
 }
 
-/// As `comes`, as a node of this mode.
+/// Creates a contender with this mode. Returns its path.
 pub async fn comes_as(client: &Client, lock: &str, mode: CreateMode) -> String {
     let prefix = format!("{lock}/{}", curator());
     let (_, number) = client.create(&prefix, b"10.0.4.17", &zk::open(mode)).await.expect("it is created");
     format!("{prefix}{number}")
 }
 
-/// A contender of this session comes and watches the one before it, as Curator does, for as long as the watch is kept.
+/// Creates a contender that watches the one before it, as Curator does, for as long as the watcher
+/// is kept.
 pub async fn waits(client: &Client, lock: &str, before: &str) -> OneshotWatcher {
     comes(client, lock).await;
     client.get_and_watch_data(before).await.expect("it is there").2

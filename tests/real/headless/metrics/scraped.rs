@@ -1,4 +1,4 @@
-//! What is scraped is what the other commands say at that moment.
+//! The metrics equal the output of the other commands at the same time.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::headless::program::{lockscope, run};
 
 const LOCK: &str = "lock=\"/locks/billing\"";
 
-/// The locks of a snapshot: path, holders, waiters, and for how long the first holder has held it at least.
+/// Returns the locks of a snapshot: path, holders, waiters, and the minimum time of the first hold.
 fn locks(snapshot: &Value) -> Vec<(String, f64, f64, f64)> {
     let count = |lock: &Value, state: &str| {
         let states = lock["contenders"].as_array().expect("contenders").iter();
@@ -27,7 +27,7 @@ fn is_near(one: f64, other: f64, by: f64) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment() {
+async fn metrics_equal_snapshot_check_and_history_at_the_same_time() {
     let fixture = MetricsFixture::start(&[]).await;
     fixture.until_healthy().await;
     let [one, two, three] = [fixture.client().await, fixture.client().await, fixture.client().await];
@@ -38,7 +38,7 @@ async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment()
     comes(&one, "/locks/a").await;
     let scraped = eventually("a stuck lock", async || {
         let samples = fixture.samples();
-        // That it is stuck is said, or, when that is known, why: its holder does nothing.
+        // The finding is `stuck` or, once the cause is known, `idle-holder`.
         let stuck = ["stuck", "idle-holder"]
             .map(|code| sum(&samples, "lockscope_findings", &[LOCK, &format!("code=\"{code}\"")]));
         if stuck.contains(&Some(1.0)) { Ok(samples) } else { Err(samples) }
@@ -53,7 +53,7 @@ async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment()
         let label = format!("lock=\"{path}\"");
         let of = |family: &str| sum(&scraped, family, &[&label, "recipe=\"curator-mutex\""]);
         assert_eq!((of("lockscope_lock_holders"), of("lockscope_lock_waiters")), (Some(*holders), Some(*waiters)));
-        // It was taken by another session, a moment later.
+        // The snapshot was taken by another session, a moment later.
         let shown = of("lockscope_lock_held_seconds").expect("a value");
         assert!(is_near(shown, *held, 10.0) && (*holders == 0.0 || shown > 0.0), "{path}: {shown} {held}");
     }
@@ -61,7 +61,7 @@ async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment()
     assert_eq!(sum(&scraped, "lockscope_up", &[]), Some(1.0));
     assert_eq!(sum(&scraped, "lockscope_store_up", &[]), Some(1.0));
 
-    // Each of the two asks the servers for itself, at times of its own.
+    // Recorder and check each ask the servers on their own, at different times.
     eventually("the same findings", async || {
         let check = fixture.ask(&["check", "--for", "4s"]).await;
         let check: Value = serde_json::from_str(&check.out).expect("JSON");
@@ -71,7 +71,7 @@ async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment()
     equals_history(&fixture, &scraped).await;
 }
 
-/// What was scraped counts these findings, and no others.
+/// Checks that the metrics count exactly these findings.
 fn has_the_findings(samples: &super::fixture::Samples, findings: &[Value]) -> Result<(), String> {
     for finding in findings {
         let word = |field: &str| finding[field].as_str().expect("a word").to_owned();
@@ -87,7 +87,7 @@ fn has_the_findings(samples: &super::fixture::Samples, findings: &[Value]) -> Re
     if is_same { Ok(()) } else { Err(format!("{findings:#?} {samples:#?}")) }
 }
 
-/// What was counted is what the recording has.
+/// Asserts that the counters equal the recording.
 async fn equals_history(fixture: &MetricsFixture, scraped: &super::fixture::Samples) {
     let history = eventually("a history that is up to date", async || {
         let asked = run(lockscope(&["history", "/locks/billing", "--store", &fixture.store()])).await.json();
@@ -111,14 +111,14 @@ async fn equals_history(fixture: &MetricsFixture, scraped: &super::fixture::Samp
     }
     assert!(is_near(counted("lockscope_acquisitions_total"), 2.0, 0.0));
     assert!(is_near(counted("lockscope_expiries_total"), 0.0, 0.0));
-    // Before everything was read once, the locks were not in sight yet.
+    // Before the first full reading the locks were not yet in sight.
     let gaps =
         history["gaps"].as_array().expect("gaps").iter().filter(|gap| gap["reason"] != "not everything was read yet");
     assert_eq!((gaps.count(), sum(scraped, "lockscope_gaps_total", &[])), (0, Some(0.0)), "{history:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_server_it_is_not_healthy_says_why_and_shows_nothing_of_locks_as_live() {
+async fn without_a_server_the_recorder_is_unhealthy_with_a_reason_and_no_live_locks() {
     let mut fixture = MetricsFixture::start(&["--session-timeout", "4s"]).await;
     fixture.until_healthy().await;
     let client = fixture.client().await;

@@ -1,4 +1,4 @@
-//! Whose change an event comes from, for traces of a few entries.
+//! The causes of events in traces of a few entries.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn of(causes: &mut Causes, client: u32, place: &WatchPlace) -> Option<u32> {
 }
 
 #[test]
-fn the_event_of_a_single_node_comes_from_who_deleted_it_and_not_from_who_has_it_now() {
+fn the_cause_of_an_event_of_a_single_node_is_its_deleter_not_its_new_owner() {
     use TraceStep::{Created, Deleted, Sent, Watches};
     let node = path("/lock");
     let place = WatchPlace::Node(node.clone());
@@ -36,7 +36,7 @@ fn the_event_of_a_single_node_comes_from_who_deleted_it_and_not_from_who_has_it_
 }
 
 #[test]
-fn an_event_that_comes_after_the_next_holder_set_its_watch_does_not_move_the_change_behind_that_watch() {
+fn a_late_event_does_not_count_for_a_watch_that_the_next_holder_set_meanwhile() {
     use TraceStep::{Created, Deleted, Sent, Watches, Woken};
     let node = path("/lock");
     let place = WatchPlace::Node(node.clone());
@@ -64,7 +64,7 @@ fn an_event_that_comes_after_the_next_holder_set_its_watch_does_not_move_the_cha
 }
 
 #[test]
-fn an_event_that_only_the_last_holder_gets_and_gets_late_says_nothing_of_the_next_holders_watch() {
+fn a_late_event_of_the_last_holder_alone_says_nothing_about_the_next_holders_watch() {
     use TraceStep::{Created, Deleted, Sent, Watches, Woken};
     let node = path("/l/lock");
     let place = WatchPlace::Node(node.clone());
@@ -88,7 +88,7 @@ fn an_event_that_only_the_last_holder_gets_and_gets_late_says_nothing_of_the_nex
 }
 
 #[test]
-fn a_create_that_failed_wakes_nobody_and_one_that_is_not_answered_yet_may() {
+fn a_failed_create_wakes_nobody_and_one_without_a_reply_may() {
     use TraceStep::{Sent, Watches};
     let place = WatchPlace::Children(path("/l"));
     let asked = vec![(2, Watches(place.clone())), (1, Sent(RequestKind::Create))];
@@ -104,7 +104,7 @@ fn a_create_that_failed_wakes_nobody_and_one_that_is_not_answered_yet_may() {
 }
 
 #[test]
-fn a_change_before_the_watch_was_set_that_is_answered_late_is_not_the_cause_of_its_event() {
+fn a_change_before_the_watch_is_not_its_cause_even_when_its_reply_is_late() {
     use TraceStep::{Deleted, Sent, Watches};
     let place = WatchPlace::Children(path("/l"));
     let steps = [
@@ -119,7 +119,7 @@ fn a_change_before_the_watch_was_set_that_is_answered_late_is_not_the_cause_of_i
 }
 
 #[test]
-fn the_own_create_that_was_sent_with_the_listing_does_not_wake_its_client_and_a_deletion_under_way_does() {
+fn a_client_is_not_woken_by_its_own_create_but_by_a_deletion_under_way() {
     use TraceStep::{Created, Sent, Watches};
     let place = WatchPlace::Children(path("/l"));
     let mut causes = noted([
@@ -134,7 +134,7 @@ fn the_own_create_that_was_sent_with_the_listing_does_not_wake_its_client_and_a_
 }
 
 #[test]
-fn one_change_wakes_all_who_watch_and_what_the_woken_do_wakes_those_who_watch_again() {
+fn one_change_wakes_all_watchers_and_their_changes_wake_those_who_watch_again() {
     use TraceStep::{Crashes, Created, Sent, Watches, Woken};
     let place = WatchPlace::Children(path("/l"));
     let mut causes =
@@ -154,7 +154,7 @@ fn one_change_wakes_all_who_watch_and_what_the_woken_do_wakes_those_who_watch_ag
 }
 
 #[test]
-fn who_is_silent_may_have_lost_its_session_and_its_node() {
+fn a_silent_client_may_have_lost_its_session_and_node() {
     use TraceStep::{Crashes, Created, Freezes, Thaws};
     let place = WatchPlace::Children(path("/l"));
     let both = [(1, Created(path("/l/1"))), (2, Created(path("/m/2")))];
@@ -169,7 +169,7 @@ fn who_is_silent_may_have_lost_its_session_and_its_node() {
 }
 
 #[test]
-fn who_gets_a_lease_deletes_its_node_in_the_queue_though_the_reply_comes_later() {
+fn a_client_with_a_lease_deletes_its_queue_node_before_the_reply_comes() {
     use TraceStep::{Acquires, Created, Sent, Watches};
     let queued = WatchPlace::Node(path("/l/locks/5"));
     let leases = WatchPlace::Children(path("/l/leases"));
@@ -187,10 +187,10 @@ fn who_gets_a_lease_deletes_its_node_in_the_queue_though_the_reply_comes_later()
 }
 
 #[test]
-fn watches_that_were_set_while_a_create_was_under_way_are_fired_by_it_and_not_by_one_that_is_still_under_way() {
+fn watches_set_during_a_create_are_fired_by_it_and_not_by_a_later_one() {
     use TraceStep::{Created, Sent, Watches, Woken};
     let place = WatchPlace::Children(path("/l"));
-    // A reply is noted right behind its request.
+    // A reply is noted right after its request.
     let mut causes = noted([
         (4, Watches(place.clone())),
         (2, Sent(RequestKind::Create)),

@@ -1,4 +1,5 @@
-//! Numbers that can be read from the last row: each digit is three wide and five high, in blocks of two columns.
+//! Large digits, readable from the back of a room: each is three blocks wide and five high; a block
+//! has two columns.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,10 +11,10 @@ use lockscope_model::text::Charset;
 pub const HEIGHT: u16 = 5;
 /// Columns of a block.
 const BLOCK: u16 = 2;
-/// Columns of a digit, with the room behind it.
+/// Columns of a digit, with the gap after it.
 const DIGIT: u16 = 4 * BLOCK;
 
-/// The rows of a letter, three bits each, from the top.
+/// The rows of a character from the top. Each row has three bits, the leftmost first.
 fn blocks(letter: char) -> [u8; 5] {
     match letter {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],
@@ -33,12 +34,12 @@ fn blocks(letter: char) -> [u8; 5] {
     }
 }
 
-/// Columns of a number.
+/// Returns the columns of a number.
 pub fn width(text: &str) -> u16 {
     u16::try_from(text.chars().count()).unwrap_or(u16::MAX).saturating_mul(DIGIT).saturating_sub(BLOCK)
 }
 
-/// Draws a number; nothing where there is no room for all of it.
+/// Draws a number; draws nothing where the number does not fit.
 pub fn draw(text: &str, style: Style, charset: Charset, area: Rect, buffer: &mut Buffer) {
     if width(text) > area.width || area.height < HEIGHT {
         return;

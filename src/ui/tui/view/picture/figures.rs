@@ -1,4 +1,5 @@
-//! The figures of a side: who was woken, who in vain, and the requests, in the last step and since the start.
+//! The figures of a side, in the last step and since the start: clients woken, clients woken in
+//! vain, and requests.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,13 +13,13 @@ use crate::tui::widget::write::write_line;
 use lockscope_lab::contend::FleetStatus;
 use lockscope_model::text::human::{count, rate};
 
-/// From how many lines on there is room for a border below the figures.
+/// Minimum lines of the area for a border below the figures.
 const MIN_HEIGHT_WITH_BORDER: u16 = 16;
-/// Columns of what a line is about, and of each figure.
+/// Columns of a line's label, and of each figure.
 const LABEL: usize = 9;
 const FIGURE: usize = 8;
 
-/// Draws the figures into the first lines of an area; gives how many lines they take.
+/// Draws the figures into the first lines of an area. Returns how many lines they take.
 pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect, buffer: &mut Buffer) -> u16 {
     let theme = view.theme;
     let room = (usize::from(area.width).saturating_sub(LABEL + 1) / 3).min(FIGURE + 4);

@@ -1,4 +1,4 @@
-//! Who wakes whom: each fleet's queue as a picture, side by side.
+//! The queues as pictures of who wakes whom: each fleet's queue, side by side.
 //!
 //! ```text
 //!  one step each 2 s                            the herd: 27x the watch events of the chain
@@ -34,7 +34,7 @@ use lockscope_model::queue::LockQueue;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Keep, width};
 
-/// From how many lines on the ratio is drawn with large digits.
+/// Minimum lines of the area for the ratio in large digits.
 const LINES_FOR_LARGE_RATIO: u16 = 34;
 
 /// Columns of a client's address and its session.
@@ -115,7 +115,7 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
     rows::draw(view, &shown, room, buffer);
 }
 
-/// What comes next, or what is missing.
+/// Returns the next step, or the part that the picture skipped.
 fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, Style)> {
     let status = fleet.status()?;
     let room = usize::from(columns).saturating_sub(6);
@@ -131,7 +131,7 @@ fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, St
     Some((view.fit(&text, room, Keep::Start), style))
 }
 
-/// What the arrows mean, as far as there is room for it beside what comes next.
+/// Returns the legend of the arrows, as far as it fits beside the text of the bottom line.
 fn legend(
     view: View<'_>,
     fleet: &FleetView,
@@ -153,7 +153,7 @@ fn next_step(status: &FleetStatus) -> Option<String> {
     })
 }
 
-/// Writes a text in one style on the left of a line.
+/// Writes a text in one style at the left of a line.
 fn write(view: View<'_>, text: &str, style: Style, area: Rect, buffer: &mut Buffer) {
     let text = view.fit(text, usize::from(area.width), Keep::Start);
     write_line(Span::styled(text, style), area, buffer);

@@ -1,5 +1,5 @@
-//! The line above both queues: how fast they go, and how many times the watch events of the one are those of the other. With room for
-//! it in large digits, with what each side has woken since the start.
+//! The line above both queues: the speed, and the ratio of their watch events. With enough room,
+//! the ratio has large digits, beside the events of each side since the start.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,10 +15,10 @@ use lockscope_model::text::{Keep, width};
 
 /// Lines of the ratio in large digits.
 pub const LARGE_HEIGHT: u16 = digits::HEIGHT + 1;
-/// Columns between the digits and what stands beside them.
+/// Columns between the digits and the text beside them.
 const GAP: u16 = 3;
 
-/// Watch events for each hand-over of both sides, the larger one over the smaller one.
+/// The watch events of both sides for each hand-over, and the larger count over the smaller one.
 struct Comparison<'a> {
     times: f64,
     more: (&'a FleetView, u64),
@@ -83,13 +83,13 @@ fn draw_large(view: View<'_>, comparison: Option<&Comparison<'_>>, area: Rect, b
     }
 }
 
-/// Cells of a bar; one at least where there is anything.
+/// Returns the filled cells of a bar: at least one unless the part is zero.
 fn filled(cells: usize, part: u64, most: u64) -> usize {
     let share = u128::from(part) * cells as u128 / u128::from(most.max(1));
     usize::try_from(share).unwrap_or(cells).max(usize::from(part > 0)).min(cells)
 }
 
-/// How many times: without a fraction where nobody reads it.
+/// The ratio has decimals only below 10.
 fn times(times: f64) -> String {
     if times < 10.0 { format!("{}x", ratio(times)) } else { format!("{times:.0}x") }
 }

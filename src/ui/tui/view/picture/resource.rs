@@ -1,4 +1,5 @@
-//! The resource that the lock protects, as a box: the highest fencing token that has written, and the write that was refused.
+//! The resource that the lock protects, as a box: the accepted write with the highest fencing
+//! token, and the last refused write.
 //!
 //! ```text
 //! ┌ resource ───────── 9 writes, 1 refused ┐
@@ -18,13 +19,16 @@ use lockscope_lab::contend::ResourceStatus;
 use lockscope_model::text::human::{count, plural};
 use lockscope_model::text::width;
 
-/// Lines of the queue that stay beside the box of a write that was refused.
+/// Minimum lines of the queue beside the box of a refused write.
 const MIN_LINES_OF_QUEUE: u16 = 7;
-/// Columns of the widest box.
+/// Maximum columns of the box.
 const MAX_WIDTH: u16 = 60;
 
-/// Draws the box at the end of an area in which a queue of so many rows is to be drawn; gives how many lines it takes. None before
-/// anybody has written. Where there is no room for both, it is there only once a write was refused, and else one line of it.
+/// Draws the box at the end of an area that is shared with a queue of `rows` rows. Returns how many
+/// lines the box takes; 0 before the first write.
+///
+/// Where queue and box do not both fit, the box appears only once a write was refused. Where even
+/// then there is too little room, a single line shows the refused write.
 pub fn draw(view: View<'_>, resource: &ResourceStatus, rows: usize, area: Rect, buffer: &mut Buffer) -> u16 {
     let lines = lines(view, resource, usize::from(area.width.min(MAX_WIDTH)).saturating_sub(4));
     let Some(needed) = u16::try_from(lines.len()).ok().filter(|lines| *lines > 0) else { return 0 };
@@ -57,7 +61,7 @@ fn writes(resource: &ResourceStatus) -> String {
     if resource.rejected > 0 { format!("{all}, {} refused", count(resource.rejected)) } else { all }
 }
 
-/// The write with the highest token, and the last one that was refused.
+/// Returns the write with the highest token and the last refused write.
 fn lines(view: View<'_>, resource: &ResourceStatus, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
     let line = |sign: &str, token: String, from: Option<String>, end: &str| {

@@ -1,4 +1,5 @@
-//! A queue as a picture: its rows, the lines to what they watch, and the events that travel along them.
+//! A queue as a picture: its rows, the lines from each row to the nodes it watches, and the events
+//! that travel along these lines.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,19 +17,19 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::count;
 use lockscope_model::text::{Charset, Keep, width};
 
-/// What is drawn.
+/// A queue to draw, with everything in flight.
 pub struct DrawnQueue<'a> {
     pub picture: &'a QueuePicture,
-    /// The events that travel, and the requests of those who were woken.
+    /// The watch events in flight, and the requests of the woken clients.
     pub flying: &'a [Flight],
     pub requests: &'a [RequestFlight],
     pub now: Timestamp,
     pub selected: Option<RowId>,
-    /// Lines from row to row.
+    /// Lines of the screen from one row to the next.
     pub spacing: u16,
 }
 
-/// Draws a queue. The first column is for the sign of the selected row.
+/// Draws a queue. The first column is for the sign of the selection.
 pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buffer) {
     if area.width < 12 || area.height == 0 {
         return;
@@ -109,7 +110,7 @@ fn draw_row(
     write_line(spans, place, buffer);
 }
 
-/// What is said of a row. What it watches is said where no line shows it.
+/// Returns the texts of a row. They name a watched client only where no line leads to it.
 fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, shown_row: &PictureRow) -> Vec<(String, Style)> {
     let mut said = words::words(view, shown_row);
     for line in shown_row.lines.iter().filter(|line| line.state == LineState::Standing) {
@@ -124,7 +125,7 @@ fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, shown_row: &PictureR
     said
 }
 
-/// What is said of those who have no row of their own.
+/// Describes the clients that have no row of their own.
 fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
     if id == RowId::More {
         let has_row = |flight: &&Flight| {
@@ -152,7 +153,7 @@ fn arrow(direction: Direction, charset: Charset) -> &'static str {
     }
 }
 
-/// What the arrows mean, in many words and in few.
+/// Returns the legend of the arrows, from the longest form to the shortest.
 pub fn legends(charset: Charset) -> [&'static str; 3] {
     match charset {
         Charset::Ascii => ["> watch event  ? request of a woken client", "> event  ? request", "? request"],
@@ -160,7 +161,7 @@ pub fn legends(charset: Charset) -> [&'static str; 3] {
     }
 }
 
-/// A request: hollow, where an event is full.
+/// Arrows of requests are hollow; those of events are filled.
 fn request_arrow(direction: Direction, charset: Charset) -> &'static str {
     match (direction, charset) {
         (_, Charset::Ascii) => "?",
@@ -171,7 +172,7 @@ fn request_arrow(direction: Direction, charset: Charset) -> &'static str {
     }
 }
 
-/// The symbol of a cell that lines pass; of lines that nobody knows, dotted ones.
+/// Returns the symbol of a cell that lines cross. Unknown lines are dotted.
 fn line_symbol(cell: LineCell, charset: Charset) -> &'static str {
     let unknown = cell.state == Some(LineState::Unknown);
     let (horizontal, vertical) = (cell.left || cell.right, cell.up || cell.down);

@@ -1,4 +1,4 @@
-//! What is said of a row, in a few words, with a sign.
+//! The sign and the words beside a row.
 
 use ratatui::style::Style;
 
@@ -9,7 +9,7 @@ use lockscope_lab::contend::RequestKind;
 use lockscope_lock::Access;
 use lockscope_model::text::human::countdown;
 
-/// The sign of a row.
+/// Returns the sign of a row.
 pub fn sign(view: View<'_>, row: &PictureRow) -> (&'static str, Style) {
     let (theme, signs) = (view.theme, &view.theme.signs);
     match row.state {
@@ -22,7 +22,7 @@ pub fn sign(view: View<'_>, row: &PictureRow) -> (&'static str, Style) {
     }
 }
 
-/// The letter of who asks for a shared lock.
+/// Returns the letter that marks a reader or a writer of a shared lock.
 pub fn letter(view: View<'_>, row: &PictureRow) -> Option<(&'static str, Style)> {
     Some(match row.access? {
         Access::Read => ("R", view.theme.accent),
@@ -30,7 +30,7 @@ pub fn letter(view: View<'_>, row: &PictureRow) -> Option<(&'static str, Style)>
     })
 }
 
-/// What is said of it, the most important first.
+/// Returns the words of a row, the most important first.
 pub fn words(view: View<'_>, row: &PictureRow) -> Vec<(String, Style)> {
     let theme = view.theme;
     let mut words: Vec<(String, Style)> = row.troubles.iter().map(|trouble| say_trouble(view, *trouble)).collect();

@@ -1,4 +1,4 @@
-//! What stands below Locks while nothing is wrong, and locks that are gone or free.
+//! The area below Locks while nothing is wrong, and vanished or free locks.
 
 use super::{after, busy, picture, second, show};
 use crate::tui::app::{App, Event};
@@ -6,7 +6,7 @@ use crate::tui::testing::{at, curator, deleted, gone, listed, live, path, press,
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{MemberView, ServerMode, ServerView};
 
-/// The answer of an ensemble that this server leads.
+/// The server at `address` reports that it leads the ensemble.
 fn led_by(address: &str, now: u64) -> Change {
     let member = |name: &str| MemberView {
         mode: Some(if name == address { ServerMode::Leader } else { ServerMode::Follower }),
@@ -16,8 +16,8 @@ fn led_by(address: &str, now: u64) -> Change {
     Change::Surveyed { view: ServerView { at: second(now), members, ..ServerView::default() }.into() }
 }
 
-/// A quiet night: hand-overs, another leader, a lock that is free and one that is gone; nobody
-/// pressed a key for minutes.
+/// A quiet night: hand-overs, another leader, a free lock and a vanished one. Nobody has pressed a
+/// key for minutes.
 fn quiet(size: (u16, u16)) -> App {
     let mut app = live(size);
     press(&mut app, ":sort lock\n");
@@ -40,17 +40,17 @@ fn quiet(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn what_happened_lately_looks() {
+fn recent_events_match_their_snapshots() {
     show("lately", |size| after(quiet(size), "G"));
 }
 
 #[test]
-fn the_graph_of_watch_events_looks() {
+fn the_graph_of_watch_events_matches_its_snapshots() {
     show("locks-graph", |size| after(busy(size), "w"));
 }
 
 #[test]
-fn the_graph_stands_on_its_key_also_where_something_is_wrong() {
+fn the_key_of_the_graph_shows_it_even_when_something_is_wrong() {
     let mut app = crate::tui::testing::servers::trouble((80, 24));
     assert!(picture(&app, (80, 24)).contains("Diagnosis"));
     press(&mut app, "w");

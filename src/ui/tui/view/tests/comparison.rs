@@ -1,4 +1,4 @@
-//! Herds and chains of growing size, as they look.
+//! Snapshots of the comparison of growing herds and chains.
 
 use super::{after, show, show_once};
 use crate::tui::app::{App, Event, Tour};
@@ -6,7 +6,7 @@ use crate::tui::testing::fleets::{outcome, run_tour, writing};
 use crate::tui::testing::{NOW, path};
 use lockscope_lab::demo::Script;
 
-/// The tour at its comparison, of which so many fleets have run.
+/// The tour at its comparison, after `fleets` fleets have run.
 fn compared(size: (u16, u16), fleets: usize) -> App {
     let script = Script::built_in();
     let scene = 1 + script.scenes.iter().position(|scene| scene.comparison.is_some()).expect("the tour compares");
@@ -24,7 +24,7 @@ fn compared(size: (u16, u16), fleets: usize) -> App {
 }
 
 #[test]
-fn comparison_looks() {
+fn the_comparison_matches_its_snapshots() {
     show_once("comparison-begins", |size| compared(size, 0));
     show_once("comparison-runs", |size| compared(size, 5));
     show("comparison", |size| compared(size, 10));

@@ -1,4 +1,4 @@
-//! A connection that is not there, lags or brings too much, as it looks.
+//! Snapshots of a connection that is lost, lags or delivers too many events.
 
 use super::{after, link, second, show, show_at, show_once};
 use crate::tui::app::{App, Event};
@@ -6,11 +6,11 @@ use crate::tui::testing::{self, NOW, app, at, listed, live};
 use lockscope_base::znode::ZnodeStat;
 use lockscope_model::queue::{Change, ConnectionState};
 
-/// What the observer says of a member that lags, where there is no other one.
+/// The observer's text about a lagging member, where no other member can be reached.
 const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
                     kept until it has caught up; name other members in --connect to go on with one of them";
 
-/// More events than can be taken in, and two samples of two locks.
+/// More events than the observer can follow, and two samples of two locks.
 fn overloaded(size: (u16, u16)) -> App {
     let mut app = live(size);
     let reason = "events come faster than they can be taken in: queues are shown as they were until everything is read again, \
@@ -27,7 +27,7 @@ fn overloaded(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn trouble_with_the_connection_looks() {
+fn connection_trouble_matches_its_snapshots() {
     show_once("connecting", app);
     show("no-connection", |size| {
         let mut app = app(size);

@@ -1,4 +1,4 @@
-//! Test clients as they look.
+//! Snapshots of the screens of test clients.
 
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -13,7 +13,7 @@ use crate::tui::theme::{Theme, ThemeName};
 use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{ClientState, FleetTotals, LinkState};
 
-/// Clients in every state there is.
+/// Clients in every state.
 fn motley(size: (u16, u16)) -> App {
     let mut app = running(size, 50);
     let mut all = clients(50);
@@ -64,7 +64,7 @@ fn in_queue(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn contend_looks_before_anything_runs() {
+fn contend_before_the_start_matches_its_snapshots() {
     show_once("contend-read-only", |size| after(live(size), "5"));
     show_once("contend-nothing", |size| after(writing(size), "5"));
     show("contend-asks", |size| after(writing(size), "5c2"));
@@ -72,7 +72,7 @@ fn contend_looks_before_anything_runs() {
 }
 
 #[test]
-fn contend_looks_while_clients_run() {
+fn contend_with_running_clients_matches_its_snapshots() {
     show("contend", |size| running(size, 50));
     show("contend-motley", motley);
     show("contend-frozen-holder", frozen_holder);
@@ -88,19 +88,19 @@ fn contend_looks_while_clients_run() {
 }
 
 #[test]
-fn contend_looks_afterwards() {
+fn contend_after_the_end_matches_its_snapshots() {
     show("contend-over", over);
 }
 
 #[test]
-fn ascii_contend_looks() {
+fn ascii_contend_matches_its_snapshots() {
     let ascii = |size| run(with(Settings { write: true, ascii: true, ..settings() }, size), 50);
     show_once("ascii-contend", ascii);
     assert!(picture(&after(ascii((160, 45)), "q"), (160, 45)).is_ascii());
 }
 
 #[test]
-fn every_screen_tells_that_clients_run() {
+fn every_screen_says_that_clients_run() {
     for size in SIZES {
         for keys in ["1", "1\n", "5", "6", "?", "u", "1p", "1:sort", "5p"] {
             let shown = picture(&after(running(size, 50), keys), size);
@@ -112,7 +112,7 @@ fn every_screen_tells_that_clients_run() {
 }
 
 #[test]
-fn a_read_only_console_says_how_to_start_with_clients() {
+fn a_read_only_console_says_how_to_enable_test_clients() {
     for size in SIZES {
         let shown = picture(&after(live(size), "5"), size);
         assert!(shown.contains("lockscope --write") && shown.contains("lockscope compare"), "{shown}");
@@ -120,7 +120,7 @@ fn a_read_only_console_says_how_to_start_with_clients() {
 }
 
 #[test]
-fn a_lock_of_an_application_is_not_joined_without_a_warning() {
+fn joining_the_lock_of_an_application_shows_a_warning() {
     for size in SIZES {
         let foreign = picture(&after(writing(size), ":lock /locks/billing\nc"), size);
         let words: Vec<_> = foreign.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect();
@@ -143,7 +143,7 @@ fn texts(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn both_sparklines_are_on_one_scale() {
+fn both_sparklines_have_the_same_scale() {
     let app = running((160, 45), 50);
     let shown = texts(&drawn(&app, (160, 45), &Theme::new(ThemeName::Terminal, false)));
     assert!(shown.contains("████████"), "the herd's is full: {shown}");
@@ -151,7 +151,7 @@ fn both_sparklines_are_on_one_scale() {
 }
 
 #[test]
-fn troubles_and_tokens_that_are_hostile_or_huge_push_nothing_out_of_place() {
+fn hostile_or_huge_troubles_and_tokens_shift_no_column() {
     for size in SIZES {
         let mut app = running(size, 3);
         let mut all = clients(3);

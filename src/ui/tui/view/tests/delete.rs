@@ -1,4 +1,4 @@
-//! Deleting as it looks, and the audit log.
+//! Snapshots of deletions and of the audit log.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn tagged(size: (u16, u16)) -> App {
     after(deleting(size), ":lock /locks/billing\nj  j ")
 }
 
-/// A console after a deletion that ended so.
+/// A console after a deletion with this ending.
 fn ended(size: (u16, u16), ending: &Ending) -> App {
     let mut app = ghost(size);
     let update = press(&mut app, "y");
@@ -56,7 +56,7 @@ fn audit(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn the_plan_of_a_deletion_looks() {
+fn the_plan_of_a_deletion_matches_its_snapshots() {
     show("delete-holder", |size| after(holder(size), "47"));
     show_once("delete-holder-refused", |size| after(holder(size), "12\n"));
     show_once("delete-ghost", ghost);
@@ -82,7 +82,7 @@ fn the_plan_of_a_deletion_looks() {
 }
 
 #[test]
-fn a_plan_that_nothing_can_make_sure_of_looks() {
+fn an_unguarded_plan_matches_its_snapshots() {
     let found = |size, guard, lacks| {
         let mut app = ghost(size);
         let plan = app.deletion().unwrap().plan().guarded([Permitted { guard, lacks }]);
@@ -101,7 +101,7 @@ fn a_plan_that_nothing_can_make_sure_of_looks() {
 }
 
 #[test]
-fn a_plan_that_is_not_true_any_more_looks() {
+fn an_outdated_plan_matches_its_snapshots() {
     show_once("delete-gone", |size| {
         let mut app = holder(size);
         app.update(at(second(1), vec![gone("/locks/billing", 4711, 0x1b)]), second(1));
@@ -122,7 +122,7 @@ fn a_plan_that_is_not_true_any_more_looks() {
 }
 
 #[test]
-fn what_came_of_a_deletion_looks() {
+fn the_outcome_of_a_deletion_matches_its_snapshots() {
     show_once("delete-under-way", |size| after(ghost(size), "y"));
     show_once("delete-done", |size| ended(size, &Ending::Deleted { window: false }));
     show_once("delete-timeline", |size| {
@@ -140,7 +140,7 @@ fn what_came_of_a_deletion_looks() {
 }
 
 #[test]
-fn the_audit_log_looks() {
+fn the_audit_log_matches_its_snapshots() {
     show("audit", audit);
     show("audit-details", |size| after(audit(size), "k\n"));
     show_once("audit-filtered", |size| after(audit(size), "/ghost\n"));
@@ -168,7 +168,7 @@ fn the_audit_log_looks() {
 }
 
 #[test]
-fn ascii_looks() {
+fn ascii_plans_match_their_snapshots() {
     let ascii = |size| with(Settings { ascii: true, connect: "zk1".to_owned(), ..may_delete() }, size);
     show_once("ascii-delete", |size| after(ascii(size), ":lock /locks/billing\n xk47"));
     for size in SIZES {
@@ -180,7 +180,7 @@ fn ascii_looks() {
 }
 
 #[test]
-fn what_can_be_answered_is_always_in_sight() {
+fn the_possible_answers_are_always_visible() {
     for size in [(60, 16), (80, 24), (100, 18), (160, 45)] {
         for keys in [":lock /locks/billing\nx", ":lock /locks/billing\n     x", ":lock /controller\nx"] {
             let shown = picture(&after(deleting(size), keys), size);
@@ -191,7 +191,7 @@ fn what_can_be_answered_is_always_in_sight() {
 }
 
 #[test]
-fn nothing_of_a_znode_acts_on_the_terminal_from_a_plan_or_from_the_log() {
+fn no_control_character_reaches_the_terminal_from_a_plan_or_the_log() {
     for size in SIZES {
         let mut hostile = super::hostile(size);
         press(&mut hostile, "7");

@@ -1,4 +1,4 @@
-//! What the lists say of a lock in a word, however narrow they are.
+//! The short texts about a lock in the lists, down to the narrowest columns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use lockscope_model::server_view::{
 };
 use lockscope_model::text::width;
 
-/// The line of a picture that shows this.
+/// The line of a picture that contains `text`.
 fn line_with<'a>(picture: &'a str, text: &str) -> &'a str {
     picture.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("nothing shows {text}:\n{picture}"))
 }
 
-/// What a picture says, without the borders of its boxes.
+/// The words of a picture, without the borders of its boxes.
 fn words_of(picture: &str) -> String {
     picture.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A group whose members are numbered and follow no recipe.
+/// A group whose members are numbered but follow no recipe.
 fn registry(size: (u16, u16)) -> App {
     let mut app = app(size);
     let members = (1..=3).map(|number| seen(&format!("/group/m-{number:010}"), number, ago(90 - number), b""));
@@ -39,7 +39,7 @@ fn registry(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn who_is_only_assumed_to_hold_is_marked_in_locks_of_any_width() {
+fn an_assumed_holder_is_marked_at_any_width() {
     for size in SIZES {
         let picture = picture(&registry(size), size);
         let row = line_with(&picture, "/group");
@@ -50,13 +50,13 @@ fn who_is_only_assumed_to_hold_is_marked_in_locks_of_any_width() {
 }
 
 #[test]
-fn no_findings_name_is_cut_in_the_narrowest_column() {
+fn no_name_of_a_finding_is_cut_in_the_narrowest_column() {
     let app = live((80, 24));
     let findings = |width| Locks.place(&app, width).into_iter().find(|column| column.key == LockColumn::Finding);
     let what = |width| History.place(&app, width).into_iter().find(|column| column.key == HistoryColumn::What);
     let widths = (58..200)
         .flat_map(|columns| [findings(columns).map(|column| column.width), what(columns).map(|column| column.width)]);
-    let narrowest = usize::from(widths.map(|width| width.expect("it stays")).min().expect("a width"));
+    let narrowest = usize::from(widths.map(|width| width.expect("the column stays")).min().expect("a width"));
     assert!(narrowest >= MAX_TITLE_WIDTH, "{narrowest}");
     for code in Code::ALL {
         for (severity, ascii) in [(Severity::Info, false), (Severity::Warning, true), (Severity::Critical, false)] {
@@ -71,14 +71,14 @@ fn no_findings_name_is_cut_in_the_narrowest_column() {
     assert_eq!(name_of(Code::PersistentContender, "!", 24), "! persistent-contender");
 }
 
-/// The client of this session is connected and sends heartbeats only.
+/// The client of session `own` is connected and sends only heartbeats.
 fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     let clients = Clients { connected: vec![own, 0x1c, 0x1d], child_watches: 2, ..Clients::default() };
     let now = second(number);
     let Change::Surveyed { view } = told(now, &clients) else { unreachable!("told makes Surveyed") };
     let mut view = ServerView::clone(&view);
     for member in &mut view.members {
-        let mut connections = member.connections.take().expect("it lists them").items().to_vec();
+        let mut connections = member.connections.take().expect("a list of connections").items().to_vec();
         for connection in &mut connections {
             connection.last_operation = Some("PING".to_owned());
             connection.established = Some(ago(3_600));
@@ -89,19 +89,18 @@ fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     app.update(Event::Tick, now);
 }
 
-/// A lock that stood still for a quarter of an hour when the console came; it has looked for so
-/// many seconds since.
+/// A lock that had been stuck for a quarter of an hour when the console started. The console has
+/// watched it for `seconds` since.
 fn stands_still(size: (u16, u16), seconds: u64) -> App {
     stands_still_since(size, seconds, Zxid(i64::MAX), 3)
 }
 
-/// The same, where somebody released the lock before that.
+/// The same lock, released by an earlier holder before that.
 fn stands_still_after_a_release(size: (u16, u16)) -> String {
     picture(&after(stands_still_since(size, 2, Zxid(0), 5), "\n"), size)
 }
 
-/// A child of the lock's parent came or went last with this transaction, and this is how many did
-/// in all.
+/// A stuck lock whose parent has the `pzxid` `last` and the `cversion` given.
 fn stands_still_since(size: (u16, u16), seconds: u64, last: Zxid, cversion: i32) -> App {
     let mut app = app(size);
     let Change::Listed { path, stat } = listed("/locks/a", 3) else { unreachable!("listed makes Listed") };
@@ -116,7 +115,7 @@ fn stands_still_since(size: (u16, u16), seconds: u64, last: Zxid, cversion: i32)
 }
 
 #[test]
-fn a_fresh_console_and_an_older_one_give_a_lock_that_stands_still_one_headline() {
+fn a_fresh_and_an_older_console_show_the_same_headline_for_a_stuck_lock() {
     let size = (80, 24);
     let code = |app: &App| app.world().diagnosis().findings().next().expect("a finding").code;
     let (fresh, older) = (stands_still(size, 2), stands_still(size, 70));
@@ -161,7 +160,7 @@ fn head_expired(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn what_is_only_worth_knowing_stands_under_the_list_too_and_has_a_name_in_its_row() {
+fn an_informational_finding_shows_below_the_list_and_in_its_row() {
     let size = (80, 24);
     let app = after(head_expired(size), "/billing\n");
     let locks = picture(&app, size);
@@ -171,7 +170,7 @@ fn what_is_only_worth_knowing_stands_under_the_list_too_and_has_a_name_in_its_ro
     assert!(words_of(&queue).contains("lost the lock when its session expired"), "{queue}");
 }
 
-/// Readers that hold, and a writer behind them; the first of the readers release.
+/// Readers hold and a writer waits behind them; the first `released` readers release.
 fn readers_pass(size: (u16, u16), released: i32) -> App {
     let mut app = app(size);
     let node = |kind: &str, number: i32| format!("/rw/{kind}-{number:010}");
@@ -190,7 +189,7 @@ fn readers_pass(size: (u16, u16), released: i32) -> App {
 }
 
 #[test]
-fn a_writer_waits_for_all_readers_and_that_many_passed_it_is_said() {
+fn a_writer_that_readers_passed_shows_all_readers_and_how_many_passed() {
     let size = (80, 24);
     let app = after(readers_pass(size, 41), ":lock /rw\n");
     let queue = picture(&app, size);
@@ -202,7 +201,7 @@ fn a_writer_waits_for_all_readers_and_that_many_passed_it_is_said() {
 }
 
 #[test]
-fn how_the_holder_before_the_first_look_ended_is_said_to_be_unknown_where_there_may_have_been_one() {
+fn the_end_of_a_possible_holder_before_the_first_look_is_shown_as_unknown() {
     let size = (80, 24);
     let page = |app: App| picture(&after(app, ":lock /locks/orders\n"), size);
     let found = page(live(size));

@@ -1,4 +1,5 @@
-//! What holds of every frame: no text is cut without a mark, touches another, or is cut where there is room for it.
+//! Properties of every frame: no text is cut without a mark, touches another text, or is cut where
+//! it has room.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,14 +8,14 @@ use crate::tui::app::App;
 use crate::tui::widget::write::record::{Record, Written};
 use lockscope_model::text::Charset;
 
-/// So many words make a sentence, which could go on in the next line.
+/// Minimum words of a sentence; a sentence can be wrapped instead of cut.
 const SENTENCE: usize = 4;
-/// Blank lines of a box that a cut sentence could have used.
+/// Minimum blank lines in the box of a cut sentence that count as wasted room.
 const UNUSED_LINES: usize = 2;
-/// Blank columns to the right of a cut text that it could have used.
+/// Minimum blank columns to the right of a cut text that count as wasted room.
 const UNUSED_COLUMNS: u16 = 8;
 
-/// What is wrong with a frame, in sentences.
+/// Returns the faults of a frame, as sentences.
 pub fn faults(app: &App, buffer: &Buffer, record: &Record) -> Vec<String> {
     let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
     let ellipsis = charset.ellipsis();
@@ -54,7 +55,7 @@ pub fn faults(app: &App, buffer: &Buffer, record: &Record) -> Vec<String> {
     faults
 }
 
-/// The smallest box that a text stands in.
+/// Returns the smallest box around a text.
 fn around(record: &Record, text: &Written) -> Option<Rect> {
     let holds = |inner: &&Rect| inner.contains((text.x, text.y).into());
     record.boxes.iter().filter(holds).min_by_key(|inner| inner.area()).copied()
@@ -64,7 +65,7 @@ fn is_blank(buffer: &Buffer, x: u16, y: u16) -> bool {
     buffer[(x, y)].symbol() == " "
 }
 
-/// The most blank lines one below the other.
+/// Returns the length of the longest run of blank lines.
 fn blank_lines(buffer: &Buffer, inner: Rect) -> usize {
     let mut most = 0;
     let mut run = 0;
@@ -76,7 +77,7 @@ fn blank_lines(buffer: &Buffer, inner: Rect) -> usize {
     most
 }
 
-/// Blank columns between a text and what stands behind it.
+/// Returns the blank columns to the right of a text, up to the next text or the border.
 fn blank_columns(buffer: &Buffer, inner: Rect, text: &Written) -> u16 {
     let blank = (text.end..inner.right()).take_while(|x| is_blank(buffer, *x, text.y)).count();
     u16::try_from(blank).unwrap_or(u16::MAX)

@@ -7,7 +7,7 @@ use crate::tui::testing::live_past::LiveConsole;
 use crate::tui::testing::servers::{clients, motley};
 use crate::tui::testing::{NOW, at, ensemble, settings};
 
-/// A console with three servers and a past, and one of an ensemble that people depend on.
+/// A console with three servers and a past, and one of a production ensemble.
 fn consoles() -> [App; 2] {
     let mut console = LiveConsole::new((100, 20), &PastPlace::Memory(64 << 20));
     console.feed(vec![motley(console.now, &clients())]);
@@ -21,7 +21,7 @@ fn consoles() -> [App; 2] {
 }
 
 #[test]
-fn nothing_of_it_collides_or_is_cut_without_a_mark_and_what_matters_stays() {
+fn no_part_collides_or_is_cut_without_a_mark_and_the_important_parts_stay() {
     let theme = Theme::new(ThemeName::Terminal, false);
     for mut app in consoles() {
         let now = app.clock();

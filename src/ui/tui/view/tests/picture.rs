@@ -1,4 +1,4 @@
-//! Who wakes whom, as it looks.
+//! Snapshots of the pictures of who wakes whom.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use lockscope_lab::contend::{
 };
 use lockscope_lock::{Access, Algorithm};
 
-/// Two fleets in slow motion, with one step each two seconds.
+/// Two fleets in slow motion, with one step every two seconds.
 struct Pair {
     app: App,
     fleets: [SteppedFleet; 2],
@@ -62,7 +62,7 @@ impl Pair {
         self.app.update(Event::Due, end);
     }
 
-    /// So many steps are over.
+    /// Lets `steps` steps pass.
     fn steps(mut self, steps: usize) -> Self {
         for _ in 0..steps {
             self.step();
@@ -106,7 +106,7 @@ fn faults(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn the_picture_looks() {
+fn the_picture_matches_its_snapshots() {
     show("picture-in-flight", in_flight);
     show_once("picture-settled", settled);
     show_once("picture-listings", |size| {
@@ -127,7 +127,7 @@ fn the_picture_looks() {
 }
 
 #[test]
-fn the_picture_of_a_long_queue_looks() {
+fn the_picture_of_a_long_queue_matches_its_snapshots() {
     show_once("picture-long", |size| {
         let mut pair = Pair::new(size, 100).steps(2);
         pair.step();
@@ -137,7 +137,7 @@ fn the_picture_of_a_long_queue_looks() {
 }
 
 #[test]
-fn the_picture_of_other_recipes_looks() {
+fn the_pictures_of_other_recipes_match_their_snapshots() {
     let app = |size, algorithms| {
         let mut pair = Pair::of(writing(size), 8, algorithms).steps(2);
         pair.step();
@@ -151,7 +151,8 @@ fn the_picture_of_other_recipes_looks() {
     show_once("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
 }
 
-/// A semaphore with three leases: one was just given back, whoever is next for it lists, and the one behind it sleeps on.
+/// A semaphore with three leases. One lease was just returned: the next client lists the leases,
+/// and the one behind it sleeps on.
 fn semaphore(size: (u16, u16)) -> App {
     let mut app = Pair::of(writing(size), 7, [Algorithm::Herd, Algorithm::Chain]).app;
     let (lease, place) = (|number: u32| path(&format!("/s/leases/lease-{number:010}")), path("/s/leases"));
@@ -201,12 +202,12 @@ fn semaphore(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn the_picture_of_a_semaphore_looks() {
+fn the_picture_of_a_semaphore_matches_its_snapshots() {
     show_once("picture-semaphore", semaphore);
 }
 
 #[test]
-fn the_picture_of_a_queue_of_others_looks() {
+fn the_picture_of_a_foreign_queue_matches_its_snapshots() {
     show("queue-picture", |size| after(trouble(size), ":lock /locks/billing\nw"));
     show_once("queue-picture-unknown", |size| after(live(size), ":lock /locks/orders\nw"));
     show_once("queue-picture-read-write", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\nwj"));
@@ -214,7 +215,7 @@ fn the_picture_of_a_queue_of_others_looks() {
 }
 
 #[test]
-fn the_picture_at_full_speed_looks() {
+fn the_picture_at_full_speed_matches_its_snapshots() {
     show_once("picture-full-speed", |size| {
         let mut pair = Pair::new(size, 20);
         press(&mut pair.app, ".....");
@@ -232,7 +233,7 @@ fn the_picture_at_full_speed_looks() {
 }
 
 #[test]
-fn the_picture_in_ascii_is_ascii() {
+fn the_ascii_picture_contains_only_ascii() {
     let ascii = |size| with(Settings { write: true, ascii: true, ..settings() }, size);
     let app = |size| {
         let mut pair = Pair::of(ascii(size), 8, [Algorithm::Herd, Algorithm::Chain]).steps(2);
@@ -248,7 +249,7 @@ fn the_picture_in_ascii_is_ascii() {
 }
 
 #[test]
-fn each_event_that_travels_is_an_arrow_on_the_screen_and_there_is_no_other() {
+fn arrows_show_the_events_in_flight_and_nothing_else() {
     for size in SIZES {
         let mut seen = (0, 0);
         let mut pair = Pair::new(size, 20);
@@ -260,11 +261,11 @@ fn each_event_that_travels_is_an_arrow_on_the_screen_and_there_is_no_other() {
                 let events = replays().map(|replay| replay.flying().len()).sum::<usize>();
                 let requests = replays().map(|replay| replay.requests().len()).sum::<usize>();
                 let shown = picture(&pair.app, size);
-                // The last border says what they mean.
+                // The last border holds the legend.
                 let letters = shown.lines().take(usize::from(size.1) - 2).flat_map(str::chars);
                 let letters: Vec<char> = letters.collect();
                 let count = |arrows: &str| letters.iter().filter(|letter| arrows.contains(**letter)).count();
-                // Several may be in one place, on their common way; and events are drawn over requests.
+                // Several arrows may share a cell on their common path, and events cover requests.
                 let (arrows, asks) = (count("▲▶▼◀"), count("△▷▽◁"));
                 assert!(arrows <= events && (arrows > 0) == (events > 0), "{arrows} of {events}: {shown}");
                 assert!(asks <= requests && (requests == 0 || events > 0 || asks > 0), "{asks} of {requests}: {shown}");

@@ -1,4 +1,4 @@
-//! A recording as it looks.
+//! Snapshots of recordings.
 
 use super::{show, show_once};
 use crate::tui::past_writer::PastPlace;
@@ -13,7 +13,7 @@ fn after(size: (u16, u16), keys: &str) -> crate::tui::app::App {
 }
 
 #[test]
-fn a_recording_looks() {
+fn a_recording_matches_its_snapshots() {
     show("replay", |size| after(size, ":at 14:42:02\n"));
     show_once("replay-queue", |size| after(size, ":lock /locks/billing\n:at 14:41:22\n"));
     show_once("replay-timeline", |size| after(size, "6:at 14:42:02\n"));
@@ -22,7 +22,7 @@ fn a_recording_looks() {
 }
 
 #[test]
-fn a_live_console_that_went_back_looks() {
+fn a_live_console_in_its_past_matches_its_snapshots() {
     let console = |size, keys: &str| {
         let mut console = LiveConsole::new(size, &PastPlace::Memory(64 << 20));
         console.pass(70);

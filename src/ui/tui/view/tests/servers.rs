@@ -1,4 +1,4 @@
-//! What the servers tell, and what is wrong, as it looks.
+//! Snapshots of the servers' reports and of the findings based on them.
 
 use ratatui::style::{Color, Modifier};
 
@@ -24,7 +24,7 @@ fn alone(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn what_is_wrong_looks() {
+fn findings_match_their_snapshots() {
     show("trouble-locks", trouble);
     show("trouble-queue", |size| after(trouble(size), ":lock /locks/billing\n"));
     show("trouble-queue-details", |size| after(trouble(size), ":lock /locks/orders\njj\t"));
@@ -34,7 +34,7 @@ fn what_is_wrong_looks() {
     show_once("trouble-timeline", |size| after(trouble(size), "6"));
 }
 
-/// A holder whose connection was listed, and is gone since four seconds.
+/// A holder whose connection was listed until four seconds ago.
 fn cut_off(size: (u16, u16)) -> App {
     let mut app = live(size);
     let holder = 0x1b;
@@ -53,7 +53,7 @@ fn cut_off(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
+fn a_bar_beside_the_countdown_of_a_disconnected_holder_shrinks() {
     show_at(&[(160, 45)], "cut-off-holder", cut_off);
     show_once("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
     let size = (160, 45);
@@ -62,7 +62,7 @@ fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
     assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
 }
 
-/// The servers' settings ask for session timeouts of 51.25 s, and those of the clients have 30 s.
+/// The servers' settings call for session timeouts of 51.25 s; the clients have 30 s.
 fn lagging(size: (u16, u16)) -> App {
     let mut app = trouble(size);
     let mut view = ServerView::clone(app.world().table().view());
@@ -75,14 +75,14 @@ fn lagging(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn a_session_that_a_server_may_keep_past_its_end_says_so_while_it_contends() {
+fn a_contending_session_that_may_outlive_its_timeout_is_marked() {
     show_once("session-short", |size| after(lagging(size), "3:sort session\n\n"));
     let idle = after(lagging((120, 40)), ":session 0xdead\n");
     assert!(!picture(&idle, (120, 40)).contains("past its end"));
 }
 
 #[test]
-fn sessions_and_waits_look() {
+fn sessions_and_waits_match_their_snapshots() {
     show("sessions", |size| after(trouble(size), "3"));
     show_once("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
     show_once("sessions-not-told", |size| after(alone(size), "3"));
@@ -95,7 +95,7 @@ fn sessions_and_waits_look() {
 }
 
 #[test]
-fn what_each_server_tells_looks() {
+fn the_reports_of_the_servers_match_their_snapshots() {
     show("servers", |size| after(trouble(size), "v"));
     show("servers-partly", |size| after(partly(size), "v"));
     show_once("servers-off", |size| after(alone(size), "v"));
@@ -123,7 +123,7 @@ fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
 }
 
 #[test]
-fn all_of_it_can_be_shown_in_ascii_and_without_colours() {
+fn every_screen_works_in_ascii_and_without_colours() {
     for size in SIZES {
         let settings = Settings { ascii: true, ..app(size).settings().clone() };
         for keys in ["", "\n", "\n\t", "3", "4", "v", "6"] {
@@ -156,7 +156,7 @@ fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
     assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);
 }
 
-/// A node's page with that data.
+/// The page of a node with this data.
 fn node_page(size: (u16, u16), data: &[u8]) -> App {
     let mut app = after(live(size), ":node /locks/a\u{202e}b\n");
     let read = Ok(Box::new(Some(node_reading(data))));
@@ -165,14 +165,14 @@ fn node_page(size: (u16, u16), data: &[u8]) -> App {
 }
 
 #[test]
-fn a_node_as_it_is_looks() {
+fn the_page_of_a_node_matches_its_snapshots() {
     show("node", |size| node_page(size, br#"{"host":"worker-1","pids":[7,8],"lock":{}}"#));
     show_once("node-binary", |size| node_page(size, b"\x1b]0;owned\x07\xff\xfe\r\n\x00\x01 and more than one line"));
     show_once("node-not-read", |size| after(live(size), "\nd"));
 }
 
 #[test]
-fn nothing_of_a_node_is_obeyed_by_the_terminal() {
+fn no_control_character_of_a_node_reaches_the_terminal() {
     for size in SIZES {
         for data in [&b"\x1b[2J\x9b31m\xff"[..], "{\"a\u{202e}\u{9b}\":\"\u{2066}\"}".as_bytes()] {
             let shown = picture(&node_page(size, data), size);

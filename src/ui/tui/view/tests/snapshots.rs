@@ -1,4 +1,4 @@
-//! No picture is kept that nothing is compared with.
+//! Checks that every stored snapshot is compared with a scene.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::{MIDDLE, SIZES, TOO_SMALL};
 
-/// The names of the pictures that the calls of `show`, `show_once` and `show_at` compare.
+/// Returns the names of the snapshots that the calls of `show`, `show_once` and `show_at` compare.
 fn compared(source: &str) -> Vec<String> {
     let call = Regex::new(r#"show(_once)?\(\s*"([a-z-]+)"|show_at\(\s*&\[\((\d+), (\d+)\)\],\s*"([a-z-]+)""#).unwrap();
     let pictures = call.captures_iter(source).flat_map(|call| match (call.get(2), call.get(1)) {
@@ -24,7 +24,7 @@ fn name(scene: &str, (columns, lines): (u16, u16)) -> String {
 }
 
 #[test]
-fn each_picture_is_of_a_scene() {
+fn each_stored_snapshot_belongs_to_a_scene() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/tui/view");
     let tests = fs::read_dir(folder.join("tests")).unwrap().map(|file| file.unwrap().path());
     let sources = tests.chain([folder.join("tests.rs")]).map(|file| fs::read_to_string(file).unwrap());

@@ -1,4 +1,4 @@
-//! The tour as it looks.
+//! Snapshots of the tour.
 
 use super::{LARGER_SIZES, after, picture, show, show_once};
 use crate::tui::app::{App, Event, Settings, Tour};
@@ -12,7 +12,7 @@ fn touring(app: App, sandbox: bool, plays: bool) -> App {
 }
 
 #[test]
-fn tour_looks() {
+fn the_tour_matches_its_snapshots() {
     show("tour", |size| touring(writing(size), true, false));
     show_once("tour-plays", |size| touring(writing(size), true, true));
     show_once("tour-on-ensemble", |size| after(touring(writing(size), false, false), "n"));
@@ -28,7 +28,7 @@ fn tour_looks() {
 }
 
 #[test]
-fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played() {
+fn every_caption_fits_eighty_columns_and_names_the_place_of_the_tour() {
     for size in LARGER_SIZES {
         let mut app = touring(writing(size), true, false);
         for _ in 0..Script::built_in().scenes.iter().map(|scene| scene.steps.len()).sum() {
@@ -45,7 +45,7 @@ fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played(
 }
 
 #[test]
-fn in_a_small_terminal_the_caption_gives_way_to_the_screen() {
+fn a_small_terminal_drops_the_caption_in_favour_of_the_screen() {
     for size in [(60, 16), (60, 18), (80, 20), (61, 30)] {
         let shown = picture(&touring(writing(size), true, false), size);
         assert!(shown.contains("herd"), "{shown}");

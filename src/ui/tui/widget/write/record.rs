@@ -1,4 +1,5 @@
-//! What was written into a buffer, for the tests: each text with its place, and each box.
+//! Records everything written into a buffer, for the tests: each text with its position, and each
+//! box.
 
 use std::cell::RefCell;
 
@@ -7,23 +8,23 @@ use ratatui::text::Line;
 
 use lockscope_model::text::width;
 
-/// A text as it was written, without the blanks around it.
+/// A text as written, without the blanks around it.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub text: String,
     pub y: u16,
-    /// Its first column, and the one behind its last.
+    /// The first column, and the column after the last.
     pub x: u16,
     pub end: u16,
-    /// Whether its room ended before it did.
+    /// Whether the text was longer than its room.
     pub is_cut: bool,
 }
 
-/// What a frame was written from.
+/// The texts and boxes of a frame.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     pub texts: Vec<Written>,
-    /// What is inside each box.
+    /// The inside of each box.
     pub boxes: Vec<Rect>,
 }
 
@@ -31,7 +32,7 @@ thread_local! {
     static RECORD: RefCell<Record> = RefCell::default();
 }
 
-/// What was written since the last call.
+/// Returns everything written since the last call.
 pub fn take() -> Record {
     RECORD.take()
 }
@@ -49,10 +50,10 @@ pub(super) fn wrote_line(line: &Line<'_>, area: Rect) {
     }
 }
 
-/// A text was written whose room ends before the column `room`.
+/// Records a text whose room ends before the column `room`.
 pub fn wrote((x, y): (u16, u16), room: u16, text: &str) {
     let shown = text.trim();
-    // Lines of nothing but `─` are drawn for others to be written over.
+    // Lines of one repeated sign, such as `─`, are meant to be covered by other texts.
     let mut letters = shown.chars();
     let first = letters.next();
     if first.is_none_or(|first| !first.is_alphanumeric() && first != '#' && letters.all(|letter| letter == first)) {
@@ -64,12 +65,12 @@ pub fn wrote((x, y): (u16, u16), room: u16, text: &str) {
     RECORD.with_borrow_mut(|record| record.texts.push(written));
 }
 
-/// A box was drawn around `inner`.
+/// Records a box around `inner`.
 pub fn boxed(inner: Rect) {
     RECORD.with_borrow_mut(|record| record.boxes.push(inner));
 }
 
-/// An area was emptied, with all that lay there.
+/// Forgets everything in an area that was cleared.
 pub(super) fn cleared(area: Rect) {
     RECORD.with_borrow_mut(|record| {
         record.boxes.retain(|inner| !inner.intersects(area));
