@@ -25,12 +25,10 @@ use lockscope_model::report::{Ensemble, Initial};
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::LiveState;
 
-/// The most events created at once for the initial state and for findings; those of one lock stay
-/// together.
+/// The most events created at once. Those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
 
-/// How long a command stays silent before it reports a missing answer: shorter delays are not worth
-/// a message.
+/// How long a command stays silent before it reports a missing answer.
 const QUIET_START: Duration = Duration::from_secs(1);
 
 /// Longer timeouts count as endless; no limit is shown.
@@ -59,8 +57,7 @@ pub(super) struct LiveTable {
     view_awaited_until: Option<Instant>,
     /// The locks of the initial state that are not reported yet.
     found: vec::IntoIter<LockId>,
-    /// Advice on naming servers that follows the reason for a missing session; empty when servers
-    /// were named.
+    /// Advice on naming servers, after a reason; empty when servers were named.
     how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
     refused: Option<String>,
@@ -87,8 +84,7 @@ impl LiveTable {
         Self::start_by(start, settings)
     }
 
-    /// Starts to observe for a long-running command: waits even while no server listens, and
-    /// reports the initial state.
+    /// Starts to observe for a long-running command. Waits for servers, and reports the start.
     pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
     }
@@ -191,8 +187,7 @@ impl LiveTable {
         events
     }
 
-    /// Waits briefly for the servers to name the clients, after everything was first read. Cancel
-    /// safe.
+    /// Waits briefly, after the first reading, for the servers to name the clients. Cancel safe.
     async fn first_view(&mut self) {
         let is_read = self.first_batch.iter().flatten().any(|observed| observed.change == Change::Synced);
         if !self.reports_initial || !is_read || self.surveyor.is_none() {
