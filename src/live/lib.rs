@@ -5,7 +5,6 @@
 //! - [`observe`]: keeps a [`LockTable`](lockscope_model::queue::LockTable) in step with the
 //!   ensemble.
 //! - [`admin`]: plans, guards, executes and logs a deletion.
-//! - [`examine`]: reads the state of a node right before it is deleted.
 //! - [`exporter`]: serves metrics over HTTP.
 //! - [`deadline`]: sleeps until an optional deadline.
 
