@@ -55,6 +55,7 @@ impl LockTable {
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
                 self.drop_unread(&path, now, &mut out);
+                self.unread_in_semaphores.remove(&path);
                 self.refused = true;
                 self.unreadable.insert(path, why);
             }
@@ -124,6 +125,7 @@ impl LockTable {
 
     fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.remove(path);
+        self.unread_in_semaphores.remove(path);
         let place = self
             .classifier
             .classify(path)
@@ -187,6 +189,7 @@ impl LockTable {
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.note_child_deleted(path);
         self.unreadable.remove(path);
+        self.unread_in_semaphores.remove(path);
         let below = self.unreadable.range(path.child("")..).take_while(|(place, _)| place.is_within(path));
         for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
             self.unreadable.remove(&place);

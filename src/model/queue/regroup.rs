@@ -43,6 +43,9 @@ impl LockTable {
     fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let (mut moved, mut left) = (Moved::new(), BTreeSet::new());
         for parent in Classifier::regrouped_by(hint) {
+            for (to, slot) in self.place_unread_below(&parent, now, out) {
+                moved.entry(to).or_default().push(slot);
+            }
             let Some(known) = self.parents.get(&parent) else { continue };
             let children = known.children.iter(&self.locks);
             let nodes: BTreeMap<_, _> = children.map(|(name, at)| (Arc::clone(name), at)).collect();

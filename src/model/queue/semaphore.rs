@@ -197,6 +197,7 @@ impl LockTable {
             lock.hand_over(Input::ReadingBegins);
         }
         self.announced.clear();
+        self.unread_in_semaphores.clear();
     }
 
     /// Handles a lease that a complete reading found. Its owner is known at the end of the reading.

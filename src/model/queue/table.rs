@@ -1,6 +1,6 @@
 //! The table of all locks, and its queries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -51,6 +51,10 @@ pub struct LockTable {
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
     pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
+    /// Queue nodes of semaphores that were created and are about to be read. Not recorded: the reads
+    /// follow within moments.
+    #[serde(skip)]
+    pub(super) unread_in_semaphores: BTreeSet<ZnodePath>,
     pub(super) deleted_nodes: DeletedNodes,
     /// The number of contenders that were not read immediately. Used for their stand-in numbers.
     pub(super) unread_given: i64,
@@ -97,6 +101,7 @@ impl LockTable {
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),
+            unread_in_semaphores: BTreeSet::new(),
             deleted_nodes: DeletedNodes::default(),
             unread_given: 0,
             refused: false,

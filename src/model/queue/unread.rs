@@ -38,7 +38,11 @@ impl LockTable {
     /// Adds a contender that was created and is not read yet.
     pub(super) fn contender_created(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(place) = self.classifier.classify(path).filter(|_| self.is_live()) else { return };
-        if place.recipe.kind() == LockKind::Semaphore || place.role == Role::Lease || self.node(path).is_some() {
+        if place.role == Role::Lease || self.node(path).is_some() {
+            return;
+        }
+        if place.recipe.kind() == LockKind::Semaphore {
+            self.unread_in_semaphores.insert(path.clone());
             return;
         }
         if place.needs_ephemeral() && !self.names.contains_key(&key_of(&place)) {
@@ -51,6 +55,34 @@ impl LockTable {
         let slot = self.place_contender(path, id, contender);
         self.name_apart_if_first_or_last(id);
         self.arrived(id, slot, cost, true, now, out);
+    }
+
+    /// Places the unread queue nodes of a semaphore that is none any more: its hint was deleted, and
+    /// their queue is a lock of its own. Returns their slots by lock; the caller reports them.
+    pub(super) fn place_unread_below(
+        &mut self,
+        parent: &ZnodePath,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) -> Vec<(LockId, usize)> {
+        let mut placed = Vec::new();
+        if !self.is_live() {
+            return placed;
+        }
+        let children = self.unread_in_semaphores.range(parent.child("")..);
+        let children: Vec<ZnodePath> = children.take_while(|path| path.is_within(parent)).cloned().collect();
+        for path in children {
+            let Some(place) = self.classifier.classify(&path) else { continue };
+            if place.recipe.kind() == LockKind::Semaphore || place.needs_ephemeral() {
+                continue;
+            }
+            self.unread_in_semaphores.remove(&path);
+            self.unread_given += 1;
+            let id = self.lock_of(&place, now, out);
+            let contender = self.unread(&path, &place, now);
+            placed.push((id, self.place_contender(&path, id, contender)));
+        }
+        placed
     }
 
     fn unread(&self, path: &ZnodePath, place: &Classification, now: Timestamp) -> Contender {
