@@ -362,18 +362,6 @@ proptest! {
 }
 
 #[test]
-fn an_unread_waiter_keeps_its_place_when_its_semaphore_becomes_a_plain_queue() {
-    let mut fixture = SemaphoreFixture::new(false, false);
-    for step in [Step::Come, Step::Clean, Step::Come, Step::Answer, Step::GiveUp, Step::Come] {
-        fixture.take(&step);
-    }
-    fixture.settle();
-    for events in fixture.contenders().values() {
-        assert!(COMPLETE_HISTORIES.contains(&events.as_slice()), "{events:?}");
-    }
-}
-
-#[test]
 fn a_lease_that_is_returned_before_it_is_read_was_held() {
     let mut fixture = SemaphoreFixture::new(false, false);
     for step in [Step::Come, Step::Answer, Step::Advance, Step::Advance, Step::Return(index())] {

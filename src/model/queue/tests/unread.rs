@@ -2,7 +2,7 @@
 
 use super::fixture::TableFixture;
 use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
-use crate::testing::path;
+use crate::testing::{path, uuid};
 use lockscope_base::znode::ZnodePath;
 
 const QUEUE: &str = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-";
@@ -15,6 +15,21 @@ fn appear(world: &mut TableFixture, at: &ZnodePath) -> Vec<LockEvent> {
 
 fn first(table: &LockTable) -> &crate::queue::LockQueue {
     table.locks().next().expect("a lock")
+}
+
+#[test]
+fn an_unread_waiter_keeps_its_place_when_its_semaphore_becomes_a_plain_queue() {
+    let mut world = TableFixture::new();
+    world.create_plain("/s/locks", None);
+    world.create_plain("/s/leases", None);
+    let [head, next] = [1, 2].map(|session| {
+        let prefix = format!("/s/locks/_c_{}-lock-", uuid(session));
+        world.put_numbered(&prefix, i64::from(session))
+    });
+    assert_eq!(appear(&mut world, &head), []);
+    let cleaned_up: Vec<LockEvent> = world.delete(&path("/s/leases")).iter().map(|happening| happening.event).collect();
+    assert_eq!(cleaned_up, [LockEvent::LockFound, LockEvent::Enqueued, LockEvent::Acquired]);
+    assert_eq!(appear(&mut world, &next), [LockEvent::Enqueued]);
 }
 
 #[test]
