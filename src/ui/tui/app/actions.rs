@@ -1,4 +1,4 @@
-//! Keys and the mouse become commands, and each command finds who carries it out.
+//! Dispatches each command to the method that carries it out.
 
 use super::list::Find;
 use super::{App, Effect, PromptPurpose, Screen, Update};
@@ -39,7 +39,7 @@ impl App {
             Command::Go(screen) => self.go(screen),
             Command::Delete => return self.ask_to_delete(),
             Command::Tag => self.tag(),
-            // Only an open plan takes its keys, and no screen has it.
+            // No screen has this command: only an open deletion plan reads its key.
             Command::AskOwner => {}
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),

@@ -1,19 +1,20 @@
-//! What the screen wants of the terminal: its text decides how high the box below a list is.
+//! Computes the layout. The text in the box below a list decides how high the box is.
 
 use super::layout::Wishes;
 use super::{App, Area, Layout, Screen};
 use crate::tui::page::Page;
 use lockscope_model::queue::LockId;
 
-/// The least lines of a text below a list.
+/// Minimum lines of a text below a list.
 const MIN_TEXT_HEIGHT: u16 = 6;
 
-/// What the height of the box below a list holds for: while these stay, it only grows, so that moving in the list does not move
-/// the list.
+/// The screen, terminal size, open lock and single shown pane that a height of the box below the
+/// list belongs to. While these stay the same, the box only grows, so that moving the selection
+/// does not move the list.
 pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>, Option<usize>);
 
 impl App {
-    /// Gives everything its place.
+    /// Computes the layout.
     pub(super) fn arrange(&mut self) {
         let mut wishes = self.wishes();
         if self.screen() == Screen::Locks {

@@ -1,28 +1,29 @@
-//! When somebody last looked at the screen: what came since is new.
+//! When the user last looked at the screen: later events are new.
 
 use std::time::Duration;
 
 use lockscope_base::znode::Timestamp;
 
-/// Without a key for this long, nobody is taken to look.
+/// After this long without a key, the user counts as away.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
-/// When keys were pressed.
+/// The times of the keys that decide since when the user was away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attention {
     last: Option<Timestamp>,
-    /// The last key before somebody was away.
+    /// The last key before the latest absence.
     left: Option<Timestamp>,
 }
 
 impl Attention {
-    /// Somebody pressed a key.
+    /// Records a key press.
     pub fn attend(&mut self, now: Timestamp) {
         self.left = self.looked_until(now);
         self.last = Some(now);
     }
 
-    /// Up to when somebody looked before now; `None` where nobody was away since the start.
+    /// The end of the user's last visit: the last key before the latest absence. `None` when the
+    /// user was never away.
     pub fn looked_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.last.filter(|last| now.since(*last) >= AWAY_AFTER).or(self.left)
     }
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_while_nobody_looked_stays_new_until_somebody_leaves_again() {
+    fn events_during_an_absence_stay_new_until_the_next_absence() {
         let at = |seconds: i64| Timestamp(seconds * 1_000);
         let mut attention = Attention::default();
         assert_eq!(attention.looked_until(at(500)), None, "nobody pressed a key yet");

@@ -1,4 +1,4 @@
-//! The audit log as the screen lists it.
+//! The audit log that the screen lists.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
 use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
 
-/// What this console and others wrote down.
+/// The entries of the audit log, written by this console and by others.
 #[derive(Clone, Debug, Default)]
 pub struct AuditLog {
     /// Where it is; `None` when there is no place for it.
@@ -20,12 +20,13 @@ pub struct AuditLog {
     passing: Vec<usize>,
     was_read: bool,
     reading: bool,
-    /// It has to be read once more: something came while it was being read.
+    /// Whether to read the log again after the current read, because an entry was written
+    /// meanwhile.
     again: bool,
 }
 
 impl AuditLog {
-    /// The log at that path, before anything of it was read.
+    /// An audit log at `path` that has not been read yet.
     pub(super) fn new(path: Option<PathBuf>) -> Self {
         Self { path, ..Self::default() }
     }
@@ -39,17 +40,17 @@ impl AuditLog {
         &self.history
     }
 
-    /// The entry with this rank among those that pass the filter.
+    /// The entry at `rank` among the entries that pass the filter.
     pub fn entry(&self, rank: usize) -> Option<&AuditEntry> {
         self.history.entries.get(*self.passing.get(rank)?)
     }
 
-    /// Why it could not be read.
+    /// Why the log could not be read.
     pub fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Why nothing can be written into it.
+    /// Why the log cannot be written.
     pub fn unwritable(&self) -> Option<&str> {
         self.unwritable.as_deref()
     }
@@ -68,19 +69,19 @@ impl AuditLog {
         self.passing = entries.filter(|(_, entry)| self.filter.takes_audit_entry(entry)).map(|(at, _)| at).collect();
     }
 
-    /// Wants it read as it is now; once more where it is being read already.
+    /// Asks for a read of the log. During a read, asks for another one afterwards.
     fn read(&mut self) -> Option<Effect> {
         self.path.as_ref()?;
         self.again = self.reading;
         (!std::mem::replace(&mut self.reading, true)).then_some(Effect::ReadAudit)
     }
 
-    /// After something was written into it: wants it read again where it was read before.
+    /// Asks for another read after an entry was written, if the log was read before.
     fn read_again(&mut self) -> Option<Effect> {
         if self.was_read || self.reading { self.read() } else { None }
     }
 
-    /// It was read; what was written meanwhile is read too.
+    /// Stores what was read. Asks for another read if an entry was written meanwhile.
     fn take(&mut self, reading: AuditReading) -> Option<Effect> {
         (self.reading, self.was_read) = (false, true);
         self.unwritable = reading.unwritable;
@@ -92,7 +93,8 @@ impl AuditLog {
                 self.history = history;
                 self.set_filter(self.filter.clone());
             }
-            // What was read before still stands, and so does why there is nothing newer.
+            // The entries of the previous read stay, next to the reason why there are no newer
+            // ones.
             Err(why) => self.failed = Some(why),
         }
         if self.again { self.read() } else { None }
@@ -114,13 +116,13 @@ impl Rows<String> for AuditLog {
 }
 
 impl App {
-    /// Shows the log as it is now.
+    /// Opens the audit log and reads it again.
     pub(super) fn open_audit(&mut self) -> Update {
         self.go(Screen::Audit);
         Update { redraw: true, effects: self.audit.read().into_iter().collect() }
     }
 
-    /// After something was written into it.
+    /// Reads the log again after an entry was written.
     pub(super) fn read_audit_again(&mut self) -> Update {
         Update { redraw: true, effects: self.audit.read_again().into_iter().collect() }
     }

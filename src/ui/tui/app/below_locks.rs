@@ -1,5 +1,5 @@
-//! The box below Locks: what is wrong with the selected lock, else what happened lately, else the
-//! graph of watch events.
+//! The box below Locks: the findings of the selected lock, else recent events, else the graph of
+//! watch events.
 
 use super::lately::{Lately, News, Span};
 use super::{App, Area};
@@ -11,13 +11,13 @@ use crate::tui::page::{BORDER, Columns, Page, Tone};
 const GRAPH_HEIGHT: u16 = 5;
 
 impl App {
-    /// Whether the box below Locks shows the graph of watch events: it was asked for, or a tour
-    /// shows it in place of what happened lately.
+    /// Whether the box below Locks prefers the graph of watch events to recent events: the user
+    /// asked for it, or a tour runs.
     fn prefers_graph(&self) -> bool {
         self.navigation.shows_graph || self.tour().is_some()
     }
 
-    /// The text below Locks in a box of that size; `None` where the graph stands there.
+    /// The text below Locks in a box of that size; `None` when the graph is shown instead.
     pub(super) fn below_locks_page(&self, area: Area) -> Option<Page> {
         if self.navigation.shows_graph {
             return None;
@@ -26,14 +26,15 @@ impl App {
         found.or_else(|| (!self.prefers_graph()).then(|| self.lately_page(area)).flatten())
     }
 
-    /// Lines of that box: at the least, and to show all of it, where the rows leave so many.
+    /// The minimum and the wanted height of that box, in lines. `left` is the number of lines that
+    /// the rows leave free.
     pub(super) fn below_locks_wish(&self, left: u16) -> (u16, u16) {
         let width = self.size.0;
         let wrong = self.selected_lock_page(width).filter(|_| !self.navigation.shows_graph);
         let (least, wanted) = match self.below_locks_page(Area { width, height: u16::MAX, ..Area::default() }) {
             None => (GRAPH_HEIGHT, GRAPH_HEIGHT),
             Some(page) if wrong.is_some() => (GRAPH_HEIGHT, page.height()),
-            // What happened lately takes no row from the list beyond a line of each kind.
+            // Recent events take no row from the list, except for one line of each kind.
             Some(page) => {
                 let kinds = self.lately_page(Area { width, height: BORDER, ..Area::default() });
                 let least = kinds.map_or(GRAPH_HEIGHT, |page| page.height());
@@ -43,7 +44,7 @@ impl App {
         (least, wanted.max(GRAPH_HEIGHT))
     }
 
-    /// What happened lately; `None` before everything was read.
+    /// The recent events; `None` before the first read of the ensemble is complete.
     fn lately_page(&self, area: Area) -> Option<Page> {
         let (lately, now) = (self.world().lately(), self.now());
         let minutes = lately.minutes(now)?;

@@ -1,4 +1,4 @@
-//! Choosing what is shown and in which order, and taking it along.
+//! Commands that filter, sort, pause, draw and copy.
 
 use super::{App, Effect, PromptPurpose, Screen, Shown, Update};
 use crate::tui::page::BORDER;
@@ -21,7 +21,7 @@ impl App {
         self.say_what_sorts(sorted);
     }
 
-    /// Chooses what decides between rows that are equal.
+    /// Chooses the second column to sort by, which orders rows that are equal in the first.
     pub(super) fn then_by(&mut self, column: Option<&str>) {
         let width = self.list_width();
         let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.then_by(self, column, width));
@@ -35,7 +35,7 @@ impl App {
         }
     }
 
-    /// Columns of the terminal inside the box of the list.
+    /// The width of the list inside its box, in columns of the terminal.
     pub(super) fn list_width(&self) -> u16 {
         self.layout().map_or(self.size.0, |layout| layout.main.width).saturating_sub(BORDER)
     }
@@ -46,7 +46,7 @@ impl App {
         }
     }
 
-    /// Lets the screen stand still, or go on.
+    /// Pauses the screen, or resumes it.
     pub(super) fn turn_pause(&mut self) {
         match self.shown {
             Shown::Paused(_) => self.shown = Shown::Live,
@@ -54,8 +54,8 @@ impl App {
         }
     }
 
-    /// Shows the picture of the screen in place of its list, or the list again; below Locks the
-    /// graph of watch events.
+    /// Switches between the list of the screen and its picture. On Locks, shows or hides the graph
+    /// of watch events below the list.
     pub(super) fn turn_picture(&mut self) {
         match self.screen() {
             Screen::Locks => self.navigation.turn_graph(),
@@ -64,7 +64,7 @@ impl App {
         }
     }
 
-    /// Draws pictures for those who sit far away, or as usual.
+    /// Switches between large pictures, for viewers far from the screen, and the usual size.
     pub(super) fn turn_large(&mut self) {
         let is_of_queue = self.screen() == Screen::Queue;
         self.test_clients.motion_mut().turn_large(is_of_queue);
@@ -81,8 +81,8 @@ impl App {
     }
 }
 
-/// The text as it may be pasted into a shell: with escapes where anything in it would do more than stand there. A backslash
-/// alone does not, and is part of names.
+/// Returns text that is safe to paste into a terminal. Escapes the text if it contains a character
+/// that a terminal would act on. A backslash alone needs no escape: it occurs in names.
 fn harmless(text: String) -> String {
     let does_more = text.chars().any(|character| character != '\\' && must_be_escaped(character));
     if does_more { escaped(&text).into_owned() } else { text }

@@ -1,4 +1,4 @@
-//! Typing in the footer: the filter, commands, and what is asked for.
+//! Typing in the footer: filters, commands and answers.
 
 use super::commands::named;
 use super::{App, Key, Prompt, PromptPurpose, Update};
@@ -9,7 +9,7 @@ impl App {
         let Some(mut prompt) = self.footer.prompt.take() else { return Update::default() };
         match (FixedKey::typed(key), prompt.purpose) {
             (Some(FixedKey::Leave), PromptPurpose::Filter) => self.look_for(""),
-            // A plan takes its keys itself.
+            // The open deletion plan handles these keys.
             (Some(FixedKey::Leave), _) | (Some(FixedKey::Enter), PromptPurpose::Confirmation) => {}
             (Some(FixedKey::Enter), PromptPurpose::Filter) => {
                 self.footer.filters.remember(prompt.text());
@@ -28,7 +28,7 @@ impl App {
             _ => {
                 let leaves = FixedKey::DeleteBefore.is(key) && prompt.text().is_empty();
                 let before = prompt.text().to_owned();
-                // What follows the cursor is read from the prompt.
+                // The completion behind the cursor is computed from the stored prompt.
                 self.footer.prompt = Some(prompt.clone());
                 self.edit(&mut prompt, key);
                 if prompt.purpose == PromptPurpose::Filter && prompt.text() != before {
@@ -62,7 +62,7 @@ impl App {
         }
     }
 
-    /// Carries out a typed command.
+    /// Parses and carries out a typed command.
     fn obey(&mut self, line: &str) -> Update {
         let line = line.trim();
         let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -1,26 +1,27 @@
-//! Which command a key or a typed name means.
+//! Maps keys and typed names to commands.
 
 use super::screens::SCREENS;
 use crate::tui::key::Key;
 use crate::tui::keymap::{Bindings, Command, CommandEntry, FixedKey, commands, habit};
 use crate::tui::screen::Screen;
 
-/// Letters that may be wrong in a name that is still understood.
+/// Maximum edit distance between a typed name and the command that is suggested for it.
 const MAX_TYPOS: usize = 2;
 
-/// Where a key is pressed.
+/// The state of the screen that decides what a key means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyPlace {
     pub screen: Screen,
-    /// Whether the keys go to a text.
+    /// Whether a text page has the keys.
     pub reads_text: bool,
     pub in_tour: bool,
-    /// Whether a recording is shown.
+    /// Whether the screen shows a recording.
     pub in_past: bool,
 }
 
-/// The command of a key: during the tour its own keys come first, then what works only on this screen, then what pages in a text,
-/// then what works everywhere.
+/// The command of a key. The keys of playback come first when a recording is shown, then the keys
+/// of the tour while it runs, then commands of this screen, then paging in a text, then commands
+/// that work everywhere.
 pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<Command> {
     let KeyPlace { screen, reads_text, in_tour, in_past } = place;
     let has_key = |entry: &&CommandEntry| bindings.keys(entry).contains(&key);
@@ -49,7 +50,7 @@ pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<
     own.or(paging).or_else(everywhere).or_else(|| pager().filter(|_| is_spare))
 }
 
-/// Why a key does nothing, as a sentence that says what to press instead.
+/// Explains why a key does nothing, in a sentence that says what to press instead.
 pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> String {
     if let Some(sentence) = habit(key, bindings) {
         return sentence;
@@ -66,7 +67,8 @@ pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: boo
     }
 }
 
-/// The entry with that name, or the only one whose name begins so. A single letter means what its key means.
+/// Finds the command with that name or synonym, or the only command whose name starts with `name`.
+/// A single letter means the command of that key.
 pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&'static CommandEntry, NoSuchCommand> {
     if let Some(entry) = commands().find(|entry| entry.name == name || entry.synonyms.contains(&name)) {
         return Ok(entry);
@@ -89,7 +91,7 @@ pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&
     }
 }
 
-/// The name that was probably meant by one that is none.
+/// The name nearest to an unknown one; `None` when none is similar enough.
 pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
     let names = commands().flat_map(|entry| [entry.name].into_iter().chain(entry.synonyms.iter().copied()));
     let distances = names.map(|other| (strsim::osa_distance(name, other), other));
@@ -97,14 +99,14 @@ pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
     nearest.map(|(_, meant)| meant)
 }
 
-/// Why a typed name is no command.
+/// Why a typed name is not a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoSuchCommand {
-    /// Nothing is called so.
+    /// No name is equal or similar.
     Unknown(String),
-    /// Something is called nearly so.
+    /// The second name is similar.
     Misspelt(String, &'static str),
-    /// More than one name begins so.
+    /// Several names start with it; two of them.
     Ambiguous(String, &'static str, &'static str),
 }
 

@@ -1,41 +1,42 @@
-//! Fleets of growing size that ran one after the other, and what each came to. Pure.
+//! Fleets of growing size that run one after the other, and their results. Pure.
 
 use super::event::Effect;
 use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario};
 use lockscope_lock::Algorithm;
 
-/// What of a comparison is known so far.
+/// A comparison of fleets, with the results so far.
 #[derive(Debug, Default)]
 pub struct FleetComparison {
     planned: Vec<Scenario>,
     done: Vec<FleetOutcome>,
-    /// Why it ended early, as a sentence without a full stop.
+    /// Why the comparison ended early, as a sentence without a full stop.
     failed: Option<String>,
 }
 
-/// One fleet's line of the comparison.
+/// One fleet of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedFleet<'a> {
-    /// What it does or did.
+    /// The scenario of the fleet.
     pub scenario: &'a Scenario,
-    /// What it came to; `None` when it has not run yet.
+    /// The result of the fleet; `None` until the fleet has ended.
     pub outcome: Option<&'a FleetOutcome>,
 }
 
 impl FleetComparison {
-    /// The fleets in the order in which they run, whether they have run or not.
+    /// All fleets in the order in which they run, including those that have not run yet.
     pub fn fleets(&self) -> impl ExactSizeIterator<Item = ComparedFleet<'_>> {
         let outcome = |at: usize| self.done.get(at);
         self.planned.iter().enumerate().map(move |(at, scenario)| ComparedFleet { scenario, outcome: outcome(at) })
     }
 
-    /// The number of the fleet that runs, from 1, and of all; `None` when none runs.
+    /// The number of the running fleet, counted from 1, and the number of all fleets. `None` when
+    /// no fleet runs.
     pub fn running(&self) -> Option<(usize, usize)> {
         let all = self.planned.len();
         (self.failed.is_none() && self.done.len() < all).then(|| (self.done.len() + 1, all))
     }
 
-    /// What it comes to, in a sentence; `None` before all have run.
+    /// The conclusion as a sentence; `None` until all fleets have ended.
     pub fn conclusion(&self) -> Option<String> {
         let is_done = !self.planned.is_empty() && self.running().is_none() && self.failed.is_none();
         let sizes = self.done.chunk_by(|one, next| one.clients == next.clients).filter(|_| is_done);
@@ -50,19 +51,20 @@ impl FleetComparison {
         (!runs.is_empty()).then(|| Comparison::of(runs).conclusion())
     }
 
-    /// Why it ended early, as a sentence without a full stop.
+    /// Why the comparison ended early, as a sentence without a full stop.
     pub fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Lets these fleets run, one after the other; those of an earlier comparison are gone.
+    /// Starts a comparison and discards the results of an earlier one. Returns the effect that runs
+    /// the fleets one after the other; `None` when there are none.
     pub(super) fn begin(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
         let effect = (!scenarios.is_empty()).then(|| Effect::CompareFleets(scenarios.clone()));
         *self = Self { planned: scenarios, ..Self::default() };
         effect
     }
 
-    /// The fleet that ran has ended; else why no other one runs.
+    /// Stores the result of the fleet that has ended, or why the comparison ended early.
     pub(super) fn take(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
         match outcome {
             Ok(outcome) => self.done.push(*outcome),

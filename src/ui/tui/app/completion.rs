@@ -1,4 +1,4 @@
-//! What the command line offers while it is typed: names of commands, and what they take.
+//! Completion on the command line: names of commands, and values of their arguments.
 
 use super::commands::named;
 use super::list::List;
@@ -6,18 +6,19 @@ use super::moments::START;
 use super::{App, Prompt, PromptPurpose, Rows};
 use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, commands};
 
-/// Lines that are offered at most.
+/// Maximum number of completions.
 const MAX_OFFERED: usize = 50;
 
 impl App {
-    /// Whole lines that go on from this one, the likeliest first. Work follows the number of locks, where one is asked for.
+    /// Returns the completed lines for a typed line, the most likely first. Linear in the number of
+    /// locks when the argument is a lock or a node.
     pub(super) fn completions(&self, line: &str) -> Vec<String> {
         let Some((name, typed)) = line.trim_start().split_once(char::is_whitespace) else {
             return self.offered_names(line.trim_start());
         };
         let Ok(entry) = named(name, self.navigation.screen, &self.settings.bindings) else { return Vec::new() };
         let Some(argument) = entry.argument else { return Vec::new() };
-        // Of several words the last one is being typed.
+        // Where an argument has several words, only the last one is completed.
         let several = matches!(argument.kind, ArgumentKind::Columns | ArgumentKind::Client);
         let (before, word) = match typed.rsplit_once(char::is_whitespace).filter(|_| several) {
             Some((before, word)) => (format!("{before} "), word),
@@ -27,7 +28,7 @@ impl App {
         lines.take(MAX_OFFERED).collect()
     }
 
-    /// What would follow the cursor of the command line.
+    /// The text that completion would insert at the cursor of the command line.
     pub fn ghost(&self) -> Option<String> {
         let prompt = self.command_prompt()?;
         let offered = self.completions(prompt.text());
@@ -37,7 +38,8 @@ impl App {
             .filter(|rest| !rest.is_empty())
     }
 
-    /// The words that could stand in place of the last one, without the first, which is the [`ghost`](Self::ghost).
+    /// The other completions of the last word, without the first, which is the
+    /// [`ghost`](Self::ghost).
     pub fn other_completions(&self) -> Vec<String> {
         let Some(prompt) = self.command_prompt() else { return Vec::new() };
         let words = prompt.text().matches(char::is_whitespace).count();
@@ -45,7 +47,7 @@ impl App {
         self.completions(prompt.text()).into_iter().skip(1).filter_map(word).collect()
     }
 
-    /// What is said about the command that is typed: what it takes, and what it does.
+    /// The entry of the command that is being typed, which describes its argument and its effect.
     pub fn typed_command(&self) -> Option<&'static CommandEntry> {
         let name = self.footer.prompt.as_ref()?.text().split_whitespace().next()?;
         commands().find(|entry| entry.name == name || entry.synonyms.contains(&name))
@@ -56,7 +58,7 @@ impl App {
         (prompt.purpose == PromptPurpose::Command && prompt.is_at_end() && !prompt.text().is_empty()).then_some(prompt)
     }
 
-    /// The names that begin so; the other names of a command come behind all of these.
+    /// The names of commands that start with `typed`. Synonyms come after all names.
     fn offered_names(&self, typed: &str) -> Vec<String> {
         let useful: Vec<_> = commands().filter(|entry| self.is_of_use(entry.command)).collect();
         let names = useful.iter().map(|entry| entry.name);
@@ -65,7 +67,7 @@ impl App {
         begins.take(MAX_OFFERED).map(str::to_owned).collect()
     }
 
-    /// Whether a command does something here and now.
+    /// Whether a command does something on this screen now.
     fn is_of_use(&self, command: Command) -> bool {
         self.navigation.screen.has(command)
             && (self.tour.is_some() || !command.is_of_tour())

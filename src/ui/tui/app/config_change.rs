@@ -1,30 +1,30 @@
-//! What a config file that was read again says.
+//! The result of reading the config file again.
 
 use super::ScreensChosen;
 use crate::tui::keymap::Bindings;
 
-/// An ensemble that the config file knows by a name.
+/// A context of the config file: an ensemble with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownContext {
-    /// Its name.
+    /// The name of the context.
     pub name: String,
-    /// Whether people depend on it.
+    /// Whether the context is marked as production.
     pub production: bool,
 }
 
-/// What a config file that has changed says now, as far as it counts at once.
+/// The settings of a changed config file that take effect without a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigChange {
-    /// The ensembles that it knows by a name.
+    /// The contexts of the file.
     pub contexts: Vec<KnownContext>,
-    /// The context that marks this ensemble as one that people depend on.
+    /// The context that marks this ensemble as production.
     pub production: Option<String>,
-    /// The keys that are not the usual ones.
+    /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
-    /// What was taken in and what was not; sentences.
+    /// Which changes took effect and which did not, as sentences.
     pub notice: String,
-    /// Whether something in the file is wrong.
+    /// Whether the file has an error.
     pub wrong: bool,
 }

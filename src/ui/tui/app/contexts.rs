@@ -1,4 +1,4 @@
-//! Contexts: the ensembles that the config file knows by a name, and going from one to another.
+//! Contexts: ensembles that have a name in the config file, and switching between them.
 
 use super::leaving::Leaving;
 use super::{App, ConfigChange, Update};
@@ -9,7 +9,7 @@ impl App {
         self.settings.contexts.iter().map(|context| context.name.as_str())
     }
 
-    /// Goes to another ensemble, or says which there are.
+    /// Switches to another context. Without a name, shows the names of the contexts.
     pub(super) fn go_to_context(&mut self, name: Option<&str>) -> Update {
         let Some(name) = name else {
             self.show_notice(self.known_contexts());
@@ -42,17 +42,18 @@ impl App {
         format!("Contexts: {}.", names.collect::<Vec<_>>().join(", "))
     }
 
-    /// It could not be gone to the context.
+    /// Shows why the context could not be opened.
     pub(super) fn context_refused(&mut self, why: String) -> Update {
         self.show_failure(why);
         Update::redraw()
     }
 
-    /// The config file has changed.
+    /// Applies a changed config file.
     pub(super) fn config_changed(&mut self, change: ConfigChange) -> Update {
         self.settings.contexts = change.contexts;
         if self.settings.production != change.production {
-            // What was asked under the other rule is asked anew.
+            // The other rule asks for another confirmation: the open plan is closed, and the user
+            // starts again.
             self.deletions.open = None;
             self.settings.production = change.production;
         }

@@ -1,14 +1,14 @@
-//! The selected row of a list, fastened to what the row is and not to where it stands.
+//! The selected row of a list. The selection follows the row's identity, not its position.
 
-/// Rows in an order, each with an identity that outlives its place.
+/// Rows in an order. Each row has an identity that stays the same when the row moves.
 pub trait Rows<Id> {
     fn len(&self) -> usize;
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The place of a row; `None` when it is not there any more.
+    /// The position of a row; `None` when the row is gone.
     fn rank(&self, id: &Id) -> Option<usize>;
-    /// The row at a place.
+    /// The identity of the row at a position.
     fn id(&self, rank: usize) -> Option<Id>;
 }
 
@@ -26,22 +26,23 @@ impl<Id, T: Rows<Id> + ?Sized> Rows<Id> for &T {
     }
 }
 
-/// Where the selection is fastened.
+/// What the selection follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Anchor<Id> {
-    /// To the first row, whichever that is.
+    /// The first row, whichever that is.
     #[default]
     First,
-    /// To the last row, whichever that is.
+    /// The last row, whichever that is.
     Last,
-    /// To this row, wherever it goes.
+    /// This row, wherever it moves.
     On(Id),
 }
 
-/// The selected row of a list, and the part of the list that shows.
+/// The selected row of a list, and the visible part of the list.
 ///
-/// The selection is fastened to a row's identity: when rows before it come and go, it goes along, and keeps
-/// its line on the screen as long as that is possible. When its row vanishes, the row that takes the place is selected.
+/// The selection follows a row's identity: when rows before it come and go, it moves with its row,
+/// and keeps its line on the screen where possible. When its row vanishes, the selection moves to
+/// the row that is now at the same position.
 #[derive(Clone, Debug)]
 pub struct Cursor<Id> {
     anchor: Anchor<Id>,
@@ -62,12 +63,12 @@ impl<Id> Cursor<Id> {
         Self { anchor: Anchor::On(id), rank: 0, top: 0 }
     }
 
-    /// The place of the selected row.
+    /// The position of the selected row.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The place of the first row that shows.
+    /// The position of the first visible row.
     pub fn top(&self) -> usize {
         self.top
     }
@@ -86,14 +87,14 @@ impl<Id> Cursor<Id> {
         self.go(self.rank.saturating_add_signed(by), rows);
     }
 
-    /// Goes to the row at this place, or to the last.
+    /// Selects the row at this position, or the last row when there are fewer.
     pub fn go(&mut self, rank: usize, rows: &(impl Rows<Id> + ?Sized)) {
         self.rank = rank.min(rows.len().saturating_sub(1));
         self.anchor = rows.id(self.rank).map_or(Anchor::First, Anchor::On);
     }
 
-    /// Finds the selected row again after rows came, went or moved, and keeps it within the `height` rows that show.
-    /// Logarithmic when `rows` is.
+    /// Finds the selected row again after rows came, went or moved, and keeps it within the
+    /// `height` visible rows. Logarithmic when `rows` is.
     pub fn settle(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
         let last = rows.len().saturating_sub(1);
         let before = self.rank;
@@ -115,13 +116,13 @@ impl<Id> Cursor<Id> {
         self.scroll(rows.len(), height.max(1));
     }
 
-    /// Moves the part that shows as little as needed.
+    /// Moves the visible part as little as needed to show the selected row.
     fn scroll(&mut self, len: usize, height: usize) {
         self.top = self.top.min(len.saturating_sub(height));
         self.top = self.top.clamp((self.rank + 1).saturating_sub(height), self.rank);
     }
 
-    /// Shows the selected row after it was moved by hand: the part that shows stands still where it can.
+    /// Scrolls to the selected row after the user moved the selection, as little as needed.
     pub fn reveal(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
         self.scroll(rows.len(), height.max(1));
     }
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selection_goes_along_with_its_row_and_keeps_its_line() {
+    fn the_selection_follows_its_row_and_keeps_its_line() {
         let mut cursor = Cursor::first();
         let before = rows("abcdefghij");
         cursor.settle(&before, 4);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_vanished_hands_the_selection_to_the_one_in_its_place() {
+    fn when_the_selected_row_vanishes_the_row_at_its_position_is_selected() {
         let mut cursor = Cursor::on('c');
         cursor.settle(&rows("abcd"), 9);
         cursor.settle(&rows("abd"), 9);

@@ -15,7 +15,7 @@ pub struct Cursors {
     pub sessions: Cursor<SessionId>,
     pub session_places: Cursor<SessionPlace>,
     pub waits: Cursor<WaitId>,
-    /// Of Contend, for each side.
+    /// The selected test client on each side of Contend.
     pub clients: [Cursor<ClientId>; 2],
     pub timeline: Cursor<u64>,
     pub audit: Cursor<String>,

@@ -1,4 +1,4 @@
-//! What comes into the state of the screen, and what goes out of it.
+//! The events that change the state of the screen, and the effects that it returns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,102 +16,107 @@ use lockscope_past::record::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditReading {
-    /// What stands in it, or why it could not be read: a sentence that says what to do.
+    /// The entries of the log, or a sentence that says why it could not be read and what to do.
     pub history: Result<AuditHistory, String>,
-    /// Why nothing can be written into it, where that was tried: a sentence that says what to do.
+    /// A sentence that says why the log cannot be written and what to do; `None` when the log is
+    /// writable or nobody tried.
     pub unwritable: Option<String>,
 }
 
-/// What came of reading a node: `None` inside where there is no such node, or a sentence that says why it cannot be read.
+/// The result of reading a node: the node, `None` when there is no such node, or a sentence that
+/// says why the node cannot be read.
 pub type NodeRead = Result<Box<Option<NodeReading>>, String>;
 
 #[derive(Clone, Debug)]
 pub enum Event {
     Key(Key),
     Mouse(Mouse),
-    /// The terminal has this many columns and lines now.
+    /// The new size of the terminal: columns and lines.
     Resize(u16, u16),
-    /// The ensemble changed, or the way we look at it.
+    /// Changes of the ensemble or of the connection to it, with their times.
     Changes(Vec<Observed>),
     Tick,
-    /// The time came that [`App::next_due`](super::App::next_due) named.
+    /// The time that [`App::next_due`](super::App::next_due) returned has come.
     Due,
-    /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
+    /// The result of an [`Effect::Export`]: the path of the file, or why there is none.
     ExportDone(Result<PathBuf, String>),
-    /// Something that the user should know, said once.
+    /// A message for the user, shown once.
     Note(String),
-    /// An [`Effect::GoToContext`] could not be carried out: why, as a sentence.
+    /// An [`Effect::GoToContext`] failed: the reason, as a sentence.
     ContextRefused(String),
     /// The config file has changed.
     ConfigChanged(Box<ConfigChange>),
-    /// An [`Effect::FindGuards`] was carried out: the plan with what was found out, or why nothing could be; a sentence.
+    /// The result of an [`Effect::FindGuards`]: the plan with the guards found, or a sentence that
+    /// says why none could be found.
     GuardsFound(Result<Box<DeletePlan>, String>),
-    /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
+    /// The result of an [`Effect::Delete`]: the outcome for each node, or why no deletion was
+    /// attempted.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
     AuditRead(Box<AuditReading>),
-    /// An [`Effect::ReadNode`] was carried out.
+    /// The result of an [`Effect::ReadNode`].
     NodeRead {
         path: ZnodePath,
         read: NodeRead,
     },
-    /// The observer ended by itself and will bring nothing more.
+    /// The observer ended by itself and sends no more changes.
     ObserverEnded,
     Fleet {
         side: FleetSide,
         status: Arc<FleetStatus>,
     },
-    /// A fleet could not run, and is no more.
+    /// A fleet failed and is gone.
     FleetFailed {
         side: FleetSide,
-        /// Why, and what to do: a sentence without a full stop.
+        /// The reason and what to do, as a sentence without a full stop.
         why: String,
     },
-    /// A fleet has ended because it was stopped: its clients are gone.
+    /// A fleet was stopped: its clients are gone.
     FleetEnded {
         side: FleetSide,
         outcome: Box<FleetOutcome>,
     },
-    /// A fleet had too much to do and dropped an order.
+    /// A fleet was too busy and dropped an order.
     FleetBusy(FleetSide),
-    /// The next fleet of an [`Effect::CompareFleets`] has ended, or it could not run and no other follows: why, as a sentence without
-    /// a full stop.
+    /// The next fleet of an [`Effect::CompareFleets`] has ended. An error ends the comparison: the
+    /// reason, as a sentence without a full stop.
     FleetCompared(Result<Box<FleetOutcome>, String>),
-    /// An [`Effect::Travel`] was carried out.
+    /// The result of an [`Effect::Travel`].
     Arrived(Box<Arrival>),
-    /// An [`Effect::Record`] was carried out.
+    /// The result of an [`Effect::Record`].
     Recorded(Box<Recorded>),
     TourBegins(Box<Tour>),
-    /// The scene of the tour cannot be played: why, as a sentence without a full stop.
+    /// The scene of the tour cannot be played: the reason, as a sentence without a full stop.
     SceneFailed(String),
 }
 
-/// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
+/// An action that the screen's state asks for, as data: [`run`](crate::tui::run()) carries it out
+/// and reports the result as an [`Event`].
 ///
-/// It cannot be cloned: what was confirmed once is carried out once.
+/// An effect cannot be cloned, so a deletion that was confirmed once is carried out at most once.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     Quit,
-    /// Leave this ensemble for the one of that context.
+    /// Leave this ensemble and connect to the one of that context.
     GoToContext(String),
-    /// Put this text on the clipboard of the terminal.
+    /// Copy this text to the terminal's clipboard.
     Copy(String),
-    /// Write a file with this name into the current directory, unless there is one.
+    /// Write a file with this name into the current directory, unless the file exists.
     Export {
         name: String,
         text: String,
     },
-    /// Find out how each node of a plan can be made sure of, and what is missing to delete it.
+    /// Find the recreation guard of each node of a plan, and which permissions are missing.
     FindGuards(Box<DeletePlan>),
-    /// Carry out what was confirmed.
+    /// Carry out the confirmed deletions.
     Delete(Box<Confirmed<DeletePlan>>),
     ReadAudit,
-    /// Read a node as it is: its stat, its ACL, its data.
+    /// Read a node: its stat, its ACL and its data.
     ReadNode(ZnodePath),
-    /// Give the terminal back and stop the process until it is continued.
+    /// Restore the terminal and suspend the process until it is continued.
     Suspend,
-    /// Draw everything anew: something else wrote to the terminal.
+    /// Redraw the whole screen, because another program wrote to the terminal.
     Redraw,
-    /// Start test clients. There is no fleet on that side, or it has ended.
+    /// Start test clients on a side that has no fleet, or whose fleet has ended.
     StartFleet {
         side: FleetSide,
         scenario: Box<Scenario>,
@@ -120,32 +125,33 @@ pub enum Effect {
         side: FleetSide,
         order: FleetCommand,
     },
-    /// Ask the servers who watches what, which is dear, or no longer.
+    /// Start (`true`) or stop (`false`) asking the servers for their watches, which is an expensive
+    /// query.
     LookAtWatchers(bool),
-    /// Stop a fleet: its clients go, with their sessions and nodes.
+    /// Stop a fleet: its clients, their sessions and their nodes are removed.
     StopFleet(FleetSide),
-    /// All fleets leave in the background, and nothing more is heard of them.
+    /// Stop all fleets in the background, without further reports.
     DismissFleets,
     DirectScene(SceneCommand),
-    /// Go from this moment of the recording that is shown to another.
+    /// Go from the shown moment of the recording to another.
     Travel {
         from: Timestamp,
-        /// The end of the recording that the screen knows of.
+        /// The end of the recording as of the screen's outline.
         outlined: Timestamp,
         travel: Travel,
     },
-    /// Let go of what was read of the past: live is shown again.
+    /// Drop the state that was read for the replay, because the screen is live again.
     ForgetPast,
-    /// Write what was taken down; the next one comes when that was [reported](Event::Recorded).
+    /// Write these batches. The next batches follow after the [report](Event::Recorded).
     Record(Vec<Batch>),
-    /// Let these fleets run to their end, one after the other.
+    /// Run these fleets to their end, one after the other.
     CompareFleets(Vec<Scenario>),
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Update {
     pub redraw: bool,
-    /// What is to be done, in order.
+    /// The effects to carry out, in order.
     pub effects: Vec<Effect>,
 }
 
@@ -158,7 +164,7 @@ impl Update {
         Self { redraw: true, effects: vec![effect] }
     }
 
-    /// Does what comes of something else too, behind this.
+    /// Appends the effects of another update, and redraws if either asks for it.
     pub(super) fn append(&mut self, then: Self) {
         self.redraw |= then.redraw;
         self.effects.extend(then.effects);

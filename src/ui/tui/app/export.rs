@@ -1,4 +1,4 @@
-//! What is seen, as a JSON file: the same fields as the headless commands.
+//! Exports the shown rows as a JSON file, with the same fields as the headless commands.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::{App, Effect, Update};
 use lockscope_model::queue::{ConnectionState, LockQueue};
 use lockscope_model::report::{Ensemble, SCHEMA, Snapshot, json, rfc3339};
 
-/// What one list exports, and where and when it was taken.
+/// The content of an exported file, with its time and ensemble.
 #[derive(Serialize)]
 struct Export<'a, T> {
     schema: u32,
@@ -17,7 +17,7 @@ struct Export<'a, T> {
 }
 
 impl App {
-    /// Writes what the screen lists, all of it and not only the rows that fit.
+    /// Exports all rows of the screen's list, including those that are scrolled out of view.
     pub(super) fn export(&mut self) -> Update {
         let exported = self
             .navigation
@@ -35,13 +35,14 @@ impl App {
         }
     }
 
-    /// What a list exports, with where and when it was taken; else a sentence that says why it cannot be written.
+    /// Formats the content of a list as JSON, with its time and ensemble. The error is a sentence
+    /// that says why this is not possible.
     pub(super) fn as_json(&self, content: impl Serialize) -> Result<String, String> {
         let taken_at = rfc3339(self.now());
         to_json(&Export { schema: SCHEMA, taken_at, ensemble: &self.ensemble(), content })
     }
 
-    /// Locks with their queues, as `lockscope snapshot` prints them.
+    /// Formats locks with their queues as `lockscope snapshot` prints them.
     pub(super) fn locks_as_json(&self, locks: Vec<&LockQueue>) -> Result<String, String> {
         let (world, ensemble) = (self.world(), self.ensemble());
         let snapshot = Snapshot::new(&ensemble, world.table(), self.now());

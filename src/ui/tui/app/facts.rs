@@ -1,4 +1,4 @@
-//! Which part of the state answers what: the layer below all others, which asks none of them.
+//! Questions to the state: the lowest layer of `App`, which calls none of the others.
 
 use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
 use crate::tui::keymap::{Bindings, Command};
@@ -10,19 +10,19 @@ use lockscope_model::text::Charset;
 use lockscope_model::text::human::time_of_day;
 
 impl App {
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a
+    /// The state on the screen: the ensemble now, the ensemble when the screen was paused, or a
     /// moment of a recording.
     pub fn world(&self) -> &World {
         self.shown.world(&self.live)
     }
 
-    /// What goes on while the screen is paused: the ensemble, or a recording.
+    /// The state that a pause does not stop: the ensemble, or a recording.
     pub(super) fn followed(&self) -> &World {
         self.shown.followed(&self.live)
     }
 
-    /// The time as of which everything is shown, and up to which ages are counted: that of the
-    /// pause, or when what is shown was true the last time.
+    /// The time that the screen shows, up to which ages are counted: the time of the pause, the
+    /// current moment, or, when the connection is lost, the last time at which the state was true.
     pub fn now(&self) -> Timestamp {
         match self.shown.paused() {
             Some(paused) => paused.at,
@@ -31,47 +31,47 @@ impl App {
         }
     }
 
-    /// The time of what goes on, paused or not: now, or the moment of a recording.
+    /// The current time of the followed state, paused or not: now, or the moment of a recording.
     pub(super) fn moment(&self) -> Timestamp {
         self.shown.moment(self.wall)
     }
 
-    /// The same time by the servers' clock, to compare with what they wrote.
+    /// [`now`](Self::now) by the servers' clock, to compare with times that the servers wrote.
     pub fn server_now(&self) -> Timestamp {
         self.world().table().server_time(self.now())
     }
 
-    /// The time at the last event by the clock on the wall, paused or not.
+    /// The wall-clock time of the last event, paused or not.
     pub fn clock(&self) -> Timestamp {
         self.wall
     }
 
-    /// The way to the ensemble, paused or not.
+    /// The state of the connection to the ensemble, paused or not.
     pub fn link(&self) -> &ConnectionState {
         self.followed().table().connection()
     }
 
-    /// Whether what is known is true now, paused or not.
+    /// Whether the followed state is up to date, paused or not.
     pub fn is_live(&self) -> bool {
         self.is_observing() && self.followed().table().is_live()
     }
 
-    /// Whether the observer still works on it.
+    /// Whether changes can still arrive: the observer runs, or a recording is shown.
     pub fn is_observing(&self) -> bool {
         self.observing || self.shown.is_past()
     }
 
-    /// When what is known was true the last time, paused or not.
+    /// When the followed state was up to date for the last time, paused or not.
     pub fn last_true(&self) -> Option<Timestamp> {
         self.followed().table().last_true()
     }
 
-    /// Whether what is shown was true at [`now`](Self::now): states are known and nothing is stale.
+    /// Whether the shown state was true at [`now`](Self::now): nothing in it is stale.
     pub fn shows_truth(&self) -> bool {
         if self.shown.is_paused() { self.world().table().is_live() } else { self.is_live() }
     }
 
-    /// Whether nothing is known of who holds what: it was never all read.
+    /// Whether no holder is known, because the ensemble was never read completely.
     pub fn knows_nothing(&self) -> bool {
         !self.shows_truth() && self.world().table().last_true().is_none()
     }
@@ -80,28 +80,28 @@ impl App {
         self.shown.paused()
     }
 
-    /// The recording that is shown; `None` where the screen shows an ensemble.
+    /// The shown recording; `None` when the screen shows an ensemble.
     pub fn replay(&self) -> Option<&Replay> {
         self.shown.replay()
     }
 
-    /// What the console was started with; `utc` as it is now.
+    /// The settings from the start, with later changes of `utc` and of the config file.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The names of the columns that were chosen for a screen; `None`: all of them.
+    /// The names of the columns that the config chooses for a screen; `None` means all of them.
     pub(super) fn chosen_columns(&self, screen: Screen) -> Option<&[String]> {
         self.settings.screens.of(screen)?.columns.as_deref()
     }
 
-    /// The filter that a screen has as long as nobody chooses another.
+    /// The initial filter of a screen.
     pub(super) fn usual_filter(&self, screen: Screen) -> Filter {
         let text = self.settings.screens.of(screen).and_then(|chosen| chosen.filter.as_deref());
         text.map(Filter::new).unwrap_or_default()
     }
 
-    /// Which keys do what.
+    /// The key bindings.
     pub fn bindings(&self) -> &Bindings {
         &self.settings.bindings
     }
@@ -114,29 +114,30 @@ impl App {
         Writer::in_box(columns, area.width, self.charset())
     }
 
-    /// When what is shown was true, unless it is true now.
+    /// The note "as of TIME" for a stale state; `None` when the state is up to date, or when
+    /// nothing is known.
     pub(super) fn as_of(&self) -> Option<(String, Tone)> {
         let then = !self.shows_truth() && !self.knows_nothing();
         then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
     }
 
-    /// The key of a command, as it is shown; empty when it has none.
+    /// The label of a command's first key; empty when it has none.
     pub fn key_label(&self, command: Command) -> String {
         let key = self.settings.bindings.keys_of(command).first();
         key.map(|key| key.label(self.settings.ascii)).unwrap_or_default()
     }
 
-    /// Does something to what is live and to what is shown, when these are two.
+    /// Applies `with` to the live state, and to the shown state if that is another one.
     pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::World)) {
         self.shown.each_world(&mut self.live, with);
     }
 
-    /// What is shown, to make rows of it anew.
+    /// The shown state, for rebuilding its rows.
     pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
         self.shown.world_mut(&mut self.live)
     }
 
-    /// The lock of that name: the same one, or one that came in its place.
+    /// The lock with that id, or else the current lock with the same path and name.
     pub(super) fn known_lock(&self, name: &LockName) -> Option<LockId> {
         let table = self.world().table();
         table.lock(name.id).map(LockQueue::id).or_else(|| table.find(&name.path, name.name.as_deref()))
@@ -154,7 +155,7 @@ impl App {
         self.tour.as_deref()
     }
 
-    /// Whether the clients of the tour go slowly since nobody looks at them.
+    /// Whether the tour's clients run slowly because no key was pressed for a while.
     pub fn tour_is_left_alone(&self) -> bool {
         self.tour.is_some() && self.test_clients.motion().is_idle()
     }

@@ -1,4 +1,4 @@
-//! What rows must show to be listed, and lines to be found: words, words that must not be there, and patterns.
+//! Filters for rows, and searches in lines: words, excluded words and patterns.
 //!
 //! ```text
 //! billing !kazoo /lock-00\d+/     all of these must be so, in any column
@@ -11,7 +11,8 @@ mod word;
 pub use self::matching::Matching;
 use self::word::{Word, read};
 
-/// What a row must show: all of its words, each in any column, whatever the case of its letters. Empty: every row passes.
+/// A filter. A row passes when each word matches in some column, ignoring case. An empty filter
+/// passes every row.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     typed: String,
@@ -19,7 +20,7 @@ pub struct Filter {
     wrong: Option<String>,
 }
 
-/// Two filters that were typed alike are the same.
+/// Filters are equal when their typed texts are.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.typed == other.typed
@@ -34,7 +35,8 @@ impl Filter {
         Self { typed: String::new(), words: Vec::new(), wrong: None }
     }
 
-    /// Reads what was typed. What cannot be read as a whole filters nothing: [`wrong`](Self::wrong) says why.
+    /// Parses a typed filter. A text with an error filters nothing, and [`wrong`](Self::wrong) says
+    /// why.
     pub fn new(typed: &str) -> Self {
         let (words, wrong) = match read(typed) {
             Ok(words) => (words, None),
@@ -43,12 +45,12 @@ impl Filter {
         Self { typed: typed.to_owned(), words, wrong }
     }
 
-    /// What was typed.
+    /// The typed text.
     pub fn text(&self) -> &str {
         &self.typed
     }
 
-    /// Why it filters nothing though something was typed, as a sentence.
+    /// The error in the typed text, as a sentence.
     pub fn wrong(&self) -> Option<&str> {
         self.wrong.as_deref()
     }
@@ -58,29 +60,30 @@ impl Filter {
         self.words.is_empty()
     }
 
-    /// Whether every row that passes this passes `other` too, and that is not all of them.
+    /// Whether every row that passes this filter also passes `other`, and `other` is not empty.
     pub fn narrows(&self, other: &Filter) -> bool {
         !other.is_empty() && other.words.iter().all(|known| self.words.iter().any(|word| word.implies(known)))
     }
 
-    /// Whether it may be about a figure, which may change with time alone.
+    /// Whether the filter may match a figure, such as a duration, which can change with time alone.
     pub fn may_be_of_figures(&self) -> bool {
         self.words.iter().any(Word::may_be_of_figures)
     }
 
-    /// Starts to look at the texts of a row.
+    /// Starts to match the texts of a row.
     pub fn matching(&self) -> Matching<'_> {
         Matching::new(&self.words)
     }
 
-    /// Whether a text passes that stands alone.
+    /// Whether a single text passes.
     pub fn takes(&self, text: &str) -> bool {
         let mut matching = self.matching();
         matching.text(text);
         matching.passes()
     }
 
-    /// Where in a text the words are that must be there, as ranges of bytes, from left to right; they may overlap. At most so many.
+    /// The byte ranges where the required words match in a text, sorted by their start. Ranges may
+    /// overlap. Each word contributes at most `most` ranges.
     pub fn places(&self, text: &str, most: usize) -> Vec<std::ops::Range<usize>> {
         let mut places = Vec::new();
         for word in self.words.iter().filter(|word| !word.inverse) {
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_no_text_does_not_stop_the_search() {
+    fn bytes_that_are_not_utf8_do_not_stop_the_search() {
         let filter = Filter::new("host");
         let mut matching = filter.matching();
         assert!(matching.bytes(b"\xff\xfeHOST-1\xff").passes());
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_on_narrows_and_an_inverse_word_narrows_when_it_gets_shorter() {
+    fn a_longer_word_narrows_and_a_shorter_excluded_word_narrows() {
         for (now, before, expected) in [
             ("bill", "bil", true),
             ("bil", "bill", false),

@@ -1,4 +1,5 @@
-//! Where the user is: which screen shows, what is open on it, what has the keys, and what is asked.
+//! Questions about the user's place: the screen, what is open on it, which pane has the keys, and
+//! which prompt is open.
 
 use super::list::List;
 use super::{App, Cursor, Deletion, Layout, Notice, Pane, Prompt, Screen, Tags, Working};
@@ -10,7 +11,7 @@ impl App {
         self.navigation.screen
     }
 
-    /// The lock whose queue was opened last, also after it is gone.
+    /// The lock whose queue was opened last, even if the lock is gone.
     pub fn opened(&self) -> Option<&LockName> {
         self.navigation.open.as_ref()
     }
@@ -32,23 +33,24 @@ impl App {
         self.footer.notice.as_ref()
     }
 
-    /// Where everything stands; `None` when the terminal is too small.
+    /// The layout; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         self.layout
     }
 
-    /// The list that has the keys; `None` where a text has them.
+    /// The list that has the keys; `None` when a text has them.
     pub(super) fn focused_list(&self) -> Option<&'static dyn List<App>> {
         self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List)
     }
 
-    /// The pane that follows; behind the last one the first.
+    /// The next pane; after the last one, the first.
     pub fn next_pane(&self) -> Pane {
         self.navigation.pane_beside(true)
     }
 
-    /// Which of the pages below the list shows, where there is no room for two of them: what was
-    /// found, unless the details are asked for. `None` when all show.
+    /// The index of the only page below the list when there is no room for two. A page that has the
+    /// keys is the one shown. While the list has the keys, Queue shows the diagnosis if the lock
+    /// has a finding, else the details. `None` when all pages are visible.
     pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
         let panes = self.screen().entry().panes;
         if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
@@ -63,7 +65,7 @@ impl App {
         panes.iter().position(|(pane, _)| *pane == shown)
     }
 
-    /// Whether the graph was asked for: then it stands in place of what is wrong too.
+    /// Whether the user asked for the graph below Locks. The graph then also replaces the findings.
     pub fn shows_graph(&self) -> bool {
         self.screen() == Screen::Locks && self.navigation.shows_graph
     }

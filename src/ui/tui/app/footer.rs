@@ -1,4 +1,4 @@
-//! What the last line shows in place of the keys: a question, what is typed, or a notice.
+//! The contents of the last line in place of the keys: a question, a prompt, or a notice.
 
 use super::input_history::InputHistory;
 use super::leaving::Leaving;
@@ -6,28 +6,28 @@ use super::notice::Notice;
 use super::prompt::{Prompt, PromptPurpose};
 use lockscope_base::znode::Timestamp;
 
-/// What the last line shows in place of the keys.
+/// The contents of the last line in place of the keys.
 #[derive(Debug, Default)]
 pub(super) struct Footer {
-    /// What is typed.
+    /// The open prompt.
     pub prompt: Option<Prompt>,
     pub notice: Option<Notice>,
-    /// Where to go when the question about running clients is answered with yes; `None` while
-    /// nothing is asked.
+    /// Where to go if the user confirms the question about running clients; `None` while no
+    /// question is open.
     pub leaving: Option<Leaving>,
-    /// The commands that were typed.
+    /// The history of typed commands.
     pub commands: InputHistory,
-    /// The filters that were typed.
+    /// The history of typed filters.
     pub filters: InputHistory,
 }
 
 impl Footer {
-    /// Lets something be typed, which begins with this text.
+    /// Opens a prompt with this initial text.
     pub fn ask(&mut self, purpose: PromptPurpose, text: &str) {
         self.prompt = Some(Prompt::new(purpose, text));
     }
 
-    /// What was typed before for such a purpose; `None` where nothing is remembered.
+    /// The history of lines typed for this purpose; `None` when the purpose has no history.
     pub fn history(&self, purpose: PromptPurpose) -> Option<&InputHistory> {
         match purpose {
             PromptPurpose::Command => Some(&self.commands),
@@ -36,7 +36,7 @@ impl Footer {
         }
     }
 
-    /// Lets a notice go when it has stood for long enough.
+    /// Removes the notice when its time is over.
     pub fn tick(&mut self, now: Timestamp) {
         self.notice.take_if(|notice| notice.until <= now);
     }

@@ -1,4 +1,4 @@
-//! Which keys the footer names: those of this screen, as many as fit.
+//! The keys in the footer: those of this screen, as many as fit.
 
 use super::{App, Pane, Replay, Screen};
 use crate::tui::keymap::{Command, CommandEntry, FixedKey, commands};
@@ -6,7 +6,7 @@ use lockscope_model::text::width;
 
 /// Columns before the first key.
 const MARGIN: usize = 1;
-/// Columns behind each word.
+/// Columns after each word.
 const GAP: usize = 2;
 
 /// A key in the footer.
@@ -14,22 +14,23 @@ const GAP: usize = 2;
 pub struct Hint {
     pub command: Command,
     pub key: String,
-    /// What it would do now.
+    /// What the key would do now.
     pub word: &'static str,
 }
 
 impl Hint {
-    /// Columns of the key and its word, with the space between them.
+    /// Columns of the key, the space and the word.
     fn width(&self) -> usize {
         width(&self.key) + 1 + width(self.word)
     }
 }
 
 impl App {
-    /// The keys of this screen, as many as fit into so many columns; help and quit always.
+    /// The keys of this screen that fit into `columns`. Help and quit are always included.
     pub fn hints(&self, columns: usize) -> Vec<Hint> {
         let mut entries: Vec<_> = commands().filter(|entry| self.is_hinted(entry)).collect();
-        // What moves through a recording comes first, and what leads away comes behind what works here.
+        // Keys that move through a recording come first, and keys that open another screen come
+        // last.
         entries.sort_by_key(|entry| match entry.command {
             command if command.is_of_replay() => 0,
             Command::Go(screen) if screen != Screen::Help => 2,
@@ -71,7 +72,7 @@ impl App {
 
     fn is_hinted(&self, entry: &CommandEntry) -> bool {
         let somewhere_to_go = self.screen() != Screen::Locks || self.is_narrowed();
-        // Keys that would only be refused now would take the room of those that work.
+        // Keys that would be refused now are left out, to leave room for those that work.
         let useful = match entry.command {
             command if command.is_of_replay() => self.replay().is_some(),
             command if self.replay().is_some() && command.changes_ensemble() => false,
@@ -97,7 +98,7 @@ impl App {
         entry.hint.is_some() && self.screen().has(entry.command) && useful
     }
 
-    /// The word of a hint; some say what the key would do now.
+    /// The word of a hint. Some words depend on what the key would do now.
     fn word(&self, entry: &CommandEntry) -> &'static str {
         match entry.command {
             Command::Back if self.is_narrowed() && self.is_searched() => "clear search",

@@ -1,11 +1,11 @@
-//! What was typed before, to have it again.
+//! A history of typed lines.
 
 use std::collections::VecDeque;
 
-/// Lines that are remembered of each kind; beyond that the oldest is forgotten.
+/// Maximum lines of one history. Further lines replace the oldest.
 const MAX_LINES: usize = 100;
 
-/// Lines that were typed, the newest last. Each stands there once.
+/// Typed lines, the newest last, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputHistory(VecDeque<String>);
 
@@ -21,7 +21,7 @@ impl InputHistory {
         }
     }
 
-    /// The line that was typed so many lines ago; 0 is the newest one.
+    /// The line that was typed `back` lines before the newest one; 0 is the newest one.
     pub fn recall(&self, back: usize) -> Option<&str> {
         let at = self.0.len().checked_sub(back + 1)?;
         self.0.get(at).map(String::as_str)

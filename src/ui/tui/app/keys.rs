@@ -1,4 +1,4 @@
-//! Which part of the screen takes a key.
+//! Dispatches a key to the part of the screen that handles it.
 
 use super::commands::{KeyPlace, command, strange};
 use super::{App, Key, Update};
@@ -21,20 +21,20 @@ impl App {
         let place = self.key_place();
         match command(key, place, &self.settings.bindings) {
             Some(command) => self.carry_out(command),
-            // Whoever types in a hurry into a terminal that is too small sees nothing of it anyway.
+            // In a terminal that is too small, a message about the key would not be visible.
             None if self.layout().is_none() => Update::default(),
             None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
         }
     }
 
-    /// Does what the key of a command does.
+    /// Carries out a command as its key would.
     pub(super) fn carry_out(&mut self, command: Command) -> Update {
         self.tour_yields();
         self.footer.notice = None;
         self.run(command, None)
     }
 
-    /// Where a key is pressed.
+    /// The state that decides what a key means.
     fn key_place(&self) -> KeyPlace {
         KeyPlace {
             screen: self.navigation.screen,

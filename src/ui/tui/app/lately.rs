@@ -1,5 +1,5 @@
-//! What happened lately, for whoever looks while nothing is wrong: the longest waits and holds,
-//! changes of the ensemble's leader, and what is new.
+//! Recent activity, shown while there are no findings: the longest waits and holds, changes of the
+//! ensemble's leader, and news.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use lockscope_model::queue::{
 };
 use lockscope_model::server_view::{ServerMode, ServerView};
 
-/// Minutes for which the longest waits and holds are kept, the current one among them.
+/// Minutes for which the longest waits and holds are kept, including the current minute.
 pub const MINUTES: i64 = 10;
-/// How many of the longest are kept, each of another lock.
+/// How many of the longest waits and holds are kept, each of a different lock.
 pub const LONGEST: usize = 3;
-/// Shorter waits and holds get no line.
+/// Minimum length of a wait or hold that is listed.
 const MIN_SPAN: Duration = Duration::from_millis(100);
-/// News that are kept, at most: the last ones.
+/// Maximum number of news. The oldest are dropped.
 const MAX_NEWS: usize = 200;
 
-/// How long somebody waited for a lock, or held it.
+/// One wait for a lock, or one hold of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub lock: LockName,
     pub client: ClientIdentity,
-    /// Its node in the lock.
+    /// The client's node in the lock.
     node: Option<Arc<str>>,
     since: Beginning,
-    /// When it ended, by this machine's clock; `None` while it lasts.
+    /// When the wait or hold ended, by this machine's clock; `None` while it lasts.
     pub ended: Option<Timestamp>,
 }
 
-/// When something began: not before the one time, and not after the other.
+/// Bounds of the time at which a wait or hold began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beginning {
     earliest: Timestamp,
@@ -47,12 +47,12 @@ impl Beginning {
 }
 
 impl Span {
-    /// How long it lasted, or has lasted up to now, at the most.
+    /// The upper bound of the duration, up to `now` while the wait or hold lasts.
     pub fn at_most(&self, now: Timestamp) -> Duration {
         self.ended.unwrap_or(now).since(self.since.earliest)
     }
 
-    /// The same at the least.
+    /// The lower bound of the duration, up to `now` while the wait or hold lasts.
     pub fn at_least(&self, now: Timestamp) -> Duration {
         self.ended.unwrap_or(now).since(self.since.latest)
     }
@@ -74,12 +74,12 @@ impl Span {
     }
 }
 
-/// The longest, one of each lock, the longest first.
+/// The longest spans, one of each lock, the longest first.
 #[derive(Clone, Debug, Default)]
 struct Longest(Vec<(Duration, Span)>);
 
 impl Longest {
-    /// Takes one that is among the longest; makes it only then.
+    /// Adds a span if it is among the longest. Calls `span` only in that case.
     fn add(&mut self, lasted: Duration, lock: &LockName, span: impl FnOnce() -> Span) {
         let is_too_short = self.0.len() == LONGEST && self.0.last().is_some_and(|(shortest, _)| lasted <= *shortest);
         if lasted < MIN_SPAN || is_too_short {
@@ -97,7 +97,7 @@ impl Longest {
     }
 }
 
-/// The longest of those that ended in one minute.
+/// The longest waits and holds that ended in one minute.
 #[derive(Clone, Debug, Default)]
 struct Minute {
     number: i64,
@@ -109,14 +109,15 @@ struct Minute {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
     pub address: String,
-    /// When it was first seen to lead, and who led before; `None` for the first that was seen.
+    /// When this server was first seen as leader, and the address of the previous leader. `None`
+    /// for the first leader that was seen.
     pub since: Option<(Timestamp, String)>,
-    /// When each change of the last minutes was seen.
+    /// When each change of leader was seen, within the last [`MINUTES`].
     changes: VecDeque<Timestamp>,
 }
 
 impl Leader {
-    /// How often the leader changed in the last minutes.
+    /// How often the leader changed within the last [`MINUTES`].
     pub fn changes(&self, now: Timestamp) -> usize {
         self.changes.iter().filter(|at| now.since(**at) < WINDOW).count()
     }
@@ -124,7 +125,7 @@ impl Leader {
 
 const WINDOW: Duration = Duration::from_secs(60 * MINUTES.unsigned_abs());
 
-/// Something new.
+/// An event that is news to a user who was away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     Lock(LockName),
@@ -132,10 +133,10 @@ pub enum News {
     Finding(Arc<Finding>),
 }
 
-/// What happened lately. What still lasts is as old as the last look for findings.
+/// Recent activity. Waits and holds that still last are as of the last check for findings.
 #[derive(Clone, Debug, Default)]
 pub struct Lately {
-    /// When everything was read the first time.
+    /// When the first read of the ensemble was complete.
     begun: Option<Timestamp>,
     /// Oldest first.
     minutes: VecDeque<Minute>,
@@ -146,19 +147,20 @@ pub struct Lately {
 }
 
 impl Lately {
-    /// Everything was read the first time: what is there is nothing new.
+    /// Marks the end of the first read: locks that exist by then are not news.
     pub fn begin(&mut self, at: Timestamp) {
         self.begun = Some(at);
         self.news.clear();
     }
 
-    /// Minutes of which something is known, at most [`MINUTES`]; `None` before everything was read.
+    /// The number of minutes that are covered, at most [`MINUTES`]. `None` before the first read is
+    /// complete.
     pub fn minutes(&self, now: Timestamp) -> Option<i64> {
         let seconds = i64::try_from(now.since(self.begun?).as_secs()).unwrap_or(i64::MAX);
         Some((seconds / 60 + 1).min(MINUTES))
     }
 
-    /// Takes in what happened; `held` is how long the one held that is gone, as far as that is
+    /// Adds a happening. `held` is how long the contender that is gone has held the lock, as far as
     /// known.
     pub fn take(&mut self, happening: &Happening, held: Option<HoldBounds>) {
         let Some(lock) = &happening.lock else { return };
@@ -189,7 +191,7 @@ impl Lately {
         self.tell(at, News::Finding(Arc::clone(finding)));
     }
 
-    /// The servers answered.
+    /// Updates the leader from a survey of the servers.
     pub fn surveyed(&mut self, view: &ServerView, at: Timestamp) {
         let mut leading = view.members.iter().filter(|member| member.mode == Some(ServerMode::Leader));
         let Some(found) = leading.next().map(|member| &member.address) else { return };
@@ -208,11 +210,11 @@ impl Lately {
         }
     }
 
-    /// Looks who waits and holds longest. A hold counts while somebody waits for it. Linear in the
-    /// number of locks.
+    /// Finds the longest current waits and holds. A hold counts only while another client waits for
+    /// the lock. Linear in the number of locks.
     pub fn look(&mut self, table: &LockTable, now: Timestamp) {
         (self.waiting, self.holding) = (Longest::default(), Longest::default());
-        // A candidate that stands by in an election waits while all is well.
+        // Long waits are normal for standby candidates of an election.
         for lock in table.locks().filter(|lock| lock.waiting() > 0 && !is_likely_election(lock)) {
             let name = lock.lock_name();
             if let Some(waiter) = lock.first_waiter() {
@@ -228,28 +230,29 @@ impl Lately {
         }
     }
 
-    /// The longest waits of the last minutes, those that last too.
+    /// The longest waits of the last [`MINUTES`], including those that still last.
     pub fn waits(&self, now: Timestamp) -> Vec<&Span> {
         self.longest(&self.waiting, |minute| &minute.waits, now)
     }
 
-    /// The longest holds of the last minutes, and those that last while somebody waits.
+    /// The longest holds of the last [`MINUTES`], including those that last while another client
+    /// waits.
     pub fn holds(&self, now: Timestamp) -> Vec<&Span> {
         self.longest(&self.holding, |minute| &minute.holds, now)
     }
 
-    /// The ensemble's leader; `None` before a server said that it leads.
+    /// The ensemble's leader; `None` until a server has reported that it leads.
     pub fn leader(&self) -> Option<&Leader> {
         self.leader.as_ref()
     }
 
-    /// What is new since then, oldest first.
+    /// The news after `since`, oldest first.
     pub fn news(&self, since: Timestamp) -> impl DoubleEndedIterator<Item = &News> {
         let old = self.news.partition_point(|(at, _)| *at <= since);
         self.news.range(old..).map(|(_, news)| news)
     }
 
-    /// When everything was read the first time.
+    /// When the first read of the ensemble was complete.
     pub fn begun(&self) -> Option<Timestamp> {
         self.begun
     }
@@ -295,7 +298,7 @@ fn before(at: Timestamp, time: Duration) -> Timestamp {
     Timestamp(at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
 }
 
-/// The number of the minute of a time.
+/// The minute that contains a time, counted from the epoch.
 fn number(at: Timestamp) -> i64 {
     at.0.div_euclid(60_000)
 }
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_each_lock_stand_for_ten_minutes() {
+    fn the_longest_of_each_lock_are_kept_for_ten_minutes() {
         let mut lately = Lately::default();
         for (number, minute, ms) in [(1, 0, 9_000), (1, 1, 500), (2, 1, 700), (3, 1, 600), (4, 1, 650), (5, 1, 50)] {
             ended(&mut lately, LockEvent::Acquired, number, minute, ms);
@@ -341,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_leader_is_told_with_who_led_before() {
+    fn a_change_of_leader_is_reported_with_the_previous_leader() {
         let mut lately = Lately::default();
         let view = |leaders: &[&str]| {
             let leads = |address: &&str| MemberView {
@@ -362,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_at_first_is_not_new_and_only_the_last_news_are_kept() {
+    fn locks_of_the_first_read_are_not_news_and_only_the_last_news_are_kept() {
         let mut lately = Lately::default();
         ended(&mut lately, LockEvent::LockFound, 1, 0, 0);
         lately.begin(Timestamp(0));

@@ -1,43 +1,45 @@
-//! Where everything stands on the terminal, as areas.
+//! Computes the layout: which area of the terminal each part of the screen has.
 
-/// Columns and lines that the console needs at the least.
+/// The smallest usable terminal: columns and lines.
 pub const MIN_TERMINAL: (u16, u16) = (60, 16);
 
-/// Lines that the banner may take.
+/// Maximum lines of the banner.
 const MAX_BANNER_HEIGHT: u16 = 4;
 
-/// From how many columns on two panes stand side by side.
+/// Minimum columns for two panes side by side.
 const MIN_WIDTH_OF_TWO_PANES: u16 = 118;
 
-/// Lines of a list of three rows, with its border and titles.
+/// Lines of a list with three rows, including its border and titles.
 const MIN_LIST_HEIGHT: u16 = 6;
 
-/// Lines around the rows of a list: its border and its titles.
+/// Lines of a list besides its rows: its border and its titles.
 const LIST_FRAME: u16 = 3;
 
-/// From how many lines on there is room for a box below a list.
+/// Minimum lines of the body that leave room for a box below a list.
 const MIN_BODY_WITH_SIDE: u16 = 12;
 
-/// What a screen wants of the terminal.
+/// The heights that a screen asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Lines of the banner.
     pub banner: u16,
-    /// Lines of what the tour says.
+    /// Lines of the tour's caption and of the bar of a recording.
     pub caption: u16,
-    /// Whether the figures of fleets stand above the list.
+    /// Whether the figures of the fleets are shown above the list.
     pub fleets: bool,
-    /// Lines of overlaps below these.
+    /// Lines of overlaps below these figures.
     pub overlaps: u16,
     /// Rows of the list.
     pub rows: usize,
-    /// Lines of the box below the list, with its border: at the least, and to show all of it. 0 where there is none.
+    /// The minimum and the wanted height of the box below the list, including its border. 0 when
+    /// there is no box.
     pub side: (u16, u16),
-    /// Whether that box takes all that the rows leave: where rows are sentences that it shows as a whole.
+    /// Whether that box takes all lines that the rows leave free. True where the box shows the
+    /// whole sentence of a row that the list cuts off.
     pub side_fills: bool,
 }
 
-/// A part of the terminal: column, line, columns, lines.
+/// A rectangle of the terminal, in columns and lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
     pub x: u16,
@@ -46,7 +48,7 @@ pub struct Area {
     pub height: u16,
 }
 
-/// Where everything stands. Plain numbers, so that paging and the mouse know what the eye sees.
+/// The area of each part of the screen. Plain numbers, which drawing, paging and the mouse share.
 ///
 /// ```text
 /// header                       1 line
@@ -61,23 +63,24 @@ pub struct Area {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Program, ensemble, connection.
+    /// The line with program, ensemble and connection.
     pub header: Area,
-    /// The screens.
+    /// The line of tabs.
     pub tabs: Area,
-    /// What is wrong; without lines when nothing is.
+    /// Problems of the connection; no lines when there are none.
     pub banner: Area,
-    /// The figures of the fleets, with their borders; without lines where there are none.
+    /// The figures of the fleets, with their borders; no lines when there are none.
     pub fleets: Area,
-    /// Who thought to hold at the same time; without lines when nobody was wrong.
+    /// Clients that thought they held at the same time; no lines when there were none.
     pub overlaps: Area,
     /// The list or the text, with its border.
     pub main: Area,
-    /// The box below it; without lines where there is none.
+    /// The box below the list; no lines when there is none.
     pub side: Area,
-    /// What the tour says, with a line that says where it is; without lines when there is no tour.
+    /// The tour's caption with its scene and step, or the bar of a recording; no lines when there
+    /// is neither.
     pub caption: Area,
-    /// Keys, or what is being typed.
+    /// The keys, or the prompt.
     pub footer: Area,
 }
 
@@ -87,14 +90,15 @@ impl Layout {
         if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
         }
-        // In a small terminal the screen gives way too: what the tour says is what it is for.
+        // In a small terminal the rest of the screen shrinks too, because a tour without its
+        // captions is of no use.
         let caption = wishes.caption.min((height - MIN_TERMINAL.1) * 5 / 2);
         let height = height - caption;
         let line = |y, height| Area { x: 0, y, width, height };
         let banner = line(2, wishes.banner.min(MAX_BANNER_HEIGHT));
         let body = line(2 + banner.height, height - 3 - banner.height);
         let fleets = line(body.y, if wishes.fleets { fleets_height(body.height) } else { 0 });
-        // At least three clients show below.
+        // The list below keeps at least three rows.
         let room = body.height.saturating_sub(fleets.height + MIN_LIST_HEIGHT);
         let overlaps = line(fleets.y + fleets.height, wishes.overlaps.min(room));
         let body = line(overlaps.y + overlaps.height, body.height - fleets.height - overlaps.height);
@@ -112,23 +116,25 @@ impl Layout {
         })
     }
 
-    /// Lines that the rows of a list leave, in a terminal of that height.
+    /// The lines that the rows of a list leave free in a terminal of that height.
     pub fn left_below_rows(height: u16, wishes: &Wishes) -> u16 {
         let rows = u16::try_from(wishes.rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
         height.saturating_sub(3 + wishes.banner.min(MAX_BANNER_HEIGHT) + wishes.caption).saturating_sub(rows)
     }
 
-    /// The first line of the list's rows, and how many rows show: without the border and the line of titles.
+    /// The first line of the list's rows and the number of visible rows, without the border and the
+    /// line of titles.
     pub fn rows(&self) -> (u16, usize) {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))
     }
 
-    /// How wide each of some panes is that stand below the list.
+    /// The width of each of the panes below the list.
     pub fn pane_width(width: u16, panes: usize) -> u16 {
         if panes < 2 || width < MIN_WIDTH_OF_TWO_PANES { width } else { width / 2 }
     }
 
-    /// Queue's panes below the list: the details, and the diagnosis, where there is room for both.
+    /// The areas of two panes side by side below the list, such as Queue's details and diagnosis.
+    /// `None` when there is room for one only.
     pub fn panes(&self) -> Option<(Area, Area)> {
         if self.side.width < MIN_WIDTH_OF_TWO_PANES {
             return None;
@@ -139,7 +145,8 @@ impl Layout {
     }
 }
 
-/// Lines of the box below a list: all that it wants where the rows leave it, else at most half.
+/// The height of the box below a list: the wanted height if the rows leave it free, else at most
+/// half of the body.
 fn side_height(body: u16, wishes: &Wishes) -> u16 {
     let (least, wanted) = wishes.side;
     if wanted == 0 || body < MIN_BODY_WITH_SIDE {

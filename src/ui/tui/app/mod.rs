@@ -1,28 +1,31 @@
 //! The state of the screen: an event comes in, effects go out as data.
 //!
-//! [`App::update`] is a function of what it knows, the event and the time. It draws nothing and waits for nothing.
+//! [`App::update`] depends only on the state, the event and the time. It draws nothing and never
+//! waits.
 //!
-//! The parts of it own their state (`Shown`, `TestClients`, `Deletions`, `Tour`, `AuditLog`,
-//! `Footer`, and others): they take in what concerns them, and hand back effects.
-//! What concerns several of them is a method of `App`. Its files call each other downwards only, in
-//! the order of these layers:
+//! Each part owns its state (`Shown`, `TestClients`, `Deletions`, `Tour`, `AuditLog`, `Footer`, and
+//! others), handles the events that concern it, and returns effects. A rule that concerns several
+//! parts is a method of `App`. The files of `App` call each other downwards only. The layers, from
+//! the bottom up:
 //!
-//! 1. What is asked of the state: `facts`, `focus`, `contend::shown`.
-//! 2. What is said of it: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`, and the
-//!    texts: `lock_pages`, `session_page`, `node_page`, `below_locks`, `pages`; `arrange` gives them
-//!    their places.
+//! 1. Questions to the state: `facts`, `focus`, `contend::shown`.
+//! 2. Notices, texts and rows: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`,
+//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks` and `pages`. `arrange`
+//!    computes their layout.
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
-//! 4. One file for each thing that is done: `choices`, `audit`, `contend`, `delete`, `recording`
-//!    and then `moments`, `leaving` and then `contexts`, `tour::commands`.
+//! 4. One file for each action: `choices`, `audit`, `contend`, `delete`, `recording` and then
+//!    `moments`, `leaving` and then `contexts`, `tour::commands`.
 //! 5. `actions` carries out commands, `footer_keys` names them; then `command_line` and
 //!    `completion`, `mouse`, `keys`, and `tour::follow`, which presses keys.
 //! 6. `ticks` and `update`.
 //!
-//! Pure: no ratatui, no crossterm, no tokio, no clock. Architecture invariant: the work for a change or for a frame
-//! follows what shows, at most with the logarithm of what there is. Only what the user asks for once (a new order, a
-//! filter, a pause, an export) may walk through everything, and what is done once for each answer of the servers: findings, and a filter
-//! that may match addresses.
+//! Pure: no ratatui, no crossterm, no tokio, no clock.
+//!
+//! Architecture invariant: the work for a change or a frame is proportional to the rows on the
+//! screen, times at most the logarithm of the number of rows. Two kinds of work may visit every
+//! row: an action of the user (a new order, a filter, a pause, an export), and the work after each
+//! survey (findings, and a filter that may match addresses).
 
 mod actions;
 mod arrange;
@@ -149,19 +152,19 @@ use lockscope_base::znode::Timestamp;
 /// The state of the screen.
 #[derive(Debug)]
 pub struct App {
-    /// What the console was started with, and what the config file has changed since.
+    /// The options from the start, with later changes of the config file.
     settings: Settings,
-    /// Columns and lines of the terminal.
+    /// The size of the terminal: columns and lines.
     size: (u16, u16),
-    /// Where everything stands since the last event; `None` when the terminal is too small.
+    /// The layout after the last event; `None` when the terminal is too small.
     layout: Option<Layout>,
-    /// The time at the last event, by the clock on the wall.
+    /// The wall-clock time of the last event.
     wall: Timestamp,
-    /// The ensemble as it is; nothing where a file is shown.
+    /// The live state of the ensemble; empty while a file is replayed.
     live: World,
-    /// Whether the observer still works on it.
+    /// Whether the observer still runs.
     observing: bool,
-    /// The past of what is live, as far as it is kept.
+    /// The recording of the live state; `None` when nothing is recorded.
     recording: Option<Recording>,
     shown: Shown,
     navigation: Navigation,
@@ -173,12 +176,12 @@ pub struct App {
     audit: AuditLog,
     footer: Footer,
     tour: Option<Box<Tour>>,
-    /// Whether the servers are to be asked who watches what, as was last said.
+    /// Whether the last [`Effect::LookAtWatchers`] asked for the watchers.
     asks_for_watchers: bool,
 }
 
 impl App {
-    /// The console before anything is known.
+    /// The state of the screen before the first event.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let mut app = Self {
             live: World::new(&settings.named, &settings.recipes, settings.thresholds),
@@ -204,7 +207,7 @@ impl App {
         app
     }
 
-    /// Shows a recording in place of an ensemble, as of the moment that is given.
+    /// Shows a recording instead of an ensemble, and disables deletions and test clients.
     #[must_use]
     pub fn with_replay(mut self, replay: Replay) -> Self {
         self.settings.write = false;
