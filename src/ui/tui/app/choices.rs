@@ -81,8 +81,8 @@ impl App {
     }
 }
 
-/// Returns text that is safe to paste into a terminal. Escapes the text if it contains a character
-/// that a terminal would act on. A backslash alone needs no escape: it occurs in names.
+/// Returns text that is safe to paste into a terminal. Escapes the text if it contains control or
+/// invisible characters. A backslash alone needs no escape, because it occurs in names.
 fn harmless(text: String) -> String {
     let does_more = text.chars().any(|character| character != '\\' && must_be_escaped(character));
     if does_more { escaped(&text).into_owned() } else { text }

@@ -1,9 +1,9 @@
-//! Leaving the console, or this ensemble for another: asked first while test clients run.
+//! Quitting, or switching to another ensemble. While test clients run, the user is asked first.
 
 use super::{App, Effect, Key, Update};
 use crate::tui::keymap::FixedKey;
 
-/// Where one goes to, out of what is shown.
+/// Where the user wants to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
     /// The program ends.
@@ -13,17 +13,17 @@ pub(super) enum Leaving {
 }
 
 impl App {
-    /// Whether the question is open that is asked before the program leaves running clients.
+    /// Whether the question about running test clients is open.
     pub fn asks_to_quit(&self) -> bool {
         self.footer.leaving.is_some()
     }
 
-    /// Ends the program; asks first while test clients run.
+    /// Quits; asks first while test clients run.
     pub(super) fn quit(&mut self) -> Update {
         self.leave_console(Leaving::Quit)
     }
 
-    /// Leaves; asks first while test clients run.
+    /// Quits or switches the context; asks first while test clients run.
     pub(super) fn leave_console(&mut self, leaving: Leaving) -> Update {
         if self.test_clients.fleets().is_running() {
             self.footer.leaving = Some(leaving);
@@ -42,7 +42,7 @@ impl App {
         }
     }
 
-    /// Takes the answer to the question.
+    /// Handles the answer to the question.
     pub(super) fn answer(&mut self, key: Key) -> Update {
         let is_yes = FixedKey::Yes.is(key);
         if is_yes && let Some(Leaving::Context(name)) = &self.footer.leaving {

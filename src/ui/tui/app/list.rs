@@ -1,7 +1,9 @@
-//! What all lists do alike: moving, selecting, filtering, sorting, copying and exporting, whatever their rows are.
+//! The behaviour that all lists share, whatever their rows are: moving, selecting, filtering,
+//! sorting, copying and exporting.
 //!
-//! A screen says in [`ListScreen`] what is particular about it; every such screen is a [`List`], which the keys and the mouse
-//! work on. `A` is what the rows come from: the [`App`](super::App), or a made-up one in a test.
+//! A screen implements [`ListScreen`], which describes its rows. Every such screen is a [`List`],
+//! which keys and mouse work on. `A` is the source of the rows: the [`App`](super::App), or a fake
+//! in a test.
 
 mod order;
 
@@ -11,20 +13,20 @@ use super::filter::{Filter, Matching};
 use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::znode::{SessionId, ZnodePath};
 
-/// What is particular about one list.
+/// The rows, columns and orders of one list.
 pub trait ListScreen<A>: Sync {
-    /// The identity of a row, wherever it stands.
+    /// The identity of a row, which stays the same when the row moves.
     type Id: Clone;
-    /// What is shown of a row.
+    /// The contents of a row.
     type Row<'a>;
-    /// What it can be sorted by; [`FixedOrder`] when there is no choice.
+    /// The orders to sort by; [`FixedOrder`] when there is no choice.
     type Order: ListOrder;
-    /// What its rows show beside each other; `()` when they are lines of text.
+    /// The columns of a row; `()` when rows are lines of text.
     type Column: Copy + PartialEq + 'static;
 
-    /// The columns that it can have; none when its rows are lines of text.
+    /// All possible columns; none when rows are lines of text.
     fn columns(&self) -> &'static [Column<Self::Column>];
-    /// The names of the columns that were chosen, in their order; `None`: all of them.
+    /// The names of the chosen columns, in their order; `None` means all columns.
     fn chosen<'a>(&self, _: &'a A) -> Option<&'a [String]> {
         None
     }
@@ -32,56 +34,57 @@ pub trait ListScreen<A>: Sync {
     fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
         None
     }
-    /// Gives the columns that fit their places.
+    /// Places the columns that fit into `width`.
     fn place(&self, app: &A, width: u16) -> Vec<Placed<Self::Column>> {
         place(&choose(self.columns(), self.chosen(app)), MARK_WIDTH, width)
     }
-    /// Looks into what a row shows, in a list that is searched and not filtered.
+    /// Matches the texts of a row against a search, in a list that is searched instead of filtered.
     fn search(&self, _: &A, _: &Self::Row<'_>, _: &mut Matching<'_>) {}
-    /// The rows in their order, as they are shown.
+    /// The rows in the order in which they are shown.
     fn rows<'a>(&self, app: &'a A) -> impl Rows<Self::Id> + 'a;
-    /// The row at a place. At most logarithmic.
+    /// The row at a position. At most logarithmic.
     fn row<'a>(&self, app: &'a A, rank: usize) -> Option<Self::Row<'a>>;
     fn cursor<'a>(&self, app: &'a A) -> &'a Cursor<Self::Id>;
     fn cursor_mut<'a>(&self, app: &'a mut A) -> &'a mut Cursor<Self::Id>;
-    /// What `y` copies of a row.
+    /// The text that `y` copies from a row.
     fn copied(&self, app: &A, row: Self::Row<'_>) -> Option<String>;
-    /// What `⏎` does with the selected row.
+    /// Opens the selected row, on `⏎`.
     fn open(&self, app: &mut A);
 
-    /// What the rows must contain; `None` when they cannot be filtered.
+    /// The filter of the list; `None` when the list cannot be filtered.
     fn filter<'a>(&self, _: &'a A) -> Option<&'a Filter> {
         None
     }
     fn set_filter(&self, _: &mut A, _: Filter) {}
-    /// What it is sorted by; `None` when there is no choice.
+    /// The current order; `None` when there is no choice.
     fn order(&self, _: &A) -> Option<Sorting<Self::Order>> {
         None
     }
     fn sort(&self, _: &mut A, _: Sorting<Self::Order>) {}
-    /// All rows as JSON, not only those that fit; else a sentence that says why not.
+    /// Formats all rows as JSON, including those out of view. The error is a sentence that says why
+    /// this is not possible.
     fn exported(&self, _: &A) -> Result<String, String> {
         Err("This list cannot be exported.".to_owned())
     }
-    /// What `x` deletes, when nothing is tagged: the selected row's nodes.
+    /// The nodes that `x` deletes when none is tagged: those of the selected row.
     fn deletable(&self, _: &A) -> Vec<ZnodePath> {
         Vec::new()
     }
-    /// The session that the selected row belongs to, whose page can be opened.
+    /// The session of the selected row, whose page can be opened.
     fn session(&self, _: &A) -> Option<SessionId> {
         None
     }
-    /// The node that the selected row is about, which can be shown as it is.
+    /// The node of the selected row, whose page can be opened.
     fn node(&self, _: &A) -> Option<ZnodePath> {
         None
     }
-    /// Whether something in it changes with time alone.
+    /// Whether the list changes with time alone.
     fn changes_with_time(&self, _: &A) -> bool {
         false
     }
-    /// Makes rows anew that are not kept up change by change.
+    /// Rebuilds the rows, in a list that does not update them change by change.
     fn list_again(&self, _: &mut A) {}
-    /// Goes to the list on the left or the right of it; `false` when there is none.
+    /// Moves to the list on the left or the right; `false` when there is none.
     fn go_beside(&self, _: &mut A, _to_right: bool) -> bool {
         false
     }
@@ -90,43 +93,46 @@ pub trait ListScreen<A>: Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
     Nothing,
-    /// A row, which is selected now.
+    /// A row that was not selected. The press has selected it.
     Row,
-    /// The row that was selected already.
+    /// The selected row.
     SelectedRow,
 }
 
-/// A list, whatever its rows are. Every [`ListScreen`] is one.
+/// A list with any kind of rows. Every [`ListScreen`] is a `List`.
 pub trait List<A>: Sync {
-    /// How many rows it lists.
+    /// The number of rows.
     fn len(&self, app: &A) -> usize;
-    /// The place of the selected row; `None` when there is none.
+    /// The position of the selected row; `None` when the list is empty.
     fn at(&self, app: &A) -> Option<usize>;
-    /// Moves the selection by some rows, and shows it: `height` rows show.
+    /// Moves the selection by some rows and scrolls to it. `height` is the number of visible rows.
     fn step(&self, app: &mut A, by: isize, height: usize);
-    /// Fastens the selection to the first or the last row.
+    /// Anchors the selection to the first or the last row.
     fn go_to_end(&self, app: &mut A, last: bool);
-    /// Fastens the selection again after rows came, went or moved.
+    /// Re-anchors the selection after rows came, went or moved.
     fn settle(&self, app: &mut A, height: usize);
-    /// Selects the row on a line of those that show.
+    /// Selects the row on a visible line.
     fn press(&self, app: &mut A, line: usize) -> Pressed;
     fn filter<'a>(&self, app: &'a A) -> Option<&'a Filter>;
     fn set_filter(&self, app: &mut A, filter: Filter);
-    /// Sorts by the columns of these names, or by the next one that shows in so many columns of the terminal. The error is the word that
-    /// is no column.
+    /// Sorts by the columns of these names. Without names, sorts by the next column that fits into
+    /// `width`. The error is the word that is not a column.
     fn sort_by(&self, app: &mut A, columns: Option<&str>, width: u16) -> Result<(), String>;
-    /// Chooses what decides between equal rows: the column of that name, or the next one that shows, and behind the last one nothing.
+    /// Sets the second column to sort by. Without a name, takes the next visible column; after the
+    /// last one, there is no second column. The error is the word that is not a column.
     fn then_by(&self, app: &mut A, column: Option<&str>, width: u16) -> Result<(), String>;
     fn reverse(&self, app: &mut A);
-    /// The names of what it can be sorted by.
+    /// The names of the orders to sort by.
     fn sort_names(&self) -> Vec<&'static str>;
-    /// Why these cannot be the columns to sort by; `None` when they can.
+    /// The word in `columns` that is not a column; `None` when the list can be sorted by them.
     fn refuses_sorting(&self, columns: &str) -> Option<String>;
-    /// The names of its columns.
+    /// The names of the columns.
     fn column_names(&self) -> Vec<String>;
-    /// The name of what sorts by the column whose title stands there, and whether it is sorted by that already.
+    /// The order of the column whose title is at `x`, and whether the list is already sorted by
+    /// that column first.
     fn title_at(&self, app: &A, x: u16, width: u16) -> Option<(&'static str, bool)>;
-    /// Selects the next row that matches, or the one before; `None` when there is none, and whether it went on at the other end.
+    /// Selects a matching row. Returns whether the search wrapped around; `None` when no row
+    /// matches.
     fn find(&self, app: &mut A, filter: &Filter, step: Find, height: usize) -> Option<bool>;
     fn copied(&self, app: &A) -> Option<String>;
     fn exported(&self, app: &A) -> Result<String, String>;
@@ -139,16 +145,16 @@ pub trait List<A>: Sync {
     fn go_beside(&self, app: &mut A, to_right: bool) -> bool;
 }
 
-/// Where a search begins and goes.
+/// The start and the direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Find {
-    /// From where one is, that included.
+    /// Forwards from the selected row, which is included.
     Here,
     Next,
     Previous,
 }
 
-/// The places in which one looks, from where one is: all of them once, around the end.
+/// The positions to search, starting at `at` and wrapping around: each position once.
 pub fn places_from(at: usize, len: usize, step: Find) -> impl Iterator<Item = usize> {
     (0..len).map(move |by| match step {
         Find::Here => (at + by) % len,
@@ -157,7 +163,7 @@ pub fn places_from(at: usize, len: usize, step: Find) -> impl Iterator<Item = us
     })
 }
 
-/// Works on the selection beside the rows.
+/// Runs `work` with the selection and the rows of a list.
 fn with<A, S: ListScreen<A>>(list: &S, app: &mut A, work: impl FnOnce(&mut Cursor<S::Id>, &dyn Rows<S::Id>)) {
     let mut cursor = list.cursor(app).clone();
     work(&mut cursor, &list.rows(app));
@@ -169,13 +175,13 @@ fn sort<A, S: ListScreen<A>>(list: &S, app: &mut A, sorting: Sorting<S::Order>) 
     *list.cursor_mut(app) = Cursor::first();
 }
 
-/// What can be sorted by, of the columns that show in so many columns of the terminal; all when none of them shows.
+/// The orders of the columns that fit into `width`; all orders when no such column fits.
 fn shown_orders<A, S: ListScreen<A>>(list: &S, app: &A, width: u16) -> Vec<S::Order> {
     let shown: Vec<_> = list.place(app, width).into_iter().filter_map(|column| list.order_by(column.key)).collect();
     if shown.is_empty() { S::Order::ALL.to_vec() } else { shown }
 }
 
-/// What sorts by the column of that name: the order's own name, or the title of the column.
+/// The order with that name, or the order of the column with that title.
 fn order_named<A, S: ListScreen<A>>(list: &S, name: &str) -> Option<S::Order> {
     let titled = || list.columns().iter().find(|column| column.name() == name.to_lowercase());
     S::Order::named(name).or_else(|| list.order_by(titled()?.key))

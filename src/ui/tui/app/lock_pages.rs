@@ -1,4 +1,4 @@
-//! The text pages about one lock: a contender's details, and what was found.
+//! The text pages of one lock: the details of a contender, and the findings.
 
 use super::{App, Area, Screen};
 use crate::tui::keymap::Command;
@@ -43,7 +43,7 @@ impl App {
             if let Some(starved) = self.starved(lock) {
                 page.sentence(&starved, Tone::Text);
             }
-            // Else it stands beside this, in the details.
+            // When both panes are visible, the details beside this page say it.
             let holder = lock.first_holder().filter(|_| self.only_pane(self.size.0).is_some());
             if let Some(unseen) = holder.and_then(|holder| self.unseen_before(lock, holder)) {
                 page.sentence(&unseen, Tone::Text);
@@ -57,7 +57,7 @@ impl App {
         page
     }
 
-    /// What was found about the lock that is selected in Locks; `None` when nothing was.
+    /// The findings of the lock that is selected in Locks; `None` when there are none.
     pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
         let world = self.world();
         let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
@@ -76,13 +76,14 @@ impl App {
         Some(page)
     }
 
-    /// What the tree does not tell of the time before a holder was first seen. Cut off from the
-    /// servers there is more that is not known, and the screen says that.
+    /// A sentence about what is unknown of the time before a holder was first seen. `None` while
+    /// the state is stale: then more is unknown, and the screen says so elsewhere.
     fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
         unseen::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
     }
 
-    /// That a writer waits for very long, since many read before it.
+    /// A sentence that says that a writer has waited for longer than `stuck_after` while readers
+    /// passed.
     fn starved(&self, lock: &LockQueue) -> Option<String> {
         let row = lock.row(lock.holding())?;
         let passed = self.passed(lock, &row)?;
@@ -93,7 +94,8 @@ impl App {
         is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
     }
 
-    /// How many readers held the lock and released it while a writer waited.
+    /// A phrase that says how many readers held and released the lock while the writer of this row
+    /// waited.
     fn passed(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<String> {
         let is_waiting_writer =
             lock.kind() == LockKind::ReadWrite && (row.mode, row.state) == (RequestMode::Write, ContenderState::Waits);

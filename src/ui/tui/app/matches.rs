@@ -1,4 +1,4 @@
-//! The contenders and the timeline entries that pass a filter, kept up change by change.
+//! The contenders and the timeline entries that pass a filter, updated change by change.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Change, Contender, ContenderRow, LockId, LockQueue, LockTable, Timeline};
 
-/// A contender's place among those that pass the filter: the order of the queue.
+/// The sort key of a contender, which gives the order of the queue.
 type Place = (bool, i64, Zxid, ZnodePath);
 
-/// The contenders of the open lock that pass the filter. Built when the filter is set or the lock is opened, then kept
-/// up node by node.
+/// The contenders of the open lock that pass the filter. Built when the filter is set or the lock
+/// is opened, then updated node by node.
 #[derive(Clone, Debug, Default)]
 pub struct QueueMatches {
     filter: Filter,
@@ -35,7 +35,8 @@ impl QueueMatches {
         self.lock
     }
 
-    /// Starts anew for a lock and a filter. Work follows the length of that queue, unless the filter is empty.
+    /// Rebuilds the matches for a lock and a filter. Linear in the length of the queue, unless the
+    /// filter is empty.
     pub fn build(&mut self, filter: Filter, lock: Option<LockId>, table: &LockTable, now: Timestamp) {
         if lock == self.lock && filter.narrows(&self.filter) {
             return self.narrow(filter, table, now);
@@ -54,7 +55,8 @@ impl QueueMatches {
         }
     }
 
-    /// Looks only at those that passed before: a filter that is being typed passes fewer and fewer.
+    /// Rechecks only the contenders that passed before: a narrower filter, such as one that is
+    /// being typed, passes no others.
     fn narrow(&mut self, filter: Filter, table: &LockTable, now: Timestamp) {
         self.filter = filter;
         let Some(queue) = self.lock.and_then(|id| table.lock(id)) else { return };
@@ -69,7 +71,7 @@ impl QueueMatches {
         });
     }
 
-    /// Takes one change of the table in, after it was applied.
+    /// Updates the matches after a change was applied to the table.
     pub fn follow(&mut self, changed: &Changed, table: &LockTable, now: Timestamp) {
         let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
         match changed {
@@ -79,8 +81,8 @@ impl QueueMatches {
             }
             Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
                 self.recheck(path, queue, table, now);
-                // Where a semaphore's leases end and its queue begins, a contender can come into sight or leave it
-                // when another node does.
+                // At the border between a semaphore's leases and its queue, a change of one node
+                // can show or hide the contender of another.
                 for position in queue.holding().saturating_sub(1)..=queue.holding() + 1 {
                     if let Some(row) = queue.row(position) {
                         self.recheck(&queue.path_of(row.contender), queue, table, now);
@@ -112,30 +114,30 @@ impl QueueMatches {
     }
 
     fn path(&self, rank: usize) -> Option<&ZnodePath> {
-        // The set's own lookup is not defined behind its end.
+        // `get_index` beyond the end of the set is unspecified.
         if rank < self.order.len() { self.order.get_index(rank).map(|place| &place.3) } else { None }
     }
 }
 
-/// What a change may have moved in a queue.
+/// Which contenders a change can affect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
     Nothing,
     /// One node came, changed or went.
     Node(ZnodePath),
-    /// Any of them.
+    /// Any contender may be affected.
     Everything,
 }
 
 impl From<&Change> for Changed {
     fn from(change: &Change) -> Self {
         match change {
-            // A hint can make something else of all its neighbours.
+            // A hint can change the recipe of all its siblings.
             Change::Appeared { path } if Classifier::is_hint(path) => Self::Everything,
             Change::Seen { path, .. } | Change::Deleted { path, .. } | Change::Appeared { path } => {
                 Self::Node(path.clone())
             }
-            // The addresses of clients may be others.
+            // The addresses of clients may have changed.
             Change::Synced | Change::Surveyed { .. } => Self::Everything,
             Change::Listed { .. }
             | Change::Unreadable { .. }
@@ -147,7 +149,7 @@ impl From<&Change> for Changed {
     }
 }
 
-/// The rows of Queue: the whole queue, or what passes the filter.
+/// The rows of Queue: the whole queue, or the contenders that pass the filter.
 #[derive(Clone, Copy)]
 pub struct QueueRows<'a> {
     table: &'a LockTable,
@@ -197,7 +199,7 @@ impl Rows<ZnodePath> for QueueRows<'_> {
     }
 }
 
-/// The happenings of the timeline that pass the filter, by their numbers.
+/// The timeline entries that pass the filter, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineMatches {
     filter: Filter,
@@ -209,7 +211,7 @@ impl TimelineMatches {
         &self.filter
     }
 
-    /// Starts anew for a filter. Work follows what the timeline keeps.
+    /// Rebuilds the matches for a filter. Linear in the length of the timeline.
     pub fn build(&mut self, filter: Filter, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
         self.filter = filter;
         self.numbers.clear();
@@ -220,7 +222,7 @@ impl TimelineMatches {
         }
     }
 
-    /// Looks at the newest happening, and drops what the timeline has forgotten.
+    /// Checks the newest entry, and drops entries that the timeline no longer keeps.
     pub fn pushed(&mut self, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
         if self.filter.is_empty() {
             return;
@@ -235,7 +237,7 @@ impl TimelineMatches {
     }
 }
 
-/// The rows of Timeline: all that it keeps, or what passes the filter.
+/// The rows of Timeline: all entries, or those that pass the filter.
 #[derive(Clone, Copy)]
 pub struct TimelineRows<'a> {
     timeline: &'a Timeline<TimelineEntry>,

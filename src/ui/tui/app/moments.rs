@@ -1,4 +1,4 @@
-//! Going from moment to moment of a recording, and playing it.
+//! Moving through a recording, and playing it.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockName;
 use lockscope_past::record::PastTime;
 
-/// What leads to where the past begins, in place of a time.
+/// The argument that means the start of the recording, in place of a time.
 pub(super) const START: &str = "start";
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 impl App {
-    /// How many events came since the moment of the past that is shown, as the timeline of what is
-    /// live has them, and whether there may be more: it keeps the last ones only, and knows none
-    /// from before the console began.
+    /// The number of events after the shown moment of the past, and whether there may be more. The
+    /// count is taken from the live timeline, which keeps only the last events, and none from
+    /// before the start of the console.
     pub fn events_since(&self) -> (usize, bool) {
         let (timeline, at) = (self.live.timeline(), self.now());
         let before = timeline.partition_point(|entry| entry.at() <= at);
@@ -58,12 +58,13 @@ impl App {
         Update { redraw: true, effects: replay.stop_and_travel(travel).into_iter().collect() }
     }
 
-    /// The lock whose events the keys go to: the one that is open, where its queue or its history shows.
+    /// The lock whose events the keys step through: the open lock on Queue and History; `None` on
+    /// other screens, where the keys step through all events.
     fn lock_to_follow(&self) -> Option<LockName> {
         matches!(self.screen(), Screen::Queue | Screen::History).then(|| self.opened().cloned()).flatten()
     }
 
-    /// Carries out a command of playing.
+    /// Carries out a playback command.
     pub(super) fn change_playing(&mut self, command: Command) -> Update {
         let wall = self.wall;
         let Some(replay) = self.shown.replay_mut() else { return Update::default() };
@@ -75,7 +76,7 @@ impl App {
         Update::redraw()
     }
 
-    /// Shows the moment that one has got to.
+    /// Shows the moment at which a move through the recording has arrived.
     pub(super) fn arrive(&mut self, Arrival { at, what, outline }: Arrival) -> Update {
         let Some(replay) = self.shown.replay_mut() else { return Update::default() };
         let effect = replay.arrive((!matches!(what, Arrived::Nowhere(_))).then_some(at), outline);
@@ -101,7 +102,7 @@ impl App {
         update
     }
 
-    /// Shows another world in the orders and with the filters of the one that is shown.
+    /// Shows another state with the orders and filters of the current one.
     fn show_world(&mut self, mut world: World) {
         world.arrange_as(self.world(), self.moment());
         if let Some(open) = self.opened() {
@@ -114,7 +115,8 @@ impl App {
     }
 }
 
-/// The time that somebody typed, of a recording with this end; else what to type, as a sentence.
+/// Parses a typed time, for a recording that ends at `end`. The error is a sentence that says what
+/// is wrong.
 fn read_time(text: &str, end: Timestamp, utc: bool) -> Result<Timestamp, String> {
     let time: PastTime = text.parse().map_err(|why| format!("`{text}` is no time: {why}."))?;
     time.resolve(end, utc).ok_or_else(|| format!("There was no {text} on that day."))

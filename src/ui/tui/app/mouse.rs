@@ -1,4 +1,5 @@
-//! What the mouse does: tabs, titles of columns, rows and the keys in the footer are pressed, and the wheel scrolls.
+//! The mouse: it presses tabs, titles of columns, rows and the keys in the footer, and its wheel
+//! scrolls.
 
 use super::list::Pressed;
 use super::{App, Area, Mouse, Screen, Update};
@@ -55,8 +56,9 @@ impl App {
         Update::default()
     }
 
-    /// Sorts by the column whose title was pressed, and turns its order around where it is sorted so already. Selects the row on that
-    /// line; opens it when it is selected already.
+    /// Handles a press into the list. On the title of a column, sorts by that column, or reverses
+    /// the order if the list is sorted by it. On a row, selects the row, or opens it if it is
+    /// selected.
     fn press_list(&mut self, main: Area, column: u16, line: u16) -> Update {
         let Some(list) = self.navigation.screen.list() else { return Update::default() };
         if line == main.y + 1 {
@@ -83,7 +85,7 @@ impl App {
         }
     }
 
-    /// Does what the key of a command would do.
+    /// Carries out a command as its key would.
     fn press_command(&mut self, command: Command) -> Update {
         self.tour_yields();
         self.footer.notice = None;
@@ -93,7 +95,7 @@ impl App {
         self.run(command, None)
     }
 
-    /// Which of the screen's panes the page at that place is.
+    /// The index of the screen's pane that the page at `at` belongs to.
     fn pane_of(&self, at: usize) -> usize {
         self.only_pane(self.size.0).unwrap_or(at)
     }

@@ -1,4 +1,4 @@
-//! Going from pane to pane and from screen to screen, and back.
+//! Moving between panes and between screens, and back.
 
 use super::list::List;
 use super::{App, Cursor, Pane, Screen};
@@ -22,7 +22,7 @@ impl App {
         }
     }
 
-    /// To the list beside, or to the next pane; from the last one back to the first.
+    /// Moves to the other list, or else to the next pane; from the last pane to the first.
     pub(super) fn go_to_next_pane(&mut self) {
         let beside = |list: &dyn List<Self>, app: &mut Self| list.go_beside(app, true) || list.go_beside(app, false);
         if !self.focused_list().is_some_and(|list| beside(list, self)) {
@@ -60,7 +60,8 @@ impl App {
         }
     }
 
-    /// Shows the history of the lock that is selected in Locks, or was opened last.
+    /// Shows the history of the lock selected in Locks, or on other screens of the lock opened
+    /// last.
     pub(in crate::tui::app) fn go_to_history(&mut self) {
         let left = self.place();
         if self.screen() == Screen::Locks {

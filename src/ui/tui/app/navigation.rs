@@ -1,4 +1,4 @@
-//! Where on the screens the user is.
+//! The user's place: the screen, its pane, and what is open on it.
 
 use super::OpenNode;
 use super::arrange::SideOf;
@@ -9,7 +9,7 @@ use crate::tui::page::Scroll;
 use crate::tui::screen::{Pane, Screen};
 use lockscope_model::queue::LockName;
 
-/// Where on the screens the user is.
+/// The user's place: the screen, its pane, and what is open on it.
 #[derive(Debug)]
 pub(super) struct Navigation {
     pub screen: Screen,
@@ -19,29 +19,29 @@ pub(super) struct Navigation {
     /// The node whose page was opened last.
     pub node: Option<OpenNode>,
     pub pane: Pane,
-    /// How far the text page that has the keys is scrolled.
+    /// The scroll position of the text page that has the keys.
     pub scroll: Scroll,
     pub search: Search,
-    /// How high the box below the list was, and what that holds for.
+    /// The last height of the box below the list, and what this height belongs to.
     pub side: Option<(SideOf, u16)>,
     pub attention: Attention,
-    /// Whether the graph of watch events was asked for below Locks.
+    /// Whether the user asked for the graph of watch events below Locks.
     pub shows_graph: bool,
 }
 
 impl Navigation {
-    /// Shows a screen from its beginning.
+    /// Shows a screen with the keys on its list.
     pub fn show(&mut self, screen: Screen) {
         self.go_to_pane(Pane::List);
         self.screen = screen;
     }
 
-    /// Gives a pane the keys; what is searched for ends.
+    /// Gives a pane the keys, and ends the search.
     pub fn go_to_pane(&mut self, pane: Pane) {
         (self.pane, self.scroll, self.search) = (pane, Scroll::default(), Search::default());
     }
 
-    /// The pane behind the one that has the keys, or the one before it, around the end.
+    /// The pane after the one that has the keys, or the one before it, wrapping around.
     pub fn pane_beside(&self, forward: bool) -> Pane {
         let panes: Vec<_> = self.screen.panes().collect();
         let at = panes.iter().position(|pane| *pane == self.pane).unwrap_or(0);
@@ -52,10 +52,10 @@ impl Navigation {
         self.go_to_pane(self.pane_beside(forward));
     }
 
-    /// Shows the graph of watch events below Locks, or what stands there without it.
+    /// Shows or hides the graph of watch events below Locks.
     pub fn turn_graph(&mut self) {
         self.shows_graph = !self.shows_graph;
-        // Each of them is as high as it needs to be.
+        // The graph and the text have different heights.
         self.side = None;
     }
 }

@@ -1,4 +1,4 @@
-//! The page of one node as it was read.
+//! The page of one node.
 
 use super::{App, Area, NodeRead, Screen, Update};
 use crate::tui::keymap::Command;
@@ -10,12 +10,12 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenNode {
     path: ZnodePath,
-    /// What was read and when that was known; `None` while it is being read.
+    /// The result of reading the node and the time of the result; `None` during the read.
     read: Option<(Timestamp, NodeRead)>,
 }
 
 impl OpenNode {
-    /// The node at that path, before it was read.
+    /// The node at that path, not read yet.
     pub(super) fn new(path: ZnodePath) -> Self {
         Self { path, read: None }
     }
@@ -28,7 +28,7 @@ impl OpenNode {
 impl App {
     pub(super) fn node_read(&mut self, path: &ZnodePath, read: NodeRead) -> Update {
         let now = self.moment();
-        // Of another node, which was open before.
+        // The result of a node that is no longer open is ignored.
         let Some(open) = self.navigation.node.as_mut().filter(|open| open.path == *path) else {
             return Update::default();
         };

@@ -1,4 +1,4 @@
-//! A sentence in the footer that says what came of something, and goes by itself.
+//! Notices: sentences in the footer that report a result and disappear by themselves.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use super::{App, Update};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::LockName;
 
-/// How long a notice stays.
+/// How long a short notice stays.
 const SHORT_NOTICE_TIME: Duration = Duration::from_secs(6);
-/// How long one stays that takes longer to read.
+/// How long a notice stays that takes longer to read.
 const LONG_NOTICE_TIME: Duration = Duration::from_secs(20);
-/// Characters of a notice that are read at a glance.
+/// Maximum length of a short notice, in bytes.
 const SHORT_NOTICE_LENGTH: usize = 80;
 
 /// A sentence in the footer.
@@ -18,11 +18,11 @@ const SHORT_NOTICE_LENGTH: usize = 80;
 pub struct Notice {
     /// The sentence. May contain text from znodes.
     pub text: String,
-    /// Whether something did not work.
+    /// Whether the notice reports a failure.
     pub failed: bool,
     pub(super) until: Timestamp,
-    /// The node whose deletion it tells, with its lock: who holds that now is added as soon as the
-    /// deletion was seen too.
+    /// The deleted node that the notice reports, with its lock. The new holder is added to the
+    /// notice once the observer has seen the deletion.
     pub(super) freed: Option<(ZnodePath, LockName)>,
 }
 
@@ -42,7 +42,7 @@ impl App {
         self.footer.notice = Some(Notice::new(text, true, self.wall));
     }
 
-    /// Says why something is not done.
+    /// Shows why a command is not carried out.
     pub(super) fn refuse(&mut self, why: String) -> Update {
         self.show_failure(why);
         Update::redraw()

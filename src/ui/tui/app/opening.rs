@@ -1,4 +1,4 @@
-//! Opening a lock or one of its contenders, the page of a session, the page of a node.
+//! Opening a lock, one of its contenders, the page of a session or the page of a node.
 
 use super::{App, Cursor, Effect, Filter, OpenNode, Rows, Screen, TimelineEntry, Update};
 use crate::tui::keymap::FixedKey;
@@ -6,7 +6,7 @@ use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::{LockId, LockQueue};
 
 impl App {
-    /// Opens a lock, on a session's node when it stands there.
+    /// Opens a lock, and selects the session's node in it if there is one.
     pub(super) fn open_for(&mut self, lock: Option<LockId>, session: Option<SessionId>) {
         let Some(lock) = lock.filter(|lock| self.world().table().lock(*lock).is_some()) else {
             return self.show_failure("That lock is gone.".to_owned());
@@ -31,8 +31,8 @@ impl App {
         self.cursors.contenders = Cursor::on(node);
     }
 
-    /// The node by which the contender of a timeline entry stands in its lock now: a semaphore's
-    /// contender comes by one node and holds by another. Work follows the length of the queue.
+    /// The current node of a timeline entry's contender in its lock: a semaphore's contender waits
+    /// with one node and holds with another. Linear in the length of the queue.
     pub(super) fn standing_node(&self, entry: &TimelineEntry) -> Option<ZnodePath> {
         let queue = self.world().table().lock(self.known_lock(entry.lock()?)?)?;
         let rows = || queue.rows(0..queue.len()).map(|row| row.contender);
@@ -88,7 +88,7 @@ impl App {
         self.go_from(left, Screen::History);
     }
 
-    /// Opens the page of a session: of the one whose id was typed, else of the selected row.
+    /// Opens the page of the session with the typed id, or else of the selected row's session.
     pub(super) fn open_session_of_row(&mut self, typed: Option<&str>) {
         let found = match typed {
             Some(text) => session_id(text).ok_or_else(|| format!("`{text}` is no session id: 0x and hex digits.")),
@@ -115,8 +115,8 @@ impl App {
         self.go_from(left, Screen::Session);
     }
 
-    /// Opens the page of a node and reads it: the one whose path was typed, else that of the selected row. On the page itself the
-    /// node is read again.
+    /// Opens the page of the node with the typed path, or else of the selected row's node, and
+    /// reads the node. On the page itself, reads the node again.
     pub(super) fn open_node_of_row(&mut self, typed: Option<&str>) -> Update {
         let of_row = || match (&self.navigation.node, self.navigation.screen) {
             (Some(open), Screen::Node) => Some(open.path().clone()),
@@ -141,7 +141,7 @@ impl App {
     }
 }
 
-/// An id as it is shown, or without its `0x`.
+/// Parses a session id as the screen shows it, with or without its `0x`.
 fn session_id(text: &str) -> Option<SessionId> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).ok().map(|id| SessionId(id.cast_signed()))
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_id_is_read_as_it_is_shown() {
+    fn a_session_id_parses_as_the_screen_shows_it() {
         for id in [0x0100_0a2b_3c40_001b, -2, 1] {
             assert_eq!(session_id(&SessionId(id).to_string()), Some(SessionId(id)));
         }

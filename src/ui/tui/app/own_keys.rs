@@ -1,24 +1,25 @@
-//! Keys of the user's own choice: which are taken, and why others are not.
+//! Key bindings from the config file: which are accepted, and why others are refused.
 
 use super::commands::nearest_name;
 use super::screens::SCREENS;
 use crate::tui::key::Key;
 use crate::tui::keymap::{Bindings, CommandEntry, FixedKey, commands};
 
-/// Keys that a command is to have.
+/// The keys that the config file gives to a command.
 #[derive(Clone, Debug)]
 pub struct WantedKeys<P> {
-    /// Where that was said; it comes back with a refusal.
+    /// Where the config file says so. Returned with a refusal.
     pub place: P,
     /// The name of the command.
     pub command: String,
-    /// The names of its keys, such as `x`, `ctrl-d`, `space` or `f5`.
+    /// The names of the keys, such as `x`, `ctrl-d`, `space` or `f5`.
     pub keys: Vec<String>,
 }
 
 impl Bindings {
-    /// Gives commands the keys that they are to have, as far as no key means two things on one screen then. A command that is refused keeps
-    /// the keys that it had in `earlier`: what comes back says why, with the place.
+    /// Binds the wanted keys, unless a key would then mean two things on one screen. A refused
+    /// command keeps its keys from `earlier`. Returns the bindings, and the place and reason of
+    /// each refusal.
     pub fn read<P>(wanted: Vec<WantedKeys<P>>, earlier: &Self) -> (Self, Vec<(P, String)>) {
         let (mut bindings, mut refused, mut taken) = (Self::default(), Vec::new(), Vec::new());
         let mut kept = Vec::new();
@@ -34,7 +35,8 @@ impl Bindings {
                 }
             }
         }
-        // All of them first, so that two commands may change their keys; the later one of two that clash gives way.
+        // All keys are bound before the check, so that two commands may swap their keys. Of two
+        // commands that clash, the later one is refused.
         while let Some(at) = (0..taken.len()).rev().find(|at| bindings.clash(taken[*at].1).is_some()) {
             let (place, entry) = taken.remove(at);
             if let Some(why) = bindings.clash(entry) {
@@ -49,7 +51,7 @@ impl Bindings {
         (bindings, refused)
     }
 
-    /// Gives a command the keys that it had in `earlier`, unless they mean something else by now.
+    /// Binds the keys that a command had in `earlier`, unless they mean something else now.
     pub fn keep(&mut self, command: &str, earlier: &Self) {
         let Some(entry) = commands().find(|entry| entry.name == command) else { return };
         let Some(keys) = earlier.chosen(entry.command) else { return };
@@ -59,14 +61,14 @@ impl Bindings {
         }
     }
 
-    /// Why a command cannot answer a plan.
+    /// Why a key cannot be bound to a command that answers a plan; `None` when it can.
     fn answers_already(&self, entry: &CommandEntry) -> Option<String> {
         let answers = [FixedKey::Yes, FixedKey::Enter, FixedKey::Leave];
         let taken = self.keys(entry).iter().find(|key| answers.iter().any(|answer| answer.is(**key)))?;
         Some(format!("`{}` is another answer already, so it cannot be `{}`", taken.name(), entry.name))
     }
 
-    /// Why a command cannot have its keys.
+    /// Why a command cannot have its keys; `None` when it can.
     fn clash(&self, entry: &CommandEntry) -> Option<String> {
         if entry.command.is_of_plan() {
             return self.answers_already(entry);
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn two_commands_may_change_their_keys() {
+    fn two_commands_may_swap_their_keys() {
         let (bindings, refused) = read(&[("sort", &["S"]), ("then-by", &["s"]), ("quit", &["q", "f10"])]);
         assert_eq!(refused, []);
         assert_eq!(keys(&bindings, Command::Sort), [Key::Char('S')]);
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_something_already_is_refused_and_the_usual_one_stays() {
+    fn a_key_that_is_taken_is_refused_and_the_default_stays() {
         let (bindings, refused) = read(&[("sort", &["o"]), ("pause", &["z"])]);
         assert_eq!(refused.len(), 1);
         assert_eq!(refused[0].0, 0);
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_later_keeps_the_keys_of_before() {
+    fn a_refused_command_keeps_its_earlier_keys() {
         let (earlier, _) = read(&[("sort", &["f8"]), ("pause", &["f9"])]);
         let wanted = [("sort", "o"), ("pause", "hyper-x"), ("then-by", "f8")];
         let wanted = wanted.iter().enumerate().map(|(place, (command, key))| WantedKeys {

@@ -1,4 +1,4 @@
-//! The text pages that show, and where: what they say is in `page`, one file each.
+//! The visible text pages and their areas. The texts are in `page`, one file for each.
 
 use super::leaving::Leaving;
 use super::screens::Content;
@@ -12,31 +12,31 @@ use crate::tui::page::{
 use lockscope_lab::demo::Step;
 use lockscope_model::text::human::{count, plural};
 
-/// Lines of the list that stay in sight above a plan, unless the terminal is low.
+/// Lines of the list that stay visible above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
-/// From how many lines on the list stays in sight.
+/// Minimum lines of the body that keep the list visible.
 const MIN_BODY_WITH_LIST: u16 = 20;
-/// Lines of a plan that show at the least.
+/// Minimum lines of a plan that are visible.
 const MIN_PLAN_LINES: u16 = 4;
 
-/// A text page and its place.
+/// A text page and its area.
 #[derive(Clone, Debug)]
 pub struct ShownPage {
     pub page: Page,
     pub area: Area,
-    /// The first of its lines that shows.
+    /// The index of the first visible line.
     pub top: usize,
     /// Whether the keys scroll it.
     pub focus: Focus,
 }
 
 impl ShownPage {
-    /// How many lines show, of those that can be scrolled.
+    /// The number of visible lines, of those that scroll.
     pub fn shown(&self) -> usize {
         self.page.shown(self.area.height)
     }
 
-    /// The furthest that it can be scrolled.
+    /// The largest `top` that the page can be scrolled to.
     pub fn end(&self) -> usize {
         self.page.lines.len().saturating_sub(self.shown())
     }
@@ -46,7 +46,7 @@ impl ShownPage {
 pub const PAST_BAR_HEIGHT: u16 = 2;
 
 impl App {
-    /// The text pages of the screen, without what lies over them.
+    /// The text pages of the screen, without the popup.
     pub fn pages(&self) -> Vec<ShownPage> {
         let Some(layout) = self.layout() else { return Vec::new() };
         let entry = self.navigation.screen.entry();
@@ -61,13 +61,15 @@ impl App {
         shown.map(|((pane, write), area)| self.in_pane(write(self, area), area, *pane)).collect()
     }
 
-    /// The box over the lower end of the screen: a plan, what is said before something is started, or a long notice.
+    /// The popup over the lower end of the screen: a deletion plan, an explanation for an open
+    /// prompt, or a long notice.
     pub fn popup(&self) -> Option<ShownPage> {
         let layout = self.layout()?;
         let top = layout.tabs.y + layout.tabs.height;
         let body = Area { y: top, height: layout.caption.y - top, ..layout.tabs };
         let page = self.plan(body).or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
-        // The box below a list is covered as a whole: its upper border alone would look broken.
+        // The popup covers the whole box below a list, because the box's upper border alone would
+        // look broken.
         let mut height = page.height().max(layout.side.height).min(body.height);
         if self.deletions.open.is_some() {
             let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER);
@@ -81,12 +83,12 @@ impl App {
         Some(shown)
     }
 
-    /// The page that the keys scroll, apart from what lies over it.
+    /// The page that the keys scroll, popup aside.
     pub(super) fn focused_page(&self) -> Option<ShownPage> {
         self.pages().into_iter().find(|shown| shown.focus != Focus::Elsewhere)
     }
 
-    /// What is wrong with the connection; no line when nothing is.
+    /// The problems of the connection; no lines when there are none.
     pub fn banner_lines(&self) -> Vec<Line> {
         if self.is_live() {
             return Vec::new();
@@ -102,14 +104,15 @@ impl App {
         banner::lines(of, self.size.0, self.charset())
     }
 
-    /// Who thought to hold a lock at the same time as somebody else; no line but on Contend.
+    /// Overlaps: clients that thought they held a lock at the same time. No lines on screens other
+    /// than Contend.
     pub fn overlap_lines(&self) -> Vec<Line> {
         let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
         let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
         overlaps::lines(fleets, self.size.0, self.charset())
     }
 
-    /// What the tour says at this step; no line without a tour.
+    /// The caption of the tour's current step; no lines without a tour.
     pub fn caption_lines(&self) -> Vec<Line> {
         let is_left_alone = self.tour_is_left_alone();
         let lines = |tour: &super::Tour| {
@@ -119,7 +122,7 @@ impl App {
         self.tour().map(lines).unwrap_or_default()
     }
 
-    /// How many lines the bar of a recording and the tour take.
+    /// The lines that the bar of a recording and the tour's caption take.
     pub(super) fn caption_height(&self) -> u16 {
         let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
         let fill = |step: &Step| self.settings.bindings.fill(&step.caption);
@@ -127,7 +130,7 @@ impl App {
         bar + captions.map_or(0, |captions| caption::height(captions, self.size.0))
     }
 
-    /// The question before the program leaves clients that run; `None` when it is not open.
+    /// The question about running test clients; `None` when it is not open.
     pub fn quit_question(&self) -> Option<String> {
         let then = match self.footer.leaving.as_ref()? {
             Leaving::Quit => "quit".to_owned(),
@@ -139,7 +142,7 @@ impl App {
         Some(format!("{} {run} and {then}? {yes}/{no}", plural(clients, "test client", "test clients")))
     }
 
-    /// Where the pages below the list stand. One that does not show has no lines.
+    /// The areas of the pages below the list. A hidden page has no lines.
     fn pane_areas(&self, layout: &Layout) -> [Area; 2] {
         let nothing = Area { height: 0, ..layout.side };
         match (self.only_pane(layout.side.width), layout.panes()) {
@@ -248,7 +251,7 @@ impl App {
         page
     }
 
-    /// The box over the plan that is open; `None` when none is.
+    /// The page of the open deletion plan; `None` when none is open.
     fn plan(&self, area: Area) -> Option<Page> {
         let open = self.deletions.open.as_ref()?;
         let plan = open.plan();
@@ -268,7 +271,7 @@ impl App {
         Some(deletion::page(|| self.writer(Columns::SIGNED_FACTS, area), &question))
     }
 
-    /// What is said about the number of clients that is being typed; `None` when none is.
+    /// The explanation for a prompt that asks for a number of clients; `None` for other prompts.
     fn prompt_page(&self, area: Area) -> Option<Page> {
         let page = self.writer(Columns::SIGNS, area);
         match self.footer.prompt.as_ref()?.purpose {
@@ -293,7 +296,7 @@ impl App {
         }
     }
 
-    /// A notice that the footer has no room for, unless something is being asked.
+    /// A notice that is too long for the footer; `None` while a prompt is open.
     fn notice_page(&self, area: Area) -> Option<Page> {
         let notice = self.footer.notice.as_ref().filter(|_| self.footer.prompt.is_none() && !self.notice_fits())?;
         let mut page = self.writer(Columns::SIGNS, area);
@@ -301,7 +304,7 @@ impl App {
         Some(Page { title: Vec::new(), ..Page::new("", Columns::SIGNS, page.lines()) })
     }
 
-    /// Whether the footer has room for all of the notice.
+    /// Whether the notice fits into the footer.
     pub fn notice_fits(&self) -> bool {
         self.footer.notice.as_ref().is_none_or(|notice| {
             let mut page = Writer::new(Columns::SIGNS, self.size.0, self.charset());

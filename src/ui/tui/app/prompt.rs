@@ -1,4 +1,4 @@
-//! A line that is being typed, and what for.
+//! The line that the user types, and its purpose.
 
 use tui_input::{Input, InputRequest};
 
@@ -6,27 +6,27 @@ use super::Key;
 use super::input_history::InputHistory;
 use crate::tui::keymap::FixedKey;
 
-/// The longest text that can be typed, in characters.
+/// Maximum length of a prompt's text, in characters.
 const MAX_PROMPT_LENGTH: usize = 1000;
 
-/// What is typed in the footer, and what for.
+/// The purpose of the text typed in the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptPurpose {
-    /// The filter of the screen; it works while it is typed.
+    /// The filter of the screen, which takes effect while it is typed.
     Filter,
     Command,
-    /// How many clients a herd and a chain get.
+    /// The number of clients of each of two fleets, a herd and a chain.
     Clients,
-    /// How many clients stand in the queue that is open.
+    /// The number of clients to start in the open queue.
     ClientsIntoQueue,
-    /// The number, or the name, that confirms a plan.
+    /// The number or name that confirms a deletion plan.
     Confirmation,
 }
 
-/// What Tab goes through.
+/// The completions that Tab cycles through.
 #[derive(Clone, Debug)]
 struct Offered {
-    /// Whole lines, what was typed as the last one.
+    /// The completed lines. The last one is the typed text.
     lines: Vec<String>,
     at: usize,
 }
@@ -35,7 +35,7 @@ struct Offered {
 pub struct Prompt {
     pub purpose: PromptPurpose,
     input: Input,
-    /// How many lines back in the history it is, and what was typed before.
+    /// The position in the history, counted back from the newest line, and the text typed before.
     recalled: Option<(usize, String)>,
     offered: Option<Offered>,
 }
@@ -49,22 +49,23 @@ impl Prompt {
         self.input.value()
     }
 
-    /// How many characters stand before the cursor.
+    /// The number of characters before the cursor.
     pub fn cursor(&self) -> usize {
         self.input.cursor()
     }
 
-    /// Whether the cursor stands behind all of the text.
+    /// Whether the cursor is at the end of the text.
     pub fn is_at_end(&self) -> bool {
         self.text().chars().nth(self.cursor()).is_none()
     }
 
-    /// Puts a line in place of the text, as far as it may be so long.
+    /// Replaces the text by a line, cut to [`MAX_PROMPT_LENGTH`].
     pub fn put(&mut self, line: &str) {
         self.input = Input::new(line.chars().take(MAX_PROMPT_LENGTH).collect());
     }
 
-    /// Goes to the line that was typed before this one, or back towards it.
+    /// Goes back one line in the history, or forward again. After the newest line comes the text
+    /// typed before.
     pub fn recall(&mut self, history: &InputHistory, older: bool) {
         let (back, draft) = match &self.recalled {
             None if older => (0, self.text().to_owned()),
@@ -83,8 +84,8 @@ impl Prompt {
         }
     }
 
-    /// Puts the next one of the lines that are offered in place of the text, or the one before. Behind the last one comes what
-    /// was typed. `offer` says what there is, when nothing is offered yet.
+    /// Replaces the text by the next or the previous completion. After the last completion comes
+    /// the typed text. `offer` computes the completions on the first call for a typed text.
     pub fn complete(&mut self, forward: bool, offer: impl FnOnce(&str) -> Vec<String>) {
         let offered = self.offered.get_or_insert_with(|| {
             let mut lines = offer(self.input.value());
@@ -97,7 +98,7 @@ impl Prompt {
         self.put(&line);
     }
 
-    /// Takes an editing key; `false` when the key edits nothing.
+    /// Handles an editing key; `false` when the key does not edit.
     pub fn edit(&mut self, key: Key) -> bool {
         let request = match (FixedKey::typed(key), key) {
             (Some(FixedKey::DeleteBefore), _) => InputRequest::DeletePrevChar,

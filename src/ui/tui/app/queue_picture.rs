@@ -1,5 +1,6 @@
-//! The open lock's queue as a picture, from its nodes and from what the servers say of watches. Nobody knows which events were
-//! delivered to clients of others, so nothing travels in it.
+//! The picture of the open lock's queue, drawn from its nodes and from the watches that the servers
+//! report. The picture has no moving watch events, because the events delivered to other programs'
+//! clients are unknown.
 
 use super::{App, Cursor, ListScreen, Queue, QueueRow, Screen};
 use crate::tui::picture::{LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WatchLine};
@@ -17,7 +18,7 @@ impl App {
             && self.world().open_lock().is_some_and(|lock| !lock.is_empty())
     }
 
-    /// The head of the open queue, so many contenders of it, whatever the filter. Work follows that number.
+    /// The first `most` contenders of the open queue, ignoring the filter. Linear in `most`.
     pub fn queue_picture(&self, most: usize) -> QueuePicture {
         let Some(lock) = self.world().open_lock() else { return QueuePicture::default() };
         let most = most.min(QueuePicture::MAX_ROWS);
@@ -61,7 +62,8 @@ impl App {
     }
 }
 
-/// The first number of a row for somebody who watches a single node; the numbers before are positions in the queue.
+/// The first row number of the sessions that watch a single-node lock. Smaller numbers are
+/// positions in the queue.
 const WATCHERS_FROM: usize = 1 << 32;
 
 fn plain_row(id: RowId, name: String, state: RowState) -> PictureRow {
@@ -73,7 +75,7 @@ fn parent_row(lock: &LockQueue) -> PictureRow {
     plain_row(RowId::Parent(0), lock.path().name().to_owned(), RowState::Parent)
 }
 
-/// Somebody who watches the single node that the first row is.
+/// The row of a session that watches a single-node lock. Row 0 is that node.
 fn watcher_row(at: usize, session: SessionId) -> PictureRow {
     let row = plain_row(RowId::Client((WATCHERS_FROM + at) as u64), session.to_string(), RowState::Waits);
     PictureRow { lines: vec![WatchLine { to: RowId::Client(0), state: LineState::Standing }], ..row }
@@ -107,7 +109,8 @@ fn contender_row(lock: &LockQueue, QueueRow { row, facts, .. }: &QueueRow<'_>) -
     PictureRow { access, lines, troubles, ..row }
 }
 
-/// What a waiter watches; where that is not known, what it waits for, as a line that says so.
+/// The lines from a waiter to what it watches. If the watches are unknown, the line goes to the
+/// contender that it waits for, marked as unknown.
 fn lines(lock: &LockQueue, watching: WatchTarget, row: &PictureRow) -> Vec<WatchLine> {
     let RowId::Client(number) = row.id else { return Vec::new() };
     let Ok(position) = usize::try_from(number) else { return Vec::new() };

@@ -1,15 +1,15 @@
-//! What came of writing what was taken down.
+//! The result of writing recorded batches.
 
 use lockscope_base::znode::Timestamp;
 use lockscope_past::record::LostBatches;
 
-/// What came of an [`Effect::Record`](super::Effect::Record).
+/// The result of an [`Effect::Record`](super::Effect::Record).
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The first moment that one can go back to.
+    /// The earliest moment that can be replayed; `None` when there is none.
     pub since: Option<Timestamp>,
-    /// Why nothing is written at the moment, as a sentence without a full stop.
+    /// Why writing fails at the moment, as a sentence without a full stop.
     pub trouble: Option<String>,
-    /// What was given up.
+    /// Batches that could not be written and were dropped.
     pub lost: Option<LostBatches>,
 }

@@ -1,30 +1,31 @@
-//! What the console takes down of what it sees, so that it can go back to it.
+//! Records the live changes, so that the user can go back in time.
 
 use super::{App, Effect, Recorded, Replay, Screen, Shown, Travel, Update};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockTable;
 use lockscope_past::record::{Batch, BatchRecorder, LostBatches};
 
-/// More than this is not held while the disk keeps somebody waiting, in bytes that are not compressed.
+/// Maximum size of the batches held in memory while an earlier write is not finished, in
+/// uncompressed bytes.
 const MAX_UNTAKEN: u64 = 16 << 20;
 
-/// The past of the ensemble that is shown, as far as it is known.
+/// The recording of the shown ensemble.
 #[derive(Debug)]
 pub struct Recording {
-    /// What takes down what is seen; `None` where another program records into the file.
+    /// Records the changes; `None` when another program records into the file.
     batches: Option<BatchRecorder>,
     /// The first moment that one can go back to; `None` as long as there is none.
     since: Option<Timestamp>,
-    /// Up to when everything was given away to be written.
+    /// Everything up to this time was handed over for writing.
     taken_until: Timestamp,
-    /// Whether batches are being written.
+    /// Whether a write is in progress.
     is_written: bool,
-    /// Why nothing is written at the moment.
+    /// Why writing fails at the moment.
     trouble: Option<String>,
 }
 
 impl Recording {
-    /// What is taken down by `batches` from now on; without, by another program.
+    /// A recording from now on by `batches`; without them, by another program.
     pub fn new(batches: Option<BatchRecorder>, since: Option<Timestamp>, now: Timestamp) -> Self {
         Self { batches, since, taken_until: now, is_written: false, trouble: None }
     }
@@ -34,17 +35,18 @@ impl Recording {
         self.since
     }
 
-    /// What has to be told what the table takes in.
+    /// The recorder, which must see every change that the table applies.
     pub(super) fn recorder(&mut self) -> Option<&mut BatchRecorder> {
         self.batches.as_mut()
     }
 
-    /// Whether something waits to be written.
+    /// Whether recorded changes wait to be written.
     pub(super) fn has_more(&self) -> bool {
         self.batches.as_ref().is_some_and(|batches| batches.untaken_bytes() > 0)
     }
 
-    /// Gives away what was taken down, to be written, unless something is being written.
+    /// Hands the recorded batches over for writing, unless a write is in progress. If too many
+    /// bytes wait meanwhile, drops them and records a gap.
     fn write(&mut self, now: Timestamp, table: &LockTable) -> Option<Effect> {
         let batches = self.batches.as_mut()?;
         if self.is_written {
@@ -61,7 +63,7 @@ impl Recording {
         Some(Effect::Record(taken))
     }
 
-    /// What was given away is written, or is not. Gives why not, where that is news.
+    /// Handles the result of a write. Returns why the write failed, if this reason is new.
     fn written(&mut self, Recorded { since, trouble, lost }: Recorded, now: Timestamp) -> Option<String> {
         (self.is_written, self.since) = (false, since);
         let news = trouble.clone().filter(|_| trouble != self.trouble);
@@ -74,24 +76,24 @@ impl Recording {
 }
 
 impl App {
-    /// Keeps the past of what it shows.
+    /// Records the live changes into `recording`.
     #[must_use]
     pub fn with_recording(self, recording: Recording) -> Self {
         Self { recording: Some(recording), ..self }
     }
 
-    /// The past of what is shown; `None` where nothing of it is kept.
+    /// The recording of the live changes; `None` when nothing is recorded.
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
 
-    /// The last of what was taken down; empty where nothing is to be written.
+    /// Ends the recording and returns the last batches; none when nothing is left to write.
     pub fn end_recording(&mut self) -> Vec<Batch> {
         let batches = self.recording.as_mut().and_then(Recording::recorder);
         batches.map(|batches| batches.end(self.wall, self.live.table())).unwrap_or_default()
     }
 
-    /// Has written what was taken down, unless something is being written.
+    /// Asks for a write of the recorded batches, unless a write is in progress.
     pub(super) fn record(&mut self) -> Option<Effect> {
         self.recording.as_mut()?.write(self.wall, self.live.table())
     }
@@ -107,7 +109,7 @@ impl App {
         Update { redraw, effects: effect.into_iter().collect() }
     }
 
-    /// Shows the past in place of what is live, which goes on behind it.
+    /// Shows the past instead of the live state, which is still updated.
     pub(super) fn rewind(&mut self, travel: Travel) -> Update {
         if self.recording.is_none() {
             let why = "Nothing of the past is kept: start lockscope with --past-memory 64MiB, or with --store FILE.";
@@ -128,7 +130,7 @@ impl App {
         Update { redraw: true, effects: written.into_iter().chain(effect).collect() }
     }
 
-    /// Back from the past to what is live; of a file, to its end.
+    /// Returns from the past to the live state. In a file, goes to its end.
     pub(super) fn return_to_live(&mut self) -> Update {
         match self.shown.replay_mut() {
             None => {

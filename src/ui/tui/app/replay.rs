@@ -1,4 +1,4 @@
-//! Where in a recording the screen stands, and how it gets from one moment to another.
+//! The replay of a recording: the shown moment, and moving from one moment to another.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::{duration, time_of_day};
 use lockscope_past::record::history::PastGap;
 
-/// How many times as fast as it happened a recording may be played.
+/// The playback speeds.
 pub const SPEEDS: [Speed; 9] = [
     Speed { tenths: 1 },
     Speed { tenths: 5 },
@@ -21,23 +21,24 @@ pub const SPEEDS: [Speed; 9] = [
     Speed { tenths: 10_000 },
 ];
 
-/// As it happened.
+/// The index of the original speed in [`SPEEDS`].
 const USUAL_SPEED: usize = 2;
 
-/// How often a recording that plays goes on.
+/// The interval between two steps of playback.
 const PLAY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Steps that are remembered while another one is made: whoever holds a key down for long does not want to wait for all of them.
+/// Maximum steps queued behind the current one. A key that is held down would otherwise queue more
+/// steps than the user wants to wait for.
 const MAX_STEPS_AHEAD: usize = 16;
 
-/// How fast a recording is played, in tenths of the speed at which it happened.
+/// A playback speed, in tenths of the original speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
     tenths: u32,
 }
 
 impl Speed {
-    /// As it stands on the screen: `x0.5`, `x10`.
+    /// The label on the screen: `x0.5`, `x10`.
     pub fn label(self) -> String {
         match self.tenths {
             tenths if tenths % 10 == 0 => format!("x{}", tenths / 10),
@@ -50,51 +51,51 @@ impl Speed {
     }
 }
 
-/// A recording that is shown, of a file or of what the console saw itself.
+/// The replay of a recording: of a file, or of what this console recorded itself.
 #[derive(Debug)]
 pub struct Replay {
-    /// The file; `None` where what is live goes on behind it.
+    /// The replayed file; `None` for the past of the live state.
     file: Option<ReplayedFile>,
-    /// What was known at the moment shown; `None` until it was read.
+    /// The state at the shown moment; `None` until it has been read.
     world: Option<World>,
     at: Timestamp,
     outline: Outline,
-    /// The end of the recording as of the outline.
+    /// The end of the recording when the outline was made.
     outlined: Timestamp,
     speed: usize,
     playing: bool,
-    /// When the recording was played on the last time, by the clock on the wall.
+    /// The wall-clock time of the last step of playback.
     played_at: Timestamp,
     way: Way,
-    /// The ways that come after the one that is being gone.
+    /// Jumps queued behind the current one.
     then: VecDeque<Travel>,
 }
 
-/// Whether a way to another moment is being gone.
+/// Whether a jump to another moment is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Stands,
-    /// Until what happened up to now is written.
+    /// Waits until the recorded changes are written.
     Waits,
     Travels,
 }
 
-/// The file of a recording that is shown.
+/// The file of a replayed recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedFile {
-    /// Its name.
+    /// The name of the file.
     pub name: String,
-    /// The ensemble that it is of.
+    /// The connect string of the recorded ensemble.
     pub connect: String,
 }
 
 impl Replay {
-    /// A recording of that name and ensemble, before anything of it was read.
+    /// The replay of a file with that name and ensemble, with no state read yet.
     pub fn new(name: String, connect: String, outline: Outline) -> Self {
         Self::of(Some(ReplayedFile { name, connect }), outline.until, outline)
     }
 
-    /// The past of what is live, before anything of it was read.
+    /// The replay of what this console recorded, with no state read yet.
     pub(super) fn of_live(at: Timestamp) -> Self {
         Self::of(None, at, Outline { from: at, until: at, ..Outline::default() })
     }
@@ -114,17 +115,17 @@ impl Replay {
         }
     }
 
-    /// The file; `None` where what is live goes on behind it.
+    /// The replayed file; `None` for the past of the live state.
     pub fn file(&self) -> Option<&ReplayedFile> {
         self.file.as_ref()
     }
 
-    /// Whether what is live goes on behind it.
+    /// Whether this is the past of the live state, and not a file.
     pub fn is_of_live(&self) -> bool {
         self.file.is_none()
     }
 
-    /// What was known at the moment shown; `None` until it was read.
+    /// The state at the shown moment; `None` until it has been read.
     pub(super) fn world(&self) -> Option<&World> {
         self.world.as_ref()
     }
@@ -133,7 +134,7 @@ impl Replay {
         self.world.as_mut()
     }
 
-    /// The moment that is shown, by the recorder's clock.
+    /// The shown moment, by the recorder's clock.
     pub fn at(&self) -> Timestamp {
         self.at
     }
@@ -150,17 +151,17 @@ impl Replay {
         self.playing
     }
 
-    /// The gap that the moment shown lies in.
+    /// The gap that contains the shown moment.
     pub fn gap(&self) -> Option<&PastGap> {
         self.outline.gaps.iter().find(|gap| gap.from <= self.at && gap.to.is_none_or(|to| self.at < to))
     }
 
-    /// The last finding that was raised before the moment shown, or at it.
+    /// The last finding that was raised up to the shown moment.
     pub fn last_finding(&self) -> Option<&RaisedFinding> {
         self.outline.findings.iter().rfind(|finding| finding.at <= self.at)
     }
 
-    /// Wants to go somewhere for the first time; at once, or when what happened up to now is written.
+    /// Starts the first jump: at once, or with `waits`, after the recorded changes are written.
     pub(super) fn set_out(&mut self, travel: Travel, waits: bool) -> Option<Effect> {
         if waits {
             (self.way, self.then) = (Way::Waits, VecDeque::from([travel]));
@@ -169,7 +170,7 @@ impl Replay {
         self.travel(travel)
     }
 
-    /// What happened up to now is written.
+    /// Starts the jump that waited for a write, if there is one.
     pub(super) fn go_where_it_waits_to_go(&mut self) -> Option<Effect> {
         if self.way != Way::Waits {
             return None;
@@ -179,10 +180,10 @@ impl Replay {
         self.travel(travel)
     }
 
-    /// Wants to go somewhere; at once, or when the way that is being gone ends.
+    /// Starts a jump, or queues it behind the current one.
     pub(super) fn travel(&mut self, travel: Travel) -> Option<Effect> {
         if self.way != Way::Stands {
-            // A step goes on from the one before it; a moment comes in place of all that was wanted before.
+            // A step continues from the queued ones. A jump to a moment replaces them.
             if matches!(travel, Travel::At(_) | Travel::To(_) | Travel::Start | Travel::Play { .. }) {
                 self.then.clear();
             }
@@ -195,7 +196,7 @@ impl Replay {
         Some(Effect::Travel { from: self.at, outlined: self.outlined, travel })
     }
 
-    /// Turns playing on or off.
+    /// Starts or stops playback.
     pub(super) fn play_or_stop(&mut self, wall: Timestamp) {
         self.playing = !self.playing;
         self.played_at = wall;
@@ -205,18 +206,19 @@ impl Replay {
         self.speed = if faster { (self.speed + 1).min(SPEEDS.len() - 1) } else { self.speed.saturating_sub(1) };
     }
 
-    /// Stops playing, and wants to go somewhere.
+    /// Stops playback and starts a jump.
     pub(super) fn stop_and_travel(&mut self, travel: Travel) -> Option<Effect> {
         self.playing = false;
         self.travel(travel)
     }
 
-    /// When it goes on, by the clock on the wall; `None` unless it plays.
+    /// When the next step of playback is due, by the wall clock; `None` when nothing plays or a
+    /// jump is in progress.
     pub(super) fn plays_on_at(&self) -> Option<Timestamp> {
         (self.playing && self.way == Way::Stands).then(|| self.played_at.plus(PLAY_INTERVAL))
     }
 
-    /// Plays on up to where the clock on the wall has got to.
+    /// Continues playback up to the current wall-clock time.
     pub(super) fn play_on(&mut self, wall: Timestamp) -> Option<Effect> {
         self.plays_on_at().filter(|due| *due <= wall)?;
         let passed = self.speed().of(wall.since(self.played_at));
@@ -224,8 +226,8 @@ impl Replay {
         self.travel(Travel::Play { until: self.at.plus(passed) })
     }
 
-    /// Stands at the moment that one has got to, and goes on to the next one that is wanted. What
-    /// shows there is still to be [taken](Self::show).
+    /// Ends the current jump at `at`, and starts the next queued one. The caller passes the state
+    /// of that moment to [`show`](Self::show).
     pub(super) fn arrive(&mut self, at: Option<Timestamp>, outline: Option<Outline>) -> Option<Effect> {
         self.way = Way::Stands;
         if let Some(outline) = outline {
@@ -236,20 +238,20 @@ impl Replay {
         self.then.pop_front().and_then(|travel| self.travel(travel))
     }
 
-    /// Nothing was found where one wanted to go: it stops. Gives whether nothing at all can be
-    /// shown, while what is live goes on.
+    /// Stops playback after a jump that led nowhere. Returns whether the screen should return to
+    /// the live state, because no moment of the past was shown yet.
     pub(super) fn stop(&mut self) -> bool {
         self.playing = false;
         self.is_of_live() && self.world.is_none()
     }
 
-    /// Shows what was known at that moment.
+    /// Sets the state of the shown moment.
     pub(super) fn show(&mut self, world: World) {
         self.world = Some(world);
     }
 }
 
-/// What the line below the bar says of the moment that is shown.
+/// The sentence below the bar about the shown moment: its gap, or the last finding before it.
 pub fn replay_sentence(replay: &Replay, utc: bool) -> String {
     let time = |at| time_of_day(at, utc);
     if let Some(gap) = replay.gap() {

@@ -1,22 +1,22 @@
-//! How the lists look at first, where somebody chose that: their columns, their order and their filter.
+//! The initial columns, order and filter of the lists, from the config file.
 
 use super::App;
 use super::filter::Filter;
 use super::screens::SCREENS;
 use crate::tui::screen::Screen;
 
-/// What was chosen for the list of one screen.
+/// The choices for the list of one screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScreenChoices {
-    /// The names of its columns, in their order; `None`: all of them.
+    /// The names of the columns, in their order; `None` means all columns.
     pub columns: Option<Vec<String>>,
-    /// As the command `sort` takes it.
+    /// The order, as the command `sort` takes it.
     pub sort: Option<String>,
-    /// As it is typed behind `/`.
+    /// The filter, as typed after `/`.
     pub filter: Option<String>,
 }
 
-/// What was chosen for each screen.
+/// The choices for each screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScreensChosen(Vec<(Screen, ScreenChoices)>);
 
@@ -30,7 +30,7 @@ impl ScreensChosen {
         self.0.iter().find(|(known, _)| *known == screen).map(|(_, choices)| choices)
     }
 
-    /// The screen of that name, as the command line has it, when it has a list.
+    /// The screen with that name on the command line; `None` unless it has a list.
     pub fn screen(name: &str) -> Option<Screen> {
         let lists = SCREENS.iter().filter(|entry| entry.screen.list().is_some());
         lists.map(|entry| (entry.go().name, entry.screen)).find(|(known, _)| *known == name).map(|(_, screen)| screen)
@@ -43,7 +43,7 @@ impl ScreensChosen {
 }
 
 impl ScreenChoices {
-    /// Why these columns cannot be those of a screen, as a sentence.
+    /// Why a screen cannot have these columns, as a sentence; `None` when it can.
     pub fn refuse_columns(screen: Screen, columns: &[String]) -> Option<String> {
         let (title, known) = (screen.entry().title, screen.list()?.column_names());
         if known.is_empty() {
@@ -56,7 +56,7 @@ impl ScreenChoices {
         Some(format!("{title} has no column `{unknown}`: it has {}.", known.join(", ")))
     }
 
-    /// Why a list cannot be sorted so.
+    /// Why a list cannot have this order, as a sentence; `None` when it can.
     pub fn refuse_sort(screen: Screen, sort: &str) -> Option<String> {
         let (title, list) = (screen.entry().title, screen.list()?);
         let names = list.sort_names();
@@ -67,7 +67,7 @@ impl ScreenChoices {
         Some(format!("{title} cannot be sorted by `{word}`: it can by {}, or two of them.", names.join(", ")))
     }
 
-    /// Why a list cannot be filtered so.
+    /// Why a list cannot have this filter, as a sentence; `None` when it can.
     pub fn refuse_filter(screen: Screen, filter: &str) -> Option<String> {
         if !screen.entry().commands.contains(&crate::tui::keymap::Command::Filter) {
             return Some(format!("{} has no filter.", screen.entry().title));
@@ -77,15 +77,15 @@ impl ScreenChoices {
 }
 
 impl App {
-    /// Gives the lists the order and the filter that were chosen, where others were chosen `before`: what was typed since stays. An
-    /// order that is no longer chosen stays too.
+    /// Applies the chosen orders and filters that differ from those chosen `before`. The others
+    /// keep what the user typed since. An order that is no longer chosen stays too.
     pub(super) fn arrange_lists(&mut self, before: &ScreensChosen) {
         for entry in &SCREENS {
             let Some(list) = entry.screen.list() else { continue };
             let chosen = |of: &ScreensChosen| of.of(entry.screen).cloned().unwrap_or_default();
             let (before, now) = (chosen(before), chosen(&self.settings.screens));
             if let Some(sort) = now.sort.filter(|sort| before.sort.as_ref() != Some(sort)) {
-                // It was looked at when it was chosen.
+                // `refuse_sort` has checked the order when it was chosen.
                 let _ = list.sort_by(self, Some(&sort), self.size.0);
             }
             if now.filter != before.filter {

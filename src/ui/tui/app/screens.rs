@@ -1,4 +1,4 @@
-//! The one table of screens: what each shows, and which commands work on it.
+//! The table of screens: the contents of each, and the commands that work on it.
 
 use super::list::List;
 use super::lists::{AuditEntries, Clients, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
@@ -10,27 +10,29 @@ use crate::tui::screen::{Pane, Screen};
 /// Writes a text page for a box.
 pub type WritePage = fn(&App, Area) -> Page;
 
-/// What fills most of a screen.
+/// The main part of a screen.
 #[derive(Clone, Copy)]
 pub enum Content {
     List(&'static dyn List<App>),
     Text(WritePage),
-    /// Something that the keys do not move in.
+    /// A picture, in which the keys do not move.
     Picture,
 }
 
 pub struct ScreenEntry {
     pub screen: Screen,
-    /// Its name, for people and for file names.
+    /// The name of the screen, in texts and in file names.
     pub title: &'static str,
-    /// Whether the line of tabs has it.
+    /// Whether the line of tabs includes the screen.
     pub has_tab: bool,
-    /// Whether it shows who watches what, which the servers are asked only then.
+    /// Whether the screen shows watches. The servers are asked for their watches only while such a
+    /// screen is open.
     pub shows_watchers: bool,
     pub content: Content,
-    /// The text pages below its list, from left to right.
+    /// The text pages below the list, from left to right.
     pub panes: &'static [(Pane, WritePage)],
-    /// What works here and not everywhere: a command that no row names works on every screen.
+    /// The commands that work here and not everywhere. A command that no row names works on every
+    /// screen.
     pub commands: &'static [Command],
 }
 
@@ -247,7 +249,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
 ];
 
 impl ScreenEntry {
-    /// Its name on the command line, its key, and its line in Help.
+    /// The command that opens the screen: its name, its key and its line in Help.
     pub fn go(&self) -> &'static CommandEntry {
         entry_of(Command::Go(self.screen))
     }
@@ -256,10 +258,10 @@ impl ScreenEntry {
 impl Screen {
     pub fn entry(self) -> &'static ScreenEntry {
         let found = SCREENS.iter().find(|entry| entry.screen == self);
-        found.expect("every screen has a row: a test holds it")
+        found.expect("every screen has a row, as a test checks")
     }
 
-    /// What the keys move in, when it is a list.
+    /// The list of the screen, if it has one.
     pub(super) fn list(self) -> Option<&'static dyn List<App>> {
         match self.entry().content {
             Content::List(list) => Some(list),
@@ -267,12 +269,13 @@ impl Screen {
         }
     }
 
-    /// Its panes: the list or the text first, then those below it, from left to right.
+    /// The panes of the screen: the list or the text first, then those below it, from left to
+    /// right.
     pub fn panes(self) -> impl Iterator<Item = Pane> {
         [Pane::List].into_iter().chain(self.entry().panes.iter().map(|(pane, _)| *pane))
     }
 
-    /// Whether a command does something here.
+    /// Whether a command does something on this screen.
     pub fn has(self, command: Command) -> bool {
         let named = |entry: &ScreenEntry| entry.commands.contains(&command);
         named(self.entry()) || !(command.is_of_plan() || SCREENS.iter().any(named))

@@ -1,4 +1,4 @@
-//! Moving in the list or in the text that has the keys.
+//! Moving in the pane that has the keys: a list or a text.
 
 use super::App;
 

@@ -1,10 +1,11 @@
-//! Searching where rows are not filtered: in texts, and in lists that show how things hang together.
+//! Searching on screens without a filter: in texts, and in lists whose rows depend on their
+//! neighbours.
 
 use super::list::{Find, places_from};
 use super::{App, Filter};
 use crate::tui::page::Line;
 
-/// What is searched for on this screen, and the line of a text where it was found.
+/// The search on this screen, and the line of a text where it was found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     filter: Filter,
@@ -12,7 +13,7 @@ pub(super) struct Search {
 }
 
 impl App {
-    /// The filter of the screen; empty where there is none.
+    /// The filter of the screen; empty when there is none.
     pub fn filter(&self) -> &Filter {
         static NO_FILTER: Filter = Filter::none();
         self.navigation.screen.list().and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
@@ -24,22 +25,23 @@ impl App {
         }
     }
 
-    /// What is marked where it shows: the filter, or what is searched for.
+    /// The filter or the search whose matches are highlighted.
     pub fn highlighted(&self) -> &Filter {
         if self.is_searched() { &self.navigation.search.filter } else { self.filter() }
     }
 
-    /// Whether one searches here: nothing is hidden, and `n` goes from match to match.
+    /// Whether this pane is searched instead of filtered: all rows stay, and `n` goes from match to
+    /// match.
     pub fn is_searched(&self) -> bool {
         self.focused_list().is_none_or(|list| list.filter(self).is_none())
     }
 
-    /// Whether something is filtered or searched for here.
+    /// Whether a filter or a search is active here.
     pub fn is_narrowed(&self) -> bool {
         !self.highlighted().is_empty()
     }
 
-    /// Filters, or searches, by a text that is being typed.
+    /// Filters or searches for a text that is being typed.
     pub(super) fn look_for(&mut self, text: &str) {
         if !self.is_searched() {
             return self.set_filter(text);
@@ -50,7 +52,7 @@ impl App {
         }
     }
 
-    /// Says what came of a text that was typed to the end.
+    /// Reports the result of a filter or search after its text was entered.
     pub(super) fn looked_for(&mut self, text: &str) {
         let filter = Filter::new(text);
         if let Some(wrong) = filter.wrong() {
@@ -61,7 +63,7 @@ impl App {
         }
     }
 
-    /// Goes to the next match or the one before, and around the end.
+    /// Goes to the next or the previous match, wrapping around.
     pub(super) fn go_to_match(&mut self, step: Find) {
         if !self.is_narrowed() {
             return self.show_failure(
@@ -71,7 +73,7 @@ impl App {
             );
         }
         if !self.is_searched() {
-            // All rows that show match.
+            // Every visible row matches the filter.
             let at = self.focused_list().and_then(|list| list.at(self));
             self.step(if step == Find::Next { 1 } else { -1 });
             if at == self.focused_list().and_then(|list| list.at(self)) {
@@ -86,7 +88,7 @@ impl App {
         }
     }
 
-    /// Goes to a match; `None` when there is none, and whether it went on at the other end.
+    /// Goes to a match. Returns whether the search wrapped around; `None` when nothing matches.
     fn find(&mut self, step: Find) -> Option<bool> {
         let filter = self.navigation.search.filter.clone();
         if let Some(list) = self.focused_list() {
@@ -96,7 +98,7 @@ impl App {
         let page = self.focused_page()?;
         let shown = page.top..page.top + page.shown().max(1);
         let known = self.navigation.search.line.filter(|line| shown.contains(line));
-        // From a place where nothing was found yet, the line on top is a match like others.
+        // Without an earlier match in view, the search includes the top line.
         let (at, step) = match (known, step) {
             (Some(line), step) => (line, step),
             (None, Find::Next) => (page.top, Find::Here),
@@ -115,7 +117,7 @@ impl App {
     }
 }
 
-/// All that a line says.
+/// The whole text of a line.
 fn said(line: &Line) -> String {
     let rest = line.rest.as_ref().map_or("", |(text, _)| text);
     format!("{} {}{rest}", line.label.as_deref().unwrap_or_default(), line.text)

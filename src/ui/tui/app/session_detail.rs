@@ -1,4 +1,5 @@
-//! What Session shows of one session: where it holds and waits, what it watches, and what happened to it.
+//! The contents of Session: the locks that one session holds or waits for, its watches and its
+//! events.
 
 use rustc_hash::FxHashMap;
 
@@ -10,30 +11,32 @@ use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{ContenderState, LockId, Timeline};
 use lockscope_model::server_view::Listing;
 
-/// Events of a session that are listed at most, the newest ones.
+/// Maximum number of listed events of a session. The newest are listed.
 const MAX_EVENTS: usize = 200;
-/// Watched paths that are listed at most.
+/// Maximum number of listed watched paths.
 const MAX_WATCHED: usize = 20;
 
-/// One request of a session for a lock. It identifies a row, wherever that stands.
+/// One request of a session for a lock, which identifies its row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionPlace {
     pub lock: LockId,
-    /// Its node; `None` where those who wait are not in the tree (single node).
+    /// The session's node; `None` for a waiter of a single-node lock, which has no node.
     pub node: Option<ZnodePath>,
 }
 
-/// What a session watches by getData or exists, as far as the servers list it.
+/// The paths that a session watches by getData or exists, as far as the servers list them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionWatches {
-    /// Whether the server that holds its connection listed all watches.
+    /// Whether `paths` and `more` are complete: the server of the session's connection listed all
+    /// watches.
     pub is_whole: bool,
     pub paths: Vec<ZnodePath>,
-    /// How many more there are.
+    /// The number of paths that are not in `paths`.
     pub more: usize,
 }
 
-/// What is known of the session whose page is open, as of the last second in which it was looked at.
+/// The session whose page is open, as of the last refresh, at most a second ago while the page is
+/// shown.
 #[derive(Clone, Debug, Default)]
 pub struct SessionDetail {
     session: Option<SessionId>,
@@ -41,23 +44,24 @@ pub struct SessionDetail {
     places: Vec<SessionPlace>,
     ranks: FxHashMap<SessionPlace, usize>,
     watches: SessionWatches,
-    /// Their numbers in the timeline, the newest first.
+    /// The events' numbers in the timeline, the newest first.
     events: Vec<u64>,
     has_older_events: bool,
 }
 
 impl SessionDetail {
-    /// The session; `None` before any was opened.
+    /// The session; `None` until a session is opened.
     pub fn session(&self) -> Option<SessionId> {
         self.session
     }
 
-    /// How many locks it holds.
+    /// The number of locks that the session holds.
     pub fn holds(&self) -> usize {
         self.holds
     }
 
-    /// Where it stands: first what it holds, then what it waits for, each in the order of the locks' paths.
+    /// The session's requests: first the locks that it holds, then those that it waits for, each in
+    /// the order of the locks' paths.
     pub fn places(&self) -> &[SessionPlace] {
         &self.places
     }
@@ -66,17 +70,18 @@ impl SessionDetail {
         &self.watches
     }
 
-    /// The numbers of its events in the timeline, the newest first.
+    /// The numbers of the session's events in the timeline, the newest first.
     pub fn events(&self) -> &[u64] {
         &self.events
     }
 
-    /// Whether there are more events than are listed.
+    /// Whether older events exist that are not listed.
     pub fn has_older_events(&self) -> bool {
         self.has_older_events
     }
 
-    /// Looks at a session. Work follows the number of contenders, so it is done once a second and only while it is shown.
+    /// Reads the details of a session. Linear in the number of contenders, so this runs once a
+    /// second, and only while the page is shown.
     pub fn look(&mut self, session: SessionId, table_at: TableAt<'_>, timeline: &Timeline<TimelineEntry>) {
         self.session = Some(session);
         self.list(session, table_at);

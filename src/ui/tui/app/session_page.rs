@@ -1,4 +1,4 @@
-//! The page of one session: the texts beside its list.
+//! The text pages of one session, below its list.
 
 use super::{App, Area, Screen, TimelineEntry};
 use crate::tui::keymap::Command;
@@ -44,7 +44,7 @@ impl App {
         Page { stale: !self.shows_truth(), ..Page::new("Session", Columns::FACTS, page.lines()) }
     }
 
-    /// What happened to the session, the newest first.
+    /// The events of the session, the newest first.
     pub(super) fn session_events_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(session::EVENT_COLUMNS, area);
@@ -59,7 +59,8 @@ fn event(entry: &TimelineEntry) -> SessionEvent {
     let number = entry.node().and_then(|node| Sequence::split(node)).map(|(_, Sequence(number))| number);
     let (waited_ms, held_ms, why) = match entry {
         TimelineEntry::Happening(happening) => {
-            // Who gets the lock as soon as it comes has held it for no time: not worth a figure.
+            // A client that acquires the lock as soon as it enqueues has held it for no time, so no
+            // figure is shown.
             let held = happening.held_ms.filter(|_| happening.event != LockEvent::Enqueued);
             (happening.waited_ms, held, None)
         }

@@ -1,4 +1,4 @@
-//! The rows of Sessions: who holds and who waits, in an order.
+//! The rows of Sessions: the sessions that hold or wait, in order.
 
 use std::cmp::Reverse;
 
@@ -12,22 +12,23 @@ use lockscope_model::diagnose::{OwnerState, SessionLocks, TableAt, WaitStyle, se
 use lockscope_model::queue::ClientIdentity;
 use lockscope_model::text::human::{countdown, duration};
 
-/// A column of Sessions that it can be sorted by.
+/// A column that Sessions can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SessionOrder {
-    /// Those that do not live first, then those with the most locks.
+    /// Sessions that are not alive first, then those with the most locks.
     #[default]
     Liveness,
     Holds,
     Waits,
-    /// By what the client is called, else by its address; unknown ones last.
+    /// By the client's name, or else its address; unknown clients last.
     Client,
-    /// Who was heard of longest ago first.
+    /// The session that was heard of longest ago first.
     Heard,
     Session,
 }
 
-/// The sessions that hold or wait, as of the last second in which they were looked at.
+/// The sessions that hold or wait, as of the last refresh, at most a second ago while they are
+/// shown.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRows {
     sorting: Sorting<SessionOrder>,
@@ -46,7 +47,7 @@ impl SessionRows {
         &self.filter
     }
 
-    /// How many there are, whether they pass the filter or not.
+    /// The number of sessions, whether they pass the filter or not.
     pub fn all(&self) -> usize {
         self.all
     }
@@ -55,22 +56,23 @@ impl SessionRows {
         self.rows.get(rank)
     }
 
-    /// Every one that passes the filter, in order.
+    /// The sessions that pass the filter, in order.
     pub fn rows(&self) -> &[SessionLocks] {
         &self.rows
     }
 
-    /// Chooses another order; [`list`](Self::list) makes it.
+    /// Sets the order, which the next [`list`](Self::list) applies.
     pub fn sort(&mut self, sorting: Sorting<SessionOrder>) {
         self.sorting = sorting;
     }
 
-    /// Chooses another filter; [`list`](Self::list) applies it.
+    /// Sets the filter, which the next [`list`](Self::list) applies.
     pub fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;
     }
 
-    /// Lists them anew. Work follows the number of contenders, so it is done once a second and only while they are shown.
+    /// Rebuilds the rows. Linear in the number of contenders, so this runs once a second, and only
+    /// while the sessions are shown.
     pub fn list(&mut self, table_at: TableAt<'_>) {
         let found = session_locks(table_at);
         self.all = found.len();
@@ -129,14 +131,14 @@ impl Rows<SessionId> for SessionRows {
     }
 }
 
-/// A key in one direction or the other. All keys of a place have the same.
+/// A sort key in one of two directions. All keys of one column have the same direction.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Turned {
     Up(SessionSortKey),
     Down(Reverse<SessionSortKey>),
 }
 
-/// Small ones come first.
+/// A sort key. Smaller keys come first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct SessionSortKey(i64, Option<Reverse<usize>>, String);
 

@@ -1,4 +1,4 @@
-//! What the console was started with.
+//! The options that the console was started with.
 
 use std::path::PathBuf;
 
@@ -8,40 +8,40 @@ use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::Thresholds;
 
-/// What the console was started with.
+/// The options that the console was started with.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The connect string.
     pub connect: String,
-    /// Whether nobody named these servers.
+    /// Whether `connect` is the default, because the user named no servers.
     pub connect_is_default: bool,
-    /// The context of the config file that is in force.
+    /// The active context of the config file.
     pub context: Option<String>,
-    /// The context that marks the ensemble as one that people depend on.
+    /// The context that marks the ensemble as production.
     pub production: Option<String>,
-    /// The ensembles that the config file knows by a name.
+    /// The contexts of the config file.
     pub contexts: Vec<KnownContext>,
-    /// Below which nodes locks are looked for; none is the whole chroot.
+    /// The roots below which locks are searched; an empty list means the whole chroot.
     pub roots: Vec<ZnodePath>,
-    /// Nodes that are single-node locks though their names do not show it.
+    /// Nodes that are single-node locks, although their names do not show it.
     pub named: Vec<ZnodePath>,
-    /// The recipes of the user's own.
+    /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
-    /// Whether it may change the ensemble.
+    /// Whether the console may change the ensemble.
     pub write: bool,
-    /// Where the audit log is; `None` when there is no place for it.
+    /// The path of the audit log; `None` when there is no place for one.
     pub audit_log: Option<PathBuf>,
-    /// Whether times are shown in UTC at first.
+    /// Whether times are shown in UTC. A key switches this.
     pub utc: bool,
-    /// Whether only ASCII is drawn.
+    /// Whether the screen draws only ASCII.
     pub ascii: bool,
     /// Whether the servers are asked about themselves.
     pub asks_servers: bool,
-    /// From when on something is called a finding.
+    /// The thresholds of the findings.
     pub thresholds: Thresholds,
-    /// Keys that are others than the usual ones.
+    /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
-    /// How the lists look at first.
+    /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
 }

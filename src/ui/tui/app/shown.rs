@@ -1,38 +1,39 @@
-//! What the screen shows: the ensemble as it is, as it stood when the screen was paused, or a
-//! moment of a recording.
+//! What the screen shows: the live ensemble, the ensemble when the screen was paused, or a moment
+//! of a recording.
 
 use super::{Fleets, Replay, World};
 use lockscope_base::znode::Timestamp;
 
-/// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
+/// The refusals of commands that change or ask the ensemble: in the replay of a file, and in the
+/// past of the live state.
 const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
 const NOT_IN_THE_PAST: &str = "This is the past: {live} goes back to what is live, where that can be done.";
 
 /// What the screen shows.
 #[derive(Debug, Default)]
 pub(super) enum Shown {
-    /// The ensemble as it is.
+    /// The live ensemble.
     #[default]
     Live,
-    /// The ensemble as it stood when the screen was paused.
+    /// The ensemble when the screen was paused.
     Paused(Box<Paused>),
-    /// A moment of a recording: of a file, or of what the console saw itself.
+    /// A moment of a recording: of a file, or of what the console recorded itself.
     Past(Box<Replay>),
 }
 
-/// A screen that stands still.
+/// The state of a paused screen.
 #[derive(Clone, Debug)]
 pub struct Paused {
-    /// Since when: ages are counted up to here.
+    /// When the screen was paused. Ages are counted up to this time.
     pub at: Timestamp,
-    /// Changes that came since.
+    /// The number of changes since then.
     pub missed: u64,
     pub(super) world: World,
     pub(super) fleets: Fleets,
 }
 
 impl Shown {
-    /// Whether it is the ensemble as it is, or was until the connection was lost.
+    /// Whether the screen shows the live ensemble, even if its connection is lost.
     pub fn is_live(&self) -> bool {
         matches!(self, Self::Live)
     }
@@ -45,12 +46,12 @@ impl Shown {
         matches!(self, Self::Past(_))
     }
 
-    /// The screen that stands still; `None` when it goes on.
+    /// The paused state; `None` when the screen is not paused.
     pub fn paused(&self) -> Option<&Paused> {
         if let Self::Paused(paused) = self { Some(paused) } else { None }
     }
 
-    /// The recording that is shown; `None` where the screen shows an ensemble.
+    /// The shown recording; `None` when the screen shows an ensemble.
     pub fn replay(&self) -> Option<&Replay> {
         if let Self::Past(replay) = self { Some(replay) } else { None }
     }
@@ -59,7 +60,7 @@ impl Shown {
         if let Self::Past(replay) = self { Some(replay) } else { None }
     }
 
-    /// What shows, where `live` is the ensemble as it is.
+    /// The shown state, where `live` is the live ensemble.
     pub fn world<'a>(&'a self, live: &'a World) -> &'a World {
         match self {
             Self::Paused(paused) => &paused.world,
@@ -67,7 +68,7 @@ impl Shown {
         }
     }
 
-    /// What shows, to make rows of it anew.
+    /// The shown state, for rebuilding its rows.
     pub fn world_mut<'a>(&'a mut self, live: &'a mut World) -> &'a mut World {
         match self {
             Self::Live => live,
@@ -76,12 +77,12 @@ impl Shown {
         }
     }
 
-    /// What goes on while the screen is paused: the ensemble, or a recording.
+    /// The state that a pause does not stop: the ensemble, or a recording.
     pub fn followed<'a>(&'a self, live: &'a World) -> &'a World {
         self.replay().and_then(Replay::world).unwrap_or(live)
     }
 
-    /// Does something to what is live and to what is shown, when these are two.
+    /// Applies `with` to the live state, and to the shown state if that is another one.
     pub fn each_world(&mut self, live: &mut World, mut with: impl FnMut(&mut World)) {
         with(live);
         match self {
@@ -95,25 +96,25 @@ impl Shown {
         }
     }
 
-    /// The fleets that show: as they are, or as they were when the screen was paused.
+    /// The shown fleets: as they are now, or as they were when the screen was paused.
     pub fn fleets<'a>(&'a self, live: &'a Fleets) -> &'a Fleets {
         self.paused().map_or(live, |paused| &paused.fleets)
     }
 
-    /// The time of what goes on, paused or not: now, by the clock on the wall, or the moment of a
-    /// recording.
+    /// The current time of the followed state, paused or not: the wall-clock time, or the moment of
+    /// a recording.
     pub fn moment(&self, wall: Timestamp) -> Timestamp {
         self.replay().map_or(wall, Replay::at)
     }
 
-    /// Why the ensemble is neither changed nor asked, with names of commands in braces; `None`
-    /// where it may be. A screen that is paused still asks and changes.
+    /// Why commands that change or ask the ensemble are refused, with names of commands in braces;
+    /// `None` when they are allowed. A paused screen allows them.
     pub fn refusal(&self) -> Option<&'static str> {
         self.replay().map(|replay| if replay.is_of_live() { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING })
     }
 
-    /// The ensemble has changed: whether that shows. A screen that is paused counts what it does
-    /// not show.
+    /// Handles changes of the ensemble: returns whether the screen shows them. A paused screen
+    /// counts them instead.
     pub fn follow(&mut self, changes: u64) -> bool {
         if let Self::Paused(paused) = self {
             paused.missed += changes;
@@ -121,8 +122,8 @@ impl Shown {
         self.is_live()
     }
 
-    /// Keeps a copy of everything as of now; what comes goes on into the original. So the memory of
-    /// a pause is bounded however long it lasts, and all of that moment can be looked at.
+    /// Pauses the screen with a copy of the state. New changes go to the original, so the memory of
+    /// a pause is bounded however long it lasts, and the copy holds everything of that moment.
     pub fn pause(&mut self, at: Timestamp, world: &World, fleets: &Fleets) {
         *self = Self::Paused(Box::new(Paused { at, missed: 0, world: world.clone(), fleets: fleets.clone() }));
     }

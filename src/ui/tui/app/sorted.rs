@@ -1,4 +1,4 @@
-//! The locks that pass the filter, in an order that is kept up change by change.
+//! The locks that pass the filter, in an order that is updated change by change.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -14,32 +14,32 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Severity, TableAt};
 use lockscope_model::queue::{Contender, HeldSince, LockId, LockQueue, LockTable};
 
-/// A column of Locks that it can be sorted by.
+/// A column that Locks can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LockOrder {
-    /// By path, from a to z.
+    /// By path, ascending.
     Lock,
     /// By recipe, then path.
     Recipe,
     /// By the holder's session; free locks last.
     Holder,
-    /// Held longest first; free locks last.
+    /// The lock held longest first; free locks last.
     Held,
-    /// Those with the worst findings first, then the longest queue.
+    /// The locks with the worst findings first, then by the length of the queue.
     #[default]
     Severity,
     Waiting,
-    /// The one whose first waiter waits longest first.
+    /// The lock whose first waiter has waited longest first.
     Oldest,
     Acquisitions,
-    /// Most watch events first, had every waiter watched the parent.
+    /// By the watch events that would be sent if every waiter watched the parent, most first.
     Herd,
-    /// Most watch events first, had each waiter watched the one that it waits for.
+    /// By the watch events that would be sent if each waiter watched its predecessor, most first.
     Chain,
 }
 
 impl LockOrder {
-    /// Whether the order changes with time alone, and not only with the lock.
+    /// Whether the order changes with time alone, even if the lock does not change.
     fn fades(self) -> bool {
         matches!(self, Self::Acquisitions | Self::Herd | Self::Chain)
     }
@@ -54,27 +54,28 @@ enum Primary {
     PathDown(Reverse<ZnodePath>),
 }
 
-/// Orders locks: equal ones by path and name, so that the order is always the same.
+/// The sort key of a lock. Path and name order locks that are equal otherwise, so the order is
+/// deterministic.
 #[derive(Clone, Debug)]
 struct LockSortKey {
     primary: Primary,
     path: ZnodePath,
     id: LockId,
-    /// In a box: there is one key for each lock, and most have none of it.
+    /// Boxed to keep the keys small: every lock has a key, and few keys have these parts.
     rare: Option<Box<RareKeyParts>>,
 }
 
-/// What few sort keys have.
+/// Parts that few sort keys have.
 #[derive(Clone, Debug)]
 struct RareKeyParts {
-    /// Where one sorts by two columns.
+    /// The second column, if the list is sorted by two.
     second: Option<Primary>,
-    /// Where the parent holds several queues.
+    /// The name of the lock, if its parent holds several queues.
     name: Option<Arc<str>>,
 }
 
 impl LockSortKey {
-    /// What is compared, one part after the other.
+    /// The parts to compare, in order.
     fn parts(&self) -> impl Ord + '_ {
         let rare = self.rare.as_deref();
         let (second, name) = (rare.and_then(|rare| rare.second.as_ref()), rare.and_then(|rare| rare.name.as_deref()));
@@ -102,25 +103,27 @@ impl Ord for LockSortKey {
     }
 }
 
-/// Beyond so many that changed at once, they are sorted before they are put into their places: that is several times as fast.
+/// Above this number of changed locks, sorting them before the insertion is several times as fast.
 const MANY: usize = 64;
 
-/// While everything is read the first time, what was read is put into its place after so long, and then each time that the reading has taken
-/// twice as long: most locks change several times then.
+/// During the first read of the ensemble, changed locks are sorted in at once, again after this
+/// time, and then each time that the read has taken twice as long. Most locks change several times
+/// during the read.
 const FIRST_READING_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
+/// The locks that pass the filter, in order. Each change costs time logarithmic in the number of
+/// locks.
 #[derive(Clone, Debug, Default)]
 pub struct SortedLocks {
     sorting: Sorting<LockOrder>,
     filter: Filter,
     order: BTreeSet<Arc<LockSortKey>>,
     keys: FxHashMap<LockId, Arc<LockSortKey>>,
-    /// Locks that changed while everything is read the first time.
+    /// Locks that changed during the first read and are not sorted in yet.
     waiting: FxHashSet<LockId>,
-    /// When the first of them were put into their places, and the last.
+    /// The times of the first and the last batch of the first read.
     placed: Option<(Timestamp, Timestamp)>,
-    /// Locks whose rates may still fade.
+    /// Locks whose rates are not 0 yet.
     active: FxHashSet<LockId>,
 }
 
@@ -129,7 +132,7 @@ impl SortedLocks {
         self.sorting
     }
 
-    /// Whether one of the columns that it is sorted by is such.
+    /// Whether `is_such` is true for one of the columns that the list is sorted by.
     fn sorts_by(&self, is_such: impl Fn(LockOrder) -> bool) -> bool {
         is_such(self.sorting.first.by) || self.sorting.then.is_some_and(|then| is_such(then.by))
     }
@@ -138,20 +141,20 @@ impl SortedLocks {
         &self.filter
     }
 
-    /// Sorts anew. Work follows the number of locks.
+    /// Sets the order. Linear in the number of locks, apart from the sort.
     pub fn sort(&mut self, sorting: Sorting<LockOrder>, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.sorting = sorting;
         self.rebuild(table, diagnosis, now);
     }
 
-    /// Filters anew. Work follows the number of locks.
+    /// Sets the filter. Linear in the number of locks, apart from the sort.
     pub fn set_filter(&mut self, filter: Filter, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.filter = filter;
         self.rebuild(table, diagnosis, now);
     }
 
-    /// The servers answered anew, or a second went by: other locks may pass, by the addresses of their holders or by figures. Work
-    /// follows the number of locks, unless the filter is empty.
+    /// Applies the filter again after a survey or a second: the addresses of holders and the
+    /// figures may have changed. Linear in the number of locks, unless the filter is empty.
     pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         if self.filter.is_empty() {
             return;
@@ -172,7 +175,7 @@ impl SortedLocks {
         self.insert(keys);
     }
 
-    /// Puts keys into their places that were not there.
+    /// Inserts new keys.
     fn insert(&mut self, mut keys: Vec<Arc<LockSortKey>>) {
         if keys.len() > MANY {
             keys.sort_unstable();
@@ -183,7 +186,8 @@ impl SortedLocks {
         }
     }
 
-    /// Puts the locks that changed, came or went into their places. While everything is read the first time, that waits for others.
+    /// Updates the order after locks changed, came or went. During the first read, updates wait for
+    /// the next batch.
     pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         if table.is_reporting() {
             self.active.extend(touched);
@@ -220,7 +224,7 @@ impl SortedLocks {
         self.insert(keys);
     }
 
-    /// Puts the locks with other findings than before into their places.
+    /// Updates the order after the findings of these locks changed.
     pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         if !self.filter.is_empty() || self.sorts_by(|order| order == LockOrder::Severity) {
             for id in locks {
@@ -229,8 +233,8 @@ impl SortedLocks {
         }
     }
 
-    /// Puts the locks whose rates fade into their places, when they are sorted by a rate. Work follows the number of
-    /// locks that were active within the last seconds.
+    /// Updates the order after a second passed, when the list is sorted by a rate. Linear in the
+    /// number of locks that were active within the last seconds.
     pub fn fade(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let active: Vec<_> = self.active.iter().copied().collect();
         for id in active {
@@ -255,7 +259,8 @@ impl SortedLocks {
         self.insert(key.into_iter().collect());
     }
 
-    /// Takes a lock out that is not in its place; answers its place, unless it is there or does not pass.
+    /// Removes a lock whose key has changed and returns the new key. Returns `None` when the key is
+    /// unchanged or the lock does not pass the filter.
     fn take_out(
         &mut self,
         id: LockId,
@@ -311,7 +316,8 @@ fn worst(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
     if reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
 }
 
-/// A number by which small ones come first; what does not apply comes last in either direction.
+/// The sort key of a column of numbers, smaller first. Locks without a value come last in both
+/// directions.
 fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Primary {
     let number = match by {
         LockOrder::Lock | LockOrder::Severity => Some(0),
@@ -334,7 +340,7 @@ fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Pr
     })
 }
 
-/// Rates in thousandths, the highest first.
+/// A sort key for rates, in thousandths, the highest first.
 #[expect(clippy::cast_possible_truncation, reason = "a float beyond the range saturates, and still comes first")]
 fn most_first(rate: f64) -> i64 {
     -((rate * 1000.0) as i64)
@@ -350,7 +356,7 @@ impl Rows<LockId> for SortedLocks {
     }
 
     fn id(&self, rank: usize) -> Option<LockId> {
-        // The set's own lookup is not defined behind its end.
+        // `get_index` beyond the end of the set is unspecified.
         if rank < self.order.len() { self.order.get_index(rank).map(|key| key.id) } else { None }
     }
 }

@@ -1,4 +1,5 @@
-//! The line of tabs: which screens it names, and how, in the room that there is.
+//! The line of tabs: which screens it names, and how much it says of each in the width that is
+//! left.
 
 use super::screens::SCREENS;
 use super::{App, Screen};
@@ -7,20 +8,20 @@ use lockscope_live::admin::Action;
 use lockscope_model::text::human::{plural, time_of_day};
 use lockscope_model::text::width;
 
-/// How much the tabs say.
+/// How much the tabs show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Full,
     WithoutHelp,
-    /// Only the screen that shows is named.
+    /// Keys only, with the name of the current screen.
     Numbers,
 }
 
-/// Columns of the sign of what is under way, and of the spaces around it.
+/// Columns of a badge's sign and the spaces around it.
 const BADGE_SIGN: usize = 4;
 
 impl App {
-    /// What is under way: each with a sign of one column.
+    /// The badges of running work, such as test clients or a deletion. Each sign takes one column.
     pub fn badges(&self) -> Vec<(Sign, String)> {
         let mut badges = Vec::new();
         if self.has_fleets() {
@@ -37,7 +38,8 @@ impl App {
         badges
     }
 
-    /// What marks a screen that stands still, from the longest to the shortest; nothing when it goes on.
+    /// The marks of a paused screen, from the longest to the shortest; empty when the screen is not
+    /// paused.
     pub fn pause_texts(&self) -> Vec<String> {
         let Some(paused) = self.paused() else { return Vec::new() };
         let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
@@ -46,8 +48,8 @@ impl App {
         vec![since, format!("{as_of} "), " PAUSED ".to_owned()]
     }
 
-    /// The tabs that fit, from the left end of their line: each with its screen. What is under way, and since when the screen stands
-    /// still, must be seen: the names of the screens give way to it.
+    /// The tabs that fit, from left to right, each with its screen. The badges and the mark of a
+    /// pause must be visible, so the names of the screens are shortened for them.
     pub fn tabs(&self) -> Vec<(Screen, String)> {
         let taken = self.badges().iter().map(|(_, text)| BADGE_SIGN + width(text)).sum::<usize>()
             + self.pause_texts().first().map_or(0, |text| width(text));
@@ -68,7 +70,7 @@ impl App {
         named.collect()
     }
 
-    /// The screen whose tab is at that column.
+    /// The screen whose tab is at a column.
     pub(super) fn tab_at(&self, column: u16) -> Option<Screen> {
         let mut end = 0;
         self.tabs().into_iter().find_map(|(screen, text)| {

@@ -1,5 +1,5 @@
-//! What time alone changes: a second that passes, and what moves or plays; and when it is to be
-//! waited for.
+//! Changes by time alone: the tick of each second, moving pictures and playback; and when the next
+//! of them is due.
 
 use super::{App, Recording, Replay, Screen, Update};
 use lockscope_base::znode::Timestamp;
@@ -17,7 +17,7 @@ impl App {
         Update { redraw, effects: self.record().into_iter().collect() }
     }
 
-    /// The time came that [`next_due`](Self::next_due) named: a recording or a picture moves on.
+    /// Moves pictures and playback on, at the time that [`next_due`](Self::next_due) returned.
     pub(super) fn due(&mut self) -> Update {
         let played = self.shown.replay_mut().and_then(|replay| replay.play_on(self.wall));
         let moved = self.test_clients.move_pictures(self.wall);
@@ -25,26 +25,26 @@ impl App {
         Update { redraw: moved && self.shows_moves(), effects: played.into_iter().chain(stepped).collect() }
     }
 
-    /// When an [`Event::Due`](super::Event::Due) is wanted: for the next step, or for the next
-    /// frame of what moves; `None` while nothing does.
+    /// When the next [`Event::Due`](super::Event::Due) is wanted, for the next step or the next
+    /// frame of a moving picture. `None` while nothing moves.
     pub fn next_due(&self) -> Option<Timestamp> {
         let of_clients = self.test_clients.next_due(self.wall, self.shows_moves());
         of_clients.into_iter().chain(self.replay().and_then(Replay::plays_on_at)).min()
     }
 
-    /// Whether what moves between test clients shows.
+    /// Whether the moving picture of the test clients is visible.
     fn shows_moves(&self) -> bool {
         self.shows_picture() && !self.shown.is_paused()
     }
 
-    /// Whether there are locks, and what is known of them is true, whatever is shown.
+    /// Whether live locks exist and are up to date, whatever the screen shows.
     fn watches_locks(&self) -> bool {
         let table = self.live.table();
         self.observing && table.is_live() && table.contender_count() > 0
     }
 
-    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
-    /// waited for too long.
+    /// Whether an [`Event::Tick`] is needed every second: the screen changes with time alone, a
+    /// waiter may become overdue, or recorded changes wait to be written.
     pub fn ticks(&self) -> bool {
         self.counts_seconds() || self.watches_locks() || self.recording.as_ref().is_some_and(Recording::has_more)
     }
@@ -70,7 +70,7 @@ impl App {
         }
     }
 
-    /// Whether Locks says for how long a lock has been free or gone.
+    /// Whether Locks shows how long a lock has been free or gone.
     pub(super) fn shows_ages_of_free_locks(&self) -> bool {
         let world = self.world();
         let rows = self.layout().map_or(0, |layout| layout.rows().1);
@@ -79,7 +79,7 @@ impl App {
         world.vanished().shown() > 0 || ids.into_iter().any(|lock| lock.is_empty() && world.free_since(lock).is_some())
     }
 
-    /// Whether the sparklines of Locks show watch events, which move on with time.
+    /// Whether the sparklines of Locks contain watch events, which move with time.
     pub(super) fn shows_recent_watch_events(&self) -> bool {
         let seconds = self.live.table().totals().history.seconds(self.moment());
         seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)

@@ -10,24 +10,24 @@ use lockscope_model::queue::{ClientIdentity, ContenderId, Happening, LockName};
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimelineEntry {
-    /// What happened to a lock or to the connection.
+    /// An event of a lock or of the connection.
     Happening(Happening),
-    /// Something was found to be wrong, or is mended.
+    /// A finding was raised or cleared.
     Finding {
         /// When, by this machine's clock.
         at: Timestamp,
         finding: Arc<Finding>,
-        /// Whether it is wrong from then on; else it is mended.
+        /// Whether the finding was raised; else it was cleared.
         raised: bool,
     },
-    /// What came of a deletion from this console.
+    /// The result of a deletion by this console.
     Deletion {
-        /// When that was known, by this machine's clock.
+        /// When the result was known, by this machine's clock.
         at: Timestamp,
-        /// The lock's name, where it was known.
+        /// The name of the lock, if it was known.
         lock: Option<LockName>,
         node: Arc<str>,
-        /// Who owned it, as far as that was known when the deletion was confirmed.
+        /// The owner of the node, as far as known when the deletion was confirmed.
         client: ClientIdentity,
         ending: Box<Ending>,
     },
@@ -42,7 +42,7 @@ impl TimelineEntry {
         }
     }
 
-    /// Its name in JSON and on the screen.
+    /// The name of the event in JSON and on the screen.
     pub fn event(&self) -> &'static str {
         match self {
             Self::Happening(happening) => happening.event.title(),
@@ -57,7 +57,7 @@ impl TimelineEntry {
         }
     }
 
-    /// Which lock it is about; `None` when it concerns the connection.
+    /// The lock of the entry; `None` when the entry concerns the connection.
     pub fn lock(&self) -> Option<&LockName> {
         match self {
             Self::Happening(happening) => happening.lock.as_ref(),
@@ -66,7 +66,7 @@ impl TimelineEntry {
         }
     }
 
-    /// Whose node it is about; `None` where nobody owns it or that is not known.
+    /// The session of the entry's node; `None` when the node has no owner or the owner is unknown.
     pub fn session(&self) -> Option<SessionId> {
         match self {
             Self::Happening(happening) => happening.session,
@@ -83,7 +83,7 @@ impl TimelineEntry {
         }
     }
 
-    /// The contender that it is about, whichever node it stands by now; `None` where only the node is known.
+    /// The contender of the entry, whichever node it has now; `None` when only the node is known.
     pub fn contender(&self) -> Option<&ContenderId> {
         match self {
             Self::Happening(happening) => happening.contender.as_ref(),

@@ -1,5 +1,4 @@
-//! Where the guided tour is; what its commands and its steps do to the screen is in `commands` and
-//! `follow`.
+//! The state of the guided tour. `commands` carries out its commands, and `follow` its steps.
 
 mod commands;
 mod follow;
@@ -22,27 +21,28 @@ pub struct Tour {
     sandbox: bool,
     scene: usize,
     step: usize,
-    /// How often each scene was set up: a scene that comes again has locks of its own.
+    /// How often each scene was set up. A repeated scene gets locks of its own.
     times_set: Vec<u32>,
     since: Timestamp,
     playing: bool,
-    /// What is to be looked at as soon as it is there; any key of the user comes before it.
+    /// The screen to open as soon as it can be opened. Any key of the user cancels this.
     look: Option<TourScreen>,
-    /// What is to be done as soon as it can be.
+    /// The action to carry out as soon as it is possible.
     act: Option<SceneAction>,
-    /// Whether the screen is to go back as soon as it can.
+    /// Whether the screen should go back as soon as possible.
     rewinds: bool,
     /// When the scene began.
     scene_since: Timestamp,
-    /// How many of the step's keys were pressed.
+    /// The number of the step's keys that were pressed so far.
     typed: usize,
-    /// When somebody last pressed a key, or it played.
+    /// The time of the last key, or of the last automatic step.
     attended_at: Timestamp,
     trouble: Option<String>,
 }
 
 impl Tour {
-    /// A tour before its first step, below its own node. `sandbox`: whether the ensemble is the sandbox.
+    /// A tour before its first step. All of its nodes are below `namespace`. `sandbox` says whether
+    /// the ensemble is the sandbox.
     ///
     /// # Panics
     ///
@@ -76,32 +76,32 @@ impl Tour {
         &self.scene().steps[self.step]
     }
 
-    /// The number of the scene, from 1, and how many there are.
+    /// The number of the scene, counted from 1, and the number of scenes.
     pub fn scene_number(&self) -> (usize, usize) {
         (self.scene + 1, self.script.scenes.len())
     }
 
-    /// The number of the step, from 1, and how many the scene has.
+    /// The number of the step in its scene, counted from 1, and the number of the scene's steps.
     pub fn step_number(&self) -> (usize, usize) {
         (self.step + 1, self.scene().steps.len())
     }
 
-    /// Whether it is on the sandbox, and on no ensemble that anybody uses.
+    /// Whether the tour runs on the sandbox, and not on a real ensemble.
     pub fn is_on_sandbox(&self) -> bool {
         self.sandbox
     }
 
-    /// The node below which all of it lies.
+    /// The node that contains all nodes of the tour.
     pub fn namespace(&self) -> &ZnodePath {
         &self.namespace
     }
 
-    /// Whether it steps on by itself.
+    /// Whether the tour advances by itself.
     pub fn is_playing(&self) -> bool {
         self.playing
     }
 
-    /// In how long the next step comes by itself; `None` when it does not.
+    /// The time until the next automatic step; `None` when the tour does not advance by itself.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         self.playing.then(|| self.step().lasts.saturating_sub(now.since(self.since)))
     }

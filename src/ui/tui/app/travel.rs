@@ -1,4 +1,4 @@
-//! From one moment of a recording to another: where to go, and what there is.
+//! Moving through a recording: the destinations, and the results of a move.
 
 use super::World;
 use lockscope_base::znode::Timestamp;
@@ -7,61 +7,61 @@ use lockscope_model::queue::LockName;
 use lockscope_past::record::TimedEntry;
 use lockscope_past::record::history::PastGap;
 
-/// What a recording has, from its beginning to its end.
+/// The outline of a recording, from its beginning to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     pub from: Timestamp,
     pub until: Timestamp,
-    /// How much happened in each of some equal parts of it.
+    /// The number of events in each of several equal periods.
     pub density: Vec<u32>,
-    /// When nothing was recorded, and why.
+    /// The gaps, with their reasons.
     pub gaps: Vec<PastGap>,
-    /// When findings were raised.
+    /// The raised findings, with their times.
     pub findings: Vec<RaisedFinding>,
 }
 
-/// That something was found to be wrong.
+/// A finding, and when it was raised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaisedFinding {
     pub at: Timestamp,
     pub severity: Severity,
-    /// Its code.
+    /// The code of the finding.
     pub code: String,
 }
 
 /// Where to go in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Travel {
-    /// To a moment that somebody named; nowhere, where it lies before the beginning.
+    /// To a moment that the user named. Fails if it is before the beginning.
     At(Timestamp),
-    /// To a moment, or to the one next to it of which something is known.
+    /// To a moment, or to the nearest known one.
     To(Timestamp),
-    /// To the first moment of which everything is known.
+    /// To the first moment whose state is completely known.
     Start,
     /// To the next or the previous event, of all locks or of one.
     Event { forward: bool, lock: Option<LockName> },
     /// To the next or the previous finding that was raised.
     Finding { forward: bool },
-    /// On, up to this moment.
+    /// Forwards to this moment, during playback.
     Play { until: Timestamp },
 }
 
-/// Where one has got to.
+/// The result of a move through a recording.
 #[derive(Clone, Debug)]
 pub struct Arrival {
     pub at: Timestamp,
     pub what: Arrived,
-    /// What the recording has, where that has changed.
+    /// The outline of the recording, if it has changed.
     pub outline: Option<Outline>,
 }
 
-/// What there is at a moment of a recording.
+/// The state at the new moment of a recording.
 #[derive(Clone, Debug)]
 pub enum Arrived {
-    /// All of it.
+    /// The whole state.
     World(Box<World>),
-    /// What happened since the moment that was shown.
+    /// The entries since the moment shown before.
     Entries(Vec<TimedEntry>),
-    /// Nothing: why one stays where one is, as a sentence.
+    /// The move failed: why the shown moment stays, as a sentence.
     Nowhere(String),
 }

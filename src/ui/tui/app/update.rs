@@ -1,4 +1,4 @@
-//! Takes events in, one after the other: the layer above all others.
+//! Handles events one after the other: the top layer of `App`.
 
 use super::{App, Effect, Event, Recording, Update};
 use lockscope_base::znode::Timestamp;
@@ -6,7 +6,7 @@ use lockscope_live::observe::Observed;
 use lockscope_model::queue::Change;
 
 impl App {
-    /// Takes one event in.
+    /// Handles one event. Returns whether to redraw, and the effects to carry out.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.wall = now;
         let second = matches!(event, Event::Tick);
@@ -84,16 +84,17 @@ impl App {
         Update { redraw: self.shown.follow(count), effects: Vec::new() }
     }
 
-    /// Fastens the selections again after something moved.
+    /// Re-anchors the selection of the screen's list after rows moved.
     fn settle(&mut self) {
         if let Some((list, layout)) = self.navigation.screen.list().zip(self.layout()) {
             list.settle(self, layout.rows().1);
         }
     }
 
-    /// Makes the rows anew that are not kept up change by change: those of Sessions and Waits are at most a second old.
+    /// Rebuilds the rows that are not updated change by change. The rows of Sessions and Waits are
+    /// at most a second old.
     fn list_again(&mut self) {
-        // What is not true any more stays as it was.
+        // While the state is stale, the rows stay as they were.
         if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
             list.list_again(self);
         }

@@ -1,4 +1,4 @@
-//! Locks that vanished. They stay below the others for a while, and count as no locks.
+//! Locks that vanished. They stay below the other locks for a while, and are not counted as locks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,59 +9,60 @@ use super::sorted::SortedLocks;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{LockId, LockName};
 
-/// Locks that vanished and are kept, at most: those that vanished last.
+/// Maximum number of vanished locks that are kept: those that vanished last.
 const MAX_VANISHED: usize = 50;
 
-/// How long such a lock is kept.
+/// How long a vanished lock is kept.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 60);
 
-/// A lock that is not there any more.
+/// A lock that no longer exists.
 #[derive(Clone, Debug)]
 pub struct VanishedLock {
     pub name: LockName,
-    /// When it was seen to be gone, by this machine's clock.
+    /// When the lock was seen to be gone, by this machine's clock.
     pub at: Timestamp,
 }
 
-/// The locks that vanished lately, those that vanished last first.
+/// The locks that vanished recently, the latest first.
 #[derive(Clone, Debug, Default)]
 pub struct VanishedLocks {
     kept: VecDeque<VanishedLock>,
     filter: Filter,
-    /// Those that pass the filter.
+    /// The locks that pass the filter.
     shown: Vec<VanishedLock>,
 }
 
 impl VanishedLocks {
-    /// A lock is gone.
+    /// Adds a lock that is gone.
     pub fn add(&mut self, name: LockName, at: Timestamp) {
         self.kept.push_front(VanishedLock { name, at });
         self.kept.truncate(MAX_VANISHED);
         self.show();
     }
 
-    /// A lock came where one was before.
+    /// Removes the vanished lock with this path and name, because a new one exists.
     pub fn came_back(&mut self, name: &LockName) {
         self.retain(|gone| (&gone.name.path, &gone.name.name) != (&name.path, &name.name));
     }
 
-    /// Forgets those that vanished long ago, and those without a history.
+    /// Removes locks that vanished more than 30 minutes ago, and locks whose history is no longer
+    /// kept.
     pub fn forget(&mut self, now: Timestamp, is_known: impl Fn(LockId) -> bool) {
         self.retain(|gone| now.since(gone.at) < KEPT_FOR && is_known(gone.name.id));
     }
 
-    /// Shows only those that pass a filter.
+    /// Sets the filter.
     pub fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;
         self.show();
     }
 
-    /// A lock that vanished and is still kept.
+    /// Finds a vanished lock that is still kept.
     pub fn get(&self, id: LockId) -> Option<&VanishedLock> {
         self.kept.iter().find(|gone| gone.name.id == id)
     }
 
-    /// How many pass the filter.
+    /// The number of vanished locks that pass the filter.
     pub fn shown(&self) -> usize {
         self.shown.len()
     }
@@ -79,7 +80,7 @@ impl VanishedLocks {
     }
 }
 
-/// What Locks lists: the locks in their order, and below them those that vanished.
+/// The rows of Locks: the locks in their order, and below them the vanished locks.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRows<'a> {
     pub locks: &'a SortedLocks,

@@ -10,40 +10,41 @@ use lockscope_base::znode::SessionId;
 use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits};
 use lockscope_model::queue::{ContenderState, LockId, LockQueue};
 
-/// Rows that are drawn of the graph at most.
+/// Maximum number of rows of the graph.
 const MAX_WAIT_ROWS: usize = 2_000;
-/// Waiters who hold nobody up themselves that are named below each lock.
+/// Waiters named below each lock, of those that block no other client.
 const MAX_WAITERS_NAMED: usize = 3;
-/// How deep the graph is followed.
+/// Maximum depth of the graph.
 const MAX_DEPTH: usize = 12;
 
-/// What a row of the graph says.
+/// The kind of a row of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WaitKind {
-    /// So many sessions wait for each other in a cycle.
+    /// The heading of a cycle: this many sessions wait for each other.
     Cycle(usize),
-    /// One of them, with the lock that it waits for.
+    /// A session of the cycle, with the lock that it waits for.
     InCircle {
-        /// The next of them, who holds that.
+        /// The next session of the cycle, which holds that lock.
         next: SessionId,
-        /// The lock that it holds, for which the one before waits.
+        /// The lock that this session holds and the previous one waits for.
         holds: LockId,
-        /// Whether it is the first, for which the last waits.
+        /// Whether this is the first session, which the last one waits for.
         is_first: bool,
     },
     /// A session waits for a lock that it holds itself.
     SelfBlocked,
-    /// A session that holds others up: how many, and whether there are more that nobody counted.
+    /// A session that blocks others: how many, and whether the number is only a lower bound.
     Blocker(usize, bool),
-    /// A lock that the session above holds, and how many wait for it.
+    /// A lock that the session above holds, and the number of its waiters.
     Lock(usize),
-    /// It waits for the lock above, and holds up others itself; whether those stand below it, or further up already.
+    /// A session that waits for the lock above, and blocks others itself. `true` when these are
+    /// listed below the row, `false` when they are already listed further up.
     Through(bool),
-    /// It waits for the lock above.
+    /// A session that waits for the lock above.
     Waiter,
-    /// So many more wait for the lock above.
+    /// The number of further waiters for the lock above.
     More(usize),
-    /// The graph is larger than what is drawn.
+    /// The end of the rows: the graph is larger.
     Cut,
 }
 
@@ -52,28 +53,28 @@ pub struct WaitRow {
     pub kind: WaitKind,
     pub session: Option<SessionId>,
     pub lock: Option<LockId>,
-    /// The node by which it waits for the lock, where it waits and has one.
+    /// The waiter's node in the lock, if the session waits and has one.
     pub node: Option<Arc<str>>,
-    /// How the session calls itself in the lock, where the row above names it otherwise.
+    /// The name of the session in the lock, if it differs from the name in the row above.
     pub name: Option<Arc<str>>,
-    /// Below which root it stands, counted from 0.
+    /// The number of the row's root, counted from 1.
     pub root: usize,
-    /// For each level above it, whether something follows there; the last is its own.
+    /// For each level, whether another row follows on it. The last level is the row's own.
     pub follows: Vec<bool>,
 }
 
-/// The identity of a row, whatever moves.
+/// The identity of a row, which stays the same when rows move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaitId {
     kind: std::mem::Discriminant<WaitKind>,
     session: Option<SessionId>,
     lock: Option<LockId>,
     root: Option<SessionId>,
-    /// Which of those that are alike.
+    /// The number of the row among rows that are alike otherwise.
     again: u32,
 }
 
-/// The wait-for graph as rows: cycles first, then who holds up others, the worst first.
+/// The wait-for graph as rows: cycles first, then the sessions that block others, the worst first.
 #[derive(Clone, Debug, Default)]
 pub struct WaitRows {
     waits: Waits,
@@ -96,7 +97,8 @@ impl WaitRows {
         self.rows.get(rank)
     }
 
-    /// Draws it anew. Work follows the number of contenders, so it is done once a second and only while it is shown.
+    /// Rebuilds the rows. Linear in the number of contenders, so this runs once a second, and only
+    /// while the graph is shown.
     pub fn draw(&mut self, table_at: TableAt<'_>) {
         self.waits = Waits::of(table_at.table());
         let mut drawing = WaitRowsBuilder::new(table_at);
@@ -147,14 +149,14 @@ impl Rows<WaitId> for WaitRows {
     }
 }
 
-/// A session that waits, and its node; `None` where waiters have no nodes (single node).
+/// A waiting session and its node; `None` for a single-node lock, whose waiters have no nodes.
 type Waiter = (SessionId, Option<Arc<str>>);
 
 struct WaitRowsBuilder<'a> {
     table_at: TableAt<'a>,
-    /// The locks that a session holds while others wait for them.
+    /// The locks that each session holds and others wait for.
     held: FxHashMap<SessionId, Vec<LockId>>,
-    /// What stands somewhere already.
+    /// The locks that are already drawn, with their holder.
     drawn: FxHashSet<(SessionId, LockId)>,
     rows: Vec<WaitRow>,
     root: usize,
@@ -233,8 +235,8 @@ impl<'a> WaitRowsBuilder<'a> {
         self.table_at.table().identity_of_holder(lock, session).telling_name().map(Arc::from)
     }
 
-    /// The locks that a session holds, and who waits for them; `named` is how the row above names
-    /// it.
+    /// Adds the locks that a session holds, and their waiters. `named` is the session's name in the
+    /// row above.
     fn locks(&mut self, session: SessionId, named: Option<&Arc<str>>, follows: &mut Vec<bool>) {
         if follows.len() >= MAX_DEPTH || self.is_full() {
             return;

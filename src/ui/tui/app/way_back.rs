@@ -1,4 +1,4 @@
-//! The way back: where one came from, with what was open and selected there.
+//! The way back: the screens that the user left, with what was open and selected on them.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use super::{App, Cursors, Filter, Screen};
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::LockName;
 
-/// Places that are remembered at most; beyond that the oldest is forgotten.
+/// Maximum number of places. Further places replace the oldest.
 const MAX_PLACES: usize = 32;
 
-/// A screen, and what it is about where it can be about several things.
+/// A screen, and the lock, session or node that it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Subject {
     screen: Screen,
@@ -28,7 +28,7 @@ pub(super) struct Place {
     filter: Filter,
 }
 
-/// The places to go back to, the last one last. Each stands there once.
+/// The places to go back to, the latest last, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct WayBack(VecDeque<Place>);
 
@@ -54,7 +54,7 @@ impl App {
         }
     }
 
-    /// Where one is now, to come back to.
+    /// The current place, to come back to.
     pub(super) fn place(&self) -> Place {
         Place {
             subject: self.subject(),
@@ -68,19 +68,20 @@ impl App {
         self.go_from(self.place(), screen);
     }
 
-    /// Goes to a screen whose lock, session or node is open already, from a place that was left before these were opened.
+    /// Goes to a screen whose lock, session or node is already open. `left` is the place before
+    /// these were opened.
     pub(super) fn go_from(&mut self, left: Place, screen: Screen) {
         self.navigation.show(screen);
         let here = self.subject();
         if screen == Screen::Locks {
-            // Every way back ends there.
+            // Locks is where every way back ends.
             self.navigation.way_back.0.clear();
         } else if here != left.subject {
             self.navigation.way_back.push(left, &here);
         }
     }
 
-    /// Back to where one came from, as it was there.
+    /// Returns to the previous place and restores what was open and selected there.
     pub(super) fn leave(&mut self) {
         let Some(Place { subject, open_node, cursors, filter }) = self.navigation.way_back.0.pop_back() else {
             return self.navigation.show(Screen::Locks);

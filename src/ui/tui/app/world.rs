@@ -1,4 +1,4 @@
-//! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
+//! The state of the ensemble, and what the lists derive from it. A pause keeps a copy.
 
 mod findings;
 mod told;
@@ -26,15 +26,16 @@ use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, L
 use lockscope_model::server_view::WatchEventRates;
 use lockscope_past::record::{BatchRecorder, Entry, LiveState, Played, RecordedState, TimedEntry};
 
-/// Happenings that the timeline keeps.
+/// Maximum number of timeline entries.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
 
-/// Up to so many locks that are there at the start stand in the timeline.
+/// The locks found by the first read are listed in the timeline only if there are at most this
+/// many.
 const MAX_FOUND_TOLD: usize = 1_000;
 
-/// What is known of the ensemble, and the orders in which the screens list it.
+/// The state of the ensemble, and the orders in which the screens list it.
 ///
-/// A clone of it is what a paused screen shows: all of it as of one time.
+/// A paused screen shows a clone, which has the whole state as of one time.
 #[derive(Clone, Debug)]
 pub struct World {
     live: LiveState,
@@ -49,15 +50,15 @@ pub struct World {
     sessions: SessionRows,
     session_detail: SessionDetail,
     waits: WaitRows,
-    /// How many locks have a critical finding as their worst, and how many a warning.
+    /// The number of locks whose worst finding is critical, and of those whose worst is a warning.
     troubled: (usize, usize),
-    /// When findings were looked for the last time.
+    /// The time of the last check for findings.
     examined_at: Timestamp,
-    /// Whether one of them is about a contender that has gone since.
+    /// Whether a finding is about a contender that has gone since.
     accuses_gone: bool,
-    /// The time of the last change or second.
+    /// The time of the last change or tick.
     now: Timestamp,
-    /// Whether it is that of a recording, which says when findings were looked for.
+    /// Whether this is the state of a recording, which contains the checks for findings.
     replays: bool,
 }
 
@@ -84,7 +85,7 @@ impl World {
         }
     }
 
-    /// What was known at a moment of a recording. Its findings come with the recording.
+    /// The state at a moment of a recording, with the recorded findings.
     pub fn replayed(state: RecordedState) -> Self {
         let thresholds = *state.diagnosis.thresholds();
         let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(&[], &[], thresholds) };
@@ -98,7 +99,7 @@ impl World {
         world
     }
 
-    /// Takes in what a recording has next.
+    /// Applies the next entries of a recording.
     pub fn replay(&mut self, entries: Vec<TimedEntry>) {
         let mut changes = Vec::new();
         for TimedEntry { at, entry } in entries {
@@ -119,7 +120,8 @@ impl World {
         self.apply(changes, None);
     }
 
-    /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
+    /// Takes over the orders and filters of another state. Linear in the number of locks, apart
+    /// from the sort.
     pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
         let (sorting, filter) = (other.locks.sorting(), other.locks.filter().clone());
         self.locks.sort(sorting, self.live.table(), self.live.diagnosis(), now);
@@ -140,17 +142,17 @@ impl World {
         &self.timeline
     }
 
-    /// What happened to each lock.
+    /// The history of each lock.
     pub fn histories(&self) -> &LockHistories {
         &self.histories
     }
 
-    /// The lock whose queue was opened last, also when it is gone.
+    /// The lock whose queue was opened last, even if the lock is gone.
     pub fn opened(&self) -> Option<LockId> {
         self.matches.lock()
     }
 
-    /// What happened lately.
+    /// The recent activity.
     pub fn lately(&self) -> &Lately {
         &self.lately
     }
@@ -159,12 +161,12 @@ impl World {
         self.live.diagnosis()
     }
 
-    /// The watch events that the servers say they sent.
+    /// The rates of watch events, as the servers report them.
     pub fn watch_event_rates(&self) -> &WatchEventRates {
         &self.watch_event_rates
     }
 
-    /// The table and what the servers reported, as of a time.
+    /// The table and the server view, as of a time.
     pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
         TableAt::new(self.live.table(), now)
     }
@@ -189,12 +191,12 @@ impl World {
         self.timeline_matches.filter()
     }
 
-    /// The lock whose queue is open, as long as it is there.
+    /// The lock whose queue is open; `None` when the lock is gone.
     pub fn open_lock(&self) -> Option<&LockQueue> {
         self.matches.lock().and_then(|id| self.live.table().lock(id))
     }
 
-    /// Takes in changes, and has them taken down, where that is wanted.
+    /// Applies changes, and records them if there is a `recorder`.
     pub fn apply(&mut self, changes: Vec<Observed>, mut recorder: Option<&mut BatchRecorder>) {
         let mut newest = None;
         let (mut synced, mut surveyed) = (false, false);
@@ -237,7 +239,8 @@ impl World {
         }
     }
 
-    /// Which locks were there when everything was read the first time, unless they are so many that nobody reads that.
+    /// Adds the locks of the first read to the timeline, unless there are more than
+    /// [`MAX_FOUND_TOLD`].
     fn tell_found_locks(&mut self, at: Timestamp) {
         if self.live.table().lock_count() <= MAX_FOUND_TOLD {
             let found: Vec<Happening> = self.live.table().locks().map(|lock| Happening::lock_found(lock, at)).collect();
@@ -247,11 +250,12 @@ impl World {
         }
     }
 
-    /// Who may be gone after a change, as they stand now. After a cut that may be every holder.
+    /// The contenders that a change may remove, with their current state. After a resync, every
+    /// holder may be gone.
     fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
         let mut leaving = FxHashMap::default();
         if !self.live.table().is_reporting() {
-            // Nobody can go while everything is read the first time.
+            // No contender can go during the first read.
             return leaving;
         }
         match change {
@@ -269,7 +273,7 @@ impl World {
                 leaving.extend(holders.map(|row| {
                     let seen = self.live.table().hold_bounds(row.contender, last_true);
                     let mut stay = Stay::of(row.contender, self.live.table(), at);
-                    // Until the cut at the least.
+                    // The hold lasted at least until the connection was lost.
                     if let Some((held, seen)) = stay.held.as_mut().zip(seen) {
                         held.at_least = seen.at_least;
                     }
@@ -299,7 +303,7 @@ impl World {
         self.matches.build(filter, lock, self.live.table(), self.now);
     }
 
-    /// Opens the lock anew when it vanished and one of its name came back.
+    /// Opens the new lock with this name if the open lock has vanished.
     pub fn reopen(&mut self, name: &LockName) {
         if self.open_lock().is_none()
             && let Some(id) = self.live.table().find(&name.path, name.name.as_deref())
@@ -313,7 +317,7 @@ impl World {
         self.matches.build(filter, lock, self.live.table(), self.now);
     }
 
-    /// The sessions that hold or wait, as they were last listed.
+    /// The sessions that hold or wait, as of the last refresh.
     pub fn sessions(&self) -> &SessionRows {
         &self.sessions
     }
@@ -323,28 +327,28 @@ impl World {
         &self.session_detail
     }
 
-    /// Looks at a session for its page. Work follows the number of contenders.
+    /// Reads the details of a session for its page. Linear in the number of contenders.
     pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
         self.session_detail.look(session, TableAt::new(self.live.table(), now), &self.timeline);
     }
 
-    /// Who waits for whom, as it was last drawn.
+    /// The wait-for graph, as of the last refresh.
     pub fn waits(&self) -> &WaitRows {
         &self.waits
     }
 
-    /// Works on the order of the sessions, and lists them anew.
+    /// Changes the order or the filter of the sessions, and lists them again.
     pub fn arrange_sessions(&mut self, with: impl FnOnce(&mut SessionRows), now: Timestamp) {
         with(&mut self.sessions);
         self.list_sessions(now);
     }
 
-    /// Lists the sessions anew. Work follows the number of contenders.
+    /// Lists the sessions again. Linear in the number of contenders.
     pub fn list_sessions(&mut self, now: Timestamp) {
         self.sessions.list(TableAt::new(self.live.table(), now));
     }
 
-    /// Draws anew who waits for whom. Work follows the number of contenders.
+    /// Builds the wait-for graph again. Linear in the number of contenders.
     pub fn draw_waits(&mut self, now: Timestamp) {
         self.waits.draw(TableAt::new(self.live.table(), now));
     }
