@@ -10,7 +10,7 @@ use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
 /// The entries of the audit log, written by this console and by others.
 #[derive(Clone, Debug, Default)]
 pub struct AuditLog {
-    /// Where it is; `None` when there is no place for it.
+    /// The path of the log; `None` when there is no place for one.
     path: Option<PathBuf>,
     history: AuditHistory,
     places: FxHashMap<String, usize>,
@@ -31,7 +31,7 @@ impl AuditLog {
         Self { path, ..Self::default() }
     }
 
-    /// Where it is; `None` when there is no place for it.
+    /// The path of the log; `None` when there is no place for one.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

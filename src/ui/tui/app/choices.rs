@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_copied_does_nothing_where_it_is_pasted() {
+    fn copied_text_is_safe_to_paste() {
         let copied = |text: &str| harmless(text.to_owned());
         assert_eq!(copied("/locks/a\nrm -rf x\u{9b}\u{202e}"), r"/locks/a\nrm -rf x\u{9b}\u{202e}");
         assert_eq!(copied(r"/locks/CORP\user-Größe"), r"/locks/CORP\user-Größe");

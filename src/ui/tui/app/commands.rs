@@ -131,7 +131,7 @@ impl NoSuchCommand {
 mod tests {
     use super::*;
 
-    /// Whether its keys are its own at any time.
+    /// Whether the keys of a command work at any time, and not only in the tour or in playback.
     fn is_always_bound(entry: &CommandEntry) -> bool {
         !entry.command.is_of_tour() && !entry.command.is_of_playing()
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_a_name_of_its_own_and_a_sentence() {
+    fn every_command_has_a_unique_name_and_a_help_text() {
         for (at, entry) in commands().enumerate() {
             assert!(entry.help.len() > 5 && !entry.help.ends_with('.'), "{:?}", entry.command);
             assert!(commands().take(at).all(|other| other.command != entry.command));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_screen_has_a_row_of_its_own() {
+    fn the_table_has_one_row_for_each_screen() {
         for (at, entry) in SCREENS.iter().enumerate() {
             assert_eq!(entry.screen as usize, at, "{}", entry.title);
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn help_and_quit_are_within_reach_everywhere() {
+    fn help_and_quit_work_on_every_screen() {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
             assert_eq!(pressed(Key::Char('?'), screen, false), Some(Command::Go(Screen::Help)));
             assert_eq!(pressed(Key::Char('q'), screen, false), Some(Command::Quit));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn on_contend_space_stops_the_clients_and_during_the_tour_it_is_the_tours() {
+    fn space_on_contend_stops_the_clients_but_advances_a_tour() {
         assert_eq!(pressed(Key::Char(' '), Screen::Contend, false), Some(Command::StopOrGo));
         assert_eq!(pressed(Key::Char(' '), Screen::Contend, true), Some(Command::TourNext));
         assert_eq!(pressed(Key::Char('s'), Screen::Contend, true), Some(Command::StopOrGo));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tour_has_its_keys_while_it_runs_and_gives_them_back() {
+    fn the_keys_of_the_tour_work_only_while_it_runs() {
         for (key, during, otherwise) in [
             ('n', Command::TourNext, Some(Command::NextMatch)),
             ('N', Command::TourNextScene, Some(Command::PreviousMatch)),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_pages_by_the_keys_of_less() {
+    fn the_keys_of_less_move_in_a_text() {
         let place = KeyPlace { reads_text: true, ..place(Screen::Unreadable, false) };
         for (key, does) in [
             (' ', Command::PageDown),
@@ -241,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_something_else_elsewhere_means_what_it_does_here() {
+    fn a_single_letter_means_the_command_of_that_key_on_this_screen() {
         assert_eq!(named("d", Screen::Contend, &Bindings::default()).unwrap().command, Command::Delay);
         assert_eq!(named("d", Screen::Queue, &Bindings::default()).unwrap().command, Command::Go(Screen::Node));
     }
 
     #[test]
-    fn a_name_may_be_shortened_as_long_as_it_is_clear() {
+    fn a_name_may_be_shortened_while_it_is_unambiguous() {
         assert_eq!(named_on_locks("q").unwrap().command, Command::Quit, "as the key");
         assert_eq!(named_on_locks("pa").unwrap_err(), NoSuchCommand::Ambiguous("pa".into(), "page-up", "page-down"));
         assert_eq!(named_on_locks("qui").unwrap().command, Command::Quit);

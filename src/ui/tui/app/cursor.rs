@@ -82,7 +82,7 @@ impl<Id> Cursor<Id> {
         rows.id(self.rank)
     }
 
-    /// Moves by a number of rows, and stops at the ends.
+    /// Moves the selection by a number of rows, up to the first or last row.
     pub fn step(&mut self, by: isize, rows: &(impl Rows<Id> + ?Sized)) {
         self.go(self.rank.saturating_add_signed(by), rows);
     }

@@ -44,7 +44,7 @@ pub enum Event {
     Note(String),
     /// An [`Effect::GoToContext`] failed: the reason, as a sentence.
     ContextRefused(String),
-    /// The config file has changed.
+    /// The config file was changed and read again.
     ConfigChanged(Box<ConfigChange>),
     /// The result of an [`Effect::FindGuards`]: the plan with the guards found, or a sentence that
     /// says why none could be found.

@@ -1,7 +1,7 @@
 //! Filters for rows, and searches in lines: words, excluded words and patterns.
 //!
 //! ```text
-//! billing !kazoo /lock-00\d+/     all of these must be so, in any column
+//! billing !kazoo /lock-00\d+/     all three must hold; each word may match in any column
 //! ```
 
 mod matching;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_match_in_either_case_also_beyond_ascii() {
+    fn matching_ignores_case_also_beyond_ascii() {
         assert!(Filter::new("BILL").takes("/locks/billing"));
         assert!(Filter::new("größe").takes("/GRÖSSE/Größe"));
         assert!(!Filter::new("orders").takes("/locks/billing"));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn all_words_must_be_in_the_row_and_none_of_the_inverse_ones() {
+    fn a_row_passes_with_all_words_and_no_excluded_word() {
         let row = ["/locks/billing", "Curator mutex", "14m02s"];
         for (filter, expected) in [
             ("bill", true),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_not_finished_filters_nothing_and_says_why() {
+    fn an_invalid_pattern_filters_nothing_and_says_why() {
         for pattern in ["/lock(/", "/a{99999999}/", "!/[/", "ok /*/"] {
             let filter = Filter::new(pattern);
             assert!(filter.is_empty() && filter.takes("anything"), "{pattern}");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_places_of_a_match_are_those_of_its_letters() {
+    fn match_ranges_cover_the_matched_letters() {
         let places = |filter: &str, text: &str| Filter::new(filter).places(text, 9);
         assert_eq!(places("LO !x", "lock in /lo"), [0..2, 9..11]);
         assert_eq!(places("ö", "Größe Ö"), [2..4, 8..10]);

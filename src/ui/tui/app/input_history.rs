@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_typed_again_is_the_newest_one_and_old_ones_are_forgotten() {
+    fn a_repeated_line_becomes_the_newest_and_the_oldest_are_dropped() {
         let mut history = InputHistory::default();
         for line in ["a", "b", "a", ""] {
             history.remember(line);

@@ -138,7 +138,7 @@ pub enum News {
 pub struct Lately {
     /// When the first read of the ensemble was complete.
     begun: Option<Timestamp>,
-    /// Oldest first.
+    /// The last [`MINUTES`], oldest first.
     minutes: VecDeque<Minute>,
     waiting: Longest,
     holding: Longest,
@@ -199,7 +199,8 @@ impl Lately {
             None => {
                 self.leader = Some(Leader { address: found.clone(), since: None, changes: VecDeque::new() });
             }
-            // A leader that has just lost its followers may still say for a moment that it leads.
+            // A leader that has just lost its followers may still report for a moment that it
+            // leads.
             Some(known) if known.address == *found || leading.any(|other| other.address == known.address) => {}
             Some(known) => {
                 let before = std::mem::replace(&mut known.address, found.clone());
@@ -275,7 +276,7 @@ impl Lately {
         while self.minutes.front().is_some_and(|minute| minute.number <= number - MINUTES) {
             self.minutes.pop_front();
         }
-        // A clock that was set back adds to the last minute.
+        // After the clock was set back, events are added to the latest minute.
         if self.minutes.back().is_none_or(|last| last.number < number) {
             self.minutes.push_back(Minute { number, ..Minute::default() });
         }

@@ -55,10 +55,10 @@ pub struct Area {
 /// tabs                         1 line
 /// banner                       1 to 4 lines, only when something is wrong with the connection
 /// fleets: boxes side by side   only on Contend
-/// overlaps                     a few lines, only on Contend, when two thought that they hold
-/// main: a box with the list    what is left
-/// side: a box below it         Locks: watch events; Queue, Audit: details
-/// caption                      a few lines, only during the tour
+/// overlaps                     a few lines, only on Contend, when two clients thought they held
+/// main: a box with the list    the remaining lines
+/// side: a box below it         Locks: findings, recent events or the graph; others: details
+/// caption                      a few lines, only during the tour or a replay
 /// footer                       1 line
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for what a screen wants; `None` when the terminal is too small.
+    /// Computes the layout for the heights that a screen asks for; `None` when the terminal is too
+    /// small.
     pub fn of((width, height): (u16, u16), wishes: Wishes) -> Option<Self> {
         if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_terminal_belongs_to_one_part() {
+    fn every_line_of_the_terminal_belongs_to_exactly_one_part() {
         for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
             for (height, rows) in (MIN_TERMINAL.1..90).flat_map(|height| [0, 3, 20, 9999].map(|rows| (height, rows))) {
                 for side in [(0, 0), (5, 5), (6, 11), (6, 50)] {

@@ -6,9 +6,9 @@ use crate::tui::keymap::FixedKey;
 /// Where the user wants to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
-    /// The program ends.
+    /// Quit the program.
     Quit,
-    /// To the context of that name.
+    /// Switch to the context with this name.
     Context(String),
 }
 

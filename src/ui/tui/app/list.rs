@@ -30,7 +30,7 @@ pub trait ListScreen<A>: Sync {
     fn chosen<'a>(&self, _: &'a A) -> Option<&'a [String]> {
         None
     }
-    /// The order that sorts by a column.
+    /// The order that sorts by a column; `None` when there is none.
     fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
         None
     }

@@ -10,8 +10,8 @@
 //!
 //! 1. Questions to the state: `facts`, `focus`, `contend::shown`.
 //! 2. Notices, texts and rows: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`,
-//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks` and `pages`. `arrange`
-//!    computes their layout.
+//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks` and `pages`.
+//!    `arrange` computes their layout.
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
 //! 4. One file for each action: `choices`, `audit`, `contend`, `delete`, `recording` and then

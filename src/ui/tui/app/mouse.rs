@@ -6,7 +6,7 @@ use super::{App, Area, Mouse, Screen, Update};
 use crate::tui::keymap::Command;
 use crate::tui::page::Focus;
 
-/// Rows that one turn of the wheel moves.
+/// Rows that one step of the wheel moves.
 const ROWS_PER_WHEEL_TURN: isize = 3;
 
 fn is_in(area: Area, column: u16, line: u16) -> bool {

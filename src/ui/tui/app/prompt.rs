@@ -59,7 +59,7 @@ impl Prompt {
         self.text().chars().nth(self.cursor()).is_none()
     }
 
-    /// Replaces the text by a line, cut to [`MAX_PROMPT_LENGTH`].
+    /// Replaces the text by a line, cut to 1000 characters.
     pub fn put(&mut self, line: &str) {
         self.input = Input::new(line.chars().take(MAX_PROMPT_LENGTH).collect());
     }

@@ -41,7 +41,7 @@ impl App {
         Some(Queue::known(self, lock, lock.row(position)?))
     }
 
-    /// The session of a row of the picture.
+    /// The session of a row of the picture; `None` when the row has none.
     pub fn session_in_picture(&self, id: RowId) -> Option<SessionId> {
         let RowId::Client(number) = id else { return None };
         let lock = self.world().open_lock()?;

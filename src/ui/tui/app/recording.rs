@@ -14,7 +14,7 @@ const MAX_UNTAKEN: u64 = 16 << 20;
 pub struct Recording {
     /// Records the changes; `None` when another program records into the file.
     batches: Option<BatchRecorder>,
-    /// The first moment that one can go back to; `None` as long as there is none.
+    /// The earliest moment that can be replayed; `None` when there is none yet.
     since: Option<Timestamp>,
     /// Everything up to this time was handed over for writing.
     taken_until: Timestamp,
@@ -30,7 +30,7 @@ impl Recording {
         Self { batches, since, taken_until: now, is_written: false, trouble: None }
     }
 
-    /// The first moment that one can go back to; `None` as long as there is none.
+    /// The earliest moment that can be replayed; `None` when there is none yet.
     pub fn since(&self) -> Option<Timestamp> {
         self.since
     }

@@ -1,4 +1,4 @@
-//! The entries of the timeline: events of locks, findings, deletions.
+//! The entries of the timeline: events of locks, findings and deletions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum TimelineEntry {
     Happening(Happening),
     /// A finding was raised or cleared.
     Finding {
-        /// When, by this machine's clock.
+        /// The time of the entry, by this machine's clock.
         at: Timestamp,
         finding: Arc<Finding>,
         /// Whether the finding was raised; else it was cleared.
@@ -34,7 +34,7 @@ pub enum TimelineEntry {
 }
 
 impl TimelineEntry {
-    /// When, by this machine's clock.
+    /// The time of the entry, by this machine's clock.
     pub fn at(&self) -> Timestamp {
         match self {
             Self::Happening(happening) => happening.at,

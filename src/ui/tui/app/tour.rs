@@ -35,7 +35,7 @@ pub struct Tour {
     scene_since: Timestamp,
     /// The number of the step's keys that were pressed so far.
     typed: usize,
-    /// The time of the last key, or of the last automatic step.
+    /// The time of the last key; while the tour plays, the time of the last check.
     attended_at: Timestamp,
     trouble: Option<String>,
 }

@@ -29,7 +29,7 @@ pub struct RaisedFinding {
     pub code: String,
 }
 
-/// Where to go in a recording.
+/// A destination in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Travel {
     /// To a moment that the user named. Fails if it is before the beginning.

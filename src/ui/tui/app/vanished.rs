@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_comes_back_is_no_longer_gone_and_the_filter_is_theirs_too() {
+    fn a_recreated_lock_is_no_longer_listed_and_the_filter_applies_to_vanished_locks() {
         let mut vanished = VanishedLocks::default();
         (1..=3).for_each(|number| vanished.add(name(number), Timestamp(0)));
         vanished.came_back(&LockName { id: LockId(9), ..name(2) });

@@ -31,7 +31,7 @@ pub enum WaitKind {
         /// Whether this is the first session, which the last one waits for.
         is_first: bool,
     },
-    /// A session waits for a lock that it holds itself.
+    /// A session that waits for a lock that it holds itself.
     SelfBlocked,
     /// A session that blocks others: how many, and whether the number is only a lower bound.
     Blocker(usize, bool),
