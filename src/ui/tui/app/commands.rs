@@ -102,11 +102,11 @@ pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
 /// Why a typed name is not a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoSuchCommand {
-    /// No name is equal or similar.
+    /// No name is equal to the typed one or similar.
     Unknown(String),
-    /// The second name is similar.
+    /// No name is equal, but the second field is a similar one.
     Misspelt(String, &'static str),
-    /// Several names start with it; two of them.
+    /// Several names start with the typed one. The fields are the typed name and two of them.
     Ambiguous(String, &'static str, &'static str),
 }
 

@@ -1,5 +1,5 @@
-//! Recent activity, shown while there are no findings: the longest waits and holds, changes of the
-//! ensemble's leader, and news.
+//! Recent activity, shown while the selected lock has no finding: the longest waits and holds,
+//! changes of the ensemble's leader, and news.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub const MINUTES: i64 = 10;
 pub const LONGEST: usize = 3;
 /// Minimum length of a wait or hold that is listed.
 const MIN_SPAN: Duration = Duration::from_millis(100);
-/// Maximum number of news. The oldest are dropped.
+/// Maximum number of kept news items. The oldest are dropped.
 const MAX_NEWS: usize = 200;
 
 /// One wait for a lock, or one hold of it.
