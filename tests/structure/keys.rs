@@ -1,4 +1,5 @@
-//! Names of keys in the text of a sentence, where they would stay when the user binds other keys.
+//! Finds names of keys in the literal text of a sentence: they would be wrong once the user binds
+//! other keys.
 
 use syn::buffer::{Cursor, TokenBuffer};
 use syn::visit::{self, Visit};
@@ -6,23 +7,23 @@ use syn::{Attribute, ImplItem, Item, LitStr, Macro};
 
 use crate::source::{attributes, is_for_tests};
 
-/// What keys are called that have no letter.
+/// The names of keys that are no letters.
 const NAMES: &[&str] =
     &["Esc", "Escape", "Enter", "Tab", "Shift-Tab", "Space", "PgUp", "PgDn", "PageUp", "PageDown", "Backspace", "Del"];
-/// Those that are words too, and names of keys where they are what does something: `End goes`, `? lists`.
+/// Words that name a key only before a verb: `Home goes`, `? lists`.
 const WORDS: &[&str] = &["a", "A", "Up", "Down", "Left", "Right", "Home", "?", "/", "[", "]", "@", "&"];
 
 /// The signs of readers and writers.
 const MODES: &[&str] = &["(R)", "(W)"];
 
-/// The sentences in a file that name a key, but for those of tests and of comments.
+/// Returns the sentences in a file that name a key, without those of tests and comments.
 pub fn sentences_with_keys(parsed: &syn::File) -> Vec<String> {
     let mut reader = Reader::default();
     reader.visit_file(parsed);
     reader.found
 }
 
-/// Whether a text of more than one word names a key.
+/// Returns whether a text of more than one word names a key.
 pub fn names_a_key(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let before = [""].into_iter().chain(words.iter().copied());
@@ -30,7 +31,7 @@ pub fn names_a_key(text: &str) -> bool {
     words.len() > 1 && words.iter().zip(before.zip(behind)).any(|(word, (before, behind))| is_key(word, before, behind))
 }
 
-/// Whether a word between two others is a key.
+/// Returns whether a word between two others is a key.
 fn is_key(word: &str, before: &str, behind: &str) -> bool {
     let bare = word.trim_matches(|letter: char| "(),.:;!`\"'".contains(letter));
     let does =

@@ -27,7 +27,7 @@ pub enum ErrorCode {
     NotEmpty = -111,
     /// The session is over.
     SessionExpired = -112,
-    /// The ACL is empty, or names a scheme or an id that is none.
+    /// The ACL is empty, or names an invalid scheme or id.
     InvalidAcl = -114,
     /// The server rejected the credentials.
     AuthFailed = -115,
@@ -42,7 +42,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// As on the wire.
+    /// Returns the number on the wire.
     pub const fn number(self) -> i32 {
         self as i32
     }

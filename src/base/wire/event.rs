@@ -2,7 +2,7 @@
 
 use super::{EVENT_XID, NO_ZXID, Writer, reply};
 
-/// What kind of event it is, with its number on the wire.
+/// The kind of a watch event, with its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum EventKind {
@@ -10,17 +10,17 @@ pub enum EventKind {
     Created = 1,
     /// The node was deleted.
     Deleted = 2,
-    /// Its data changed.
+    /// The data of the node changed.
     DataChanged = 3,
     /// A child was created or deleted.
     ChildrenChanged = 4,
 }
 
-/// The state of the session that stands in every event about a node.
+/// The session state in every event about a node.
 pub const CONNECTED: i32 = 3;
 
 impl EventKind {
-    /// The kind with this number.
+    /// Returns the kind with this number.
     pub fn of(number: i32) -> Option<Self> {
         [Self::Created, Self::Deleted, Self::DataChanged, Self::ChildrenChanged]
             .into_iter()

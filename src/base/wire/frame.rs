@@ -1,8 +1,8 @@
-//! Frames: each has its length before it.
+//! Frames: a length and that many bytes.
 
 use super::Writer;
 
-/// So many bytes stand before each frame, which say how long it is.
+/// The number of bytes of the length before each frame.
 pub const LENGTH_BYTES: usize = 4;
 
 /// The first frame in the received bytes.
@@ -12,11 +12,11 @@ pub enum Cut {
     More,
     /// A whole frame of this many bytes, which follow its length.
     Frame(usize),
-    /// No frame that is taken: what its length says.
+    /// The length is negative or above the limit.
     Bad(i32),
 }
 
-/// Looks for a frame of at most `limit` bytes.
+/// Returns the first frame in `received`, if it has at most `limit` bytes.
 pub fn cut(received: &[u8], limit: usize) -> Cut {
     let Some(length) = received.first_chunk::<LENGTH_BYTES>() else { return Cut::More };
     let length = i32::from_be_bytes(*length);
@@ -27,7 +27,7 @@ pub fn cut(received: &[u8], limit: usize) -> Cut {
     }
 }
 
-/// Appends a frame: its length, and what `body` writes.
+/// Appends a frame: its length and the bytes that `body` writes.
 pub fn frame(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.put_int(0);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_not_taken_is_known_before_the_bytes_come() {
+    fn a_length_above_the_limit_is_refused_before_the_bytes_arrive() {
         assert_eq!(cut(&[0, 0, 0, 10], 9), Cut::Bad(10));
         assert_eq!(cut(&[0xff, 0xff, 0xff, 0xff], 9), Cut::Bad(-1));
         assert_eq!(cut(&[0x7f, 0xff, 0xff, 0xff], 9), Cut::Bad(i32::MAX));

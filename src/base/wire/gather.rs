@@ -1,6 +1,6 @@
-//! Gathers what comes in pieces.
+//! Gathers bytes that arrive in pieces.
 
-/// Bytes of a fixed number that come in pieces, as a length or a head does. Keeps no more than them.
+/// Gathers `N` bytes that arrive in pieces, such as a length or a head.
 #[derive(Clone, Copy, Debug)]
 pub struct Gather<const N: usize> {
     kept: [u8; N],
@@ -14,7 +14,8 @@ impl<const N: usize> Default for Gather<N> {
 }
 
 impl<const N: usize> Gather<N> {
-    /// Takes what is missing off the front of `bytes`. Gives all bytes when none is missing any more, and begins anew then.
+    /// Moves the missing bytes off the front of `bytes`. Returns all `N` bytes once they are
+    /// complete, and starts over.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Option<[u8; N]> {
         let (taken, rest) = bytes.split_at(self.missing().min(bytes.len()));
         self.kept[self.have..self.have + taken.len()].copy_from_slice(taken);
@@ -25,12 +26,12 @@ impl<const N: usize> Gather<N> {
         })
     }
 
-    /// How many bytes are missing.
+    /// Returns the number of missing bytes.
     pub fn missing(&self) -> usize {
         N - self.have
     }
 
-    /// Whether some bytes have come, but not all.
+    /// Returns whether some of the bytes have arrived, but not all.
     pub fn has_begun(&self) -> bool {
         self.have > 0
     }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_whatever_pieces_bytes_come_they_are_given_when_all_are_there() {
+    fn bytes_in_pieces_of_any_size_are_returned_once_they_are_complete() {
         let said: Vec<u8> = (0..12).collect();
         for size in 1..=said.len() {
             let (mut gather, mut found) = (Gather::<4>::default(), Vec::new());

@@ -1,8 +1,8 @@
-//! The first frame of each side: the client asks for a session or for its old one, and the server answers.
+//! The handshake: the client requests a new session or its old one, and the server answers.
 
 use super::{Malformed, Reader, Writer, frame};
 
-/// How many bytes the secret has by which a server knows a session's client.
+/// The length of a session's password, in bytes.
 pub const PASSWORD_BYTES: usize = 16;
 
 /// The only version of the protocol.
@@ -13,21 +13,23 @@ const VERSION: i32 = 0;
 pub struct ConnectRequest {
     /// The last transaction that the client saw.
     pub last_zxid: i64,
-    /// The session timeout that it asks for, in milliseconds.
+    /// The requested session timeout, in milliseconds.
     pub timeout: i32,
-    /// Zero when a new session is wanted.
+    /// The session to resume; zero requests a new one.
     pub session: i64,
-    /// Proves that the session is the client's.
+    /// The password of the session, which proves that it belongs to the client.
     pub password: Vec<u8>,
-    /// Whether a read-only server would do. Old clients do not say it, and get no such flag in the answer either.
+    /// Whether the client accepts a read-only server. `None` for old clients, which do not send
+    /// this flag. Their answer has no flag either.
     pub read_only: Option<bool>,
 }
 
 impl ConnectRequest {
-    /// How many bytes a frame has with the usual password and the flag, without its length.
+    /// The size of a request with the usual password and the flag, without the frame's length.
     pub const BYTES: usize = 4 + 8 + 4 + 8 + 4 + PASSWORD_BYTES + 1;
 
-    /// Reads a frame without its length. As servers do, it takes any version, and whatever stands behind the request.
+    /// Reads a frame without its length. Like servers, accepts any version and ignores bytes after
+    /// the request.
     pub fn read(frame: &[u8]) -> Result<Self, Malformed> {
         let mut from = Reader::new(frame);
         from.int()?;
@@ -40,7 +42,7 @@ impl ConnectRequest {
         })
     }
 
-    /// The frame, with its length.
+    /// Returns the frame, with its length.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         frame(&mut bytes, |out| {
@@ -57,23 +59,23 @@ impl ConnectRequest {
 /// A server's first frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectResponse {
-    /// The session timeout that it grants, in milliseconds; zero when there is no such session any more.
+    /// The granted session timeout, in milliseconds; zero when the session has expired.
     pub timeout: i32,
-    /// Zero when there is no such session any more.
+    /// The session; zero when it has expired.
     pub session: i64,
-    /// By which the client may come back to the session.
+    /// The password with which the client resumes the session.
     pub password: Vec<u8>,
-    /// Whether it is a read-only server. Old servers do not say it.
+    /// Whether the server is read-only. `None` for old servers, which do not send this flag.
     pub read_only: Option<bool>,
 }
 
 impl ConnectResponse {
-    /// That there is no such session any more.
+    /// Creates the answer that the session has expired.
     pub fn expired() -> Self {
         Self { timeout: 0, session: 0, password: vec![0; PASSWORD_BYTES], read_only: Some(false) }
     }
 
-    /// Reads a frame without its length, which must be such an answer and nothing more.
+    /// Reads a frame without its length. Fails on bytes after the answer.
     pub fn read(frame: &[u8]) -> Result<Self, Malformed> {
         let mut from = Reader::new(frame);
         if from.int()? != VERSION {
@@ -91,7 +93,7 @@ impl ConnectResponse {
         if is_right { Ok(Self { timeout, session, password, read_only }) } else { Err(Malformed("answer")) }
     }
 
-    /// The frame, with its length.
+    /// Returns the frame, with its length.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         frame(&mut bytes, |out| {
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_read_as_it_was_written_and_may_lack_its_last_byte() {
+    fn a_request_survives_the_codec_with_and_without_its_flag() {
         let asked = ConnectRequest {
             last_zxid: 7,
             timeout: 6_000,
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_lack_its_last_byte_and_nothing_else() {
+    fn an_answer_may_lack_its_flag_and_nothing_else() {
         let answer = ConnectResponse { timeout: 4_000, session: 9, password: vec![8; 16], read_only: Some(false) };
         let frame = &answer.to_frame()[4..];
         assert_eq!(ConnectResponse::read(frame), Ok(answer.clone()));
@@ -148,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = (ConnectRequest::read(&bytes), ConnectResponse::read(&bytes));
         }
     }

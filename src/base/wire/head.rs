@@ -1,30 +1,30 @@
-//! What stands before the body of a request and of a reply.
+//! The heads of requests and replies.
 
 use super::{ErrorCode, LENGTH_BYTES, Malformed, Reader, Writer, frame};
 
-/// A watch event bears this number in place of a request's.
+/// The xid of a watch event.
 pub const EVENT_XID: i32 = -1;
 
-/// Every heartbeat bears this number.
+/// The xid of every heartbeat.
 pub const PING_XID: i32 = -2;
 
-/// The zxid in a reply that has none.
+/// The zxid of a reply without one.
 pub const NO_ZXID: i64 = -1;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// The request's number.
+    /// The number of the request.
     pub xid: i32,
-    /// What it asks for: one of [`op`](super::op), where the sender keeps to the protocol.
+    /// The operation: one of [`op`](super::op) if the sender follows the protocol.
     pub op: i32,
 }
 
 impl RequestHead {
-    /// How many bytes it has.
+    /// The size of the head, in bytes.
     pub const BYTES: usize = 4 + 4;
 
-    /// Reads it.
+    /// Reads a head.
     pub fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
         from.array::<{ Self::BYTES }>("head of a request").map(Self::from)
     }
@@ -43,12 +43,12 @@ pub struct ReplyHead {
     pub xid: i32,
     /// The server's last transaction.
     pub zxid: i64,
-    /// Zero where the request was carried out, else an [`ErrorCode`], where the server keeps to the protocol.
+    /// Zero for success, else the number of an [`ErrorCode`] if the server follows the protocol.
     pub error: i32,
 }
 
 impl ReplyHead {
-    /// How many bytes it has.
+    /// The size of the head, in bytes.
     pub const BYTES: usize = 4 + 8 + 4;
 
     fn write(self, out: &mut Vec<u8>) {
@@ -68,7 +68,7 @@ impl From<[u8; Self::BYTES]> for ReplyHead {
     }
 }
 
-/// Appends a reply.
+/// Appends a successful reply as a frame.
 pub fn reply(out: &mut Vec<u8>, xid: i32, zxid: i64, body: impl FnOnce(&mut Vec<u8>)) {
     frame(out, |out| {
         ReplyHead { xid, zxid, error: 0 }.write(out);
@@ -76,7 +76,7 @@ pub fn reply(out: &mut Vec<u8>, xid: i32, zxid: i64, body: impl FnOnce(&mut Vec<
     });
 }
 
-/// Appends a refusal.
+/// Appends a reply with an error as a frame.
 pub fn refusal(out: &mut Vec<u8>, xid: i32, zxid: i64, code: ErrorCode) {
     out.reserve(LENGTH_BYTES + ReplyHead::BYTES);
     frame(out, |out| ReplyHead { xid, zxid, error: code.number() }.write(out));
@@ -88,7 +88,7 @@ mod tests {
     use crate::wire::op;
 
     #[test]
-    fn heads_are_read_as_they_were_written() {
+    fn heads_survive_the_codec() {
         let mut request = Vec::new();
         request.put_int(7);
         request.put_int(op::CREATE2);

@@ -1,8 +1,9 @@
-//! What is on the wire between ZooKeeper's clients and servers: frames, the values in them as `jute` encodes them, handshakes, the
-//! heads of requests and replies, watch events. Pure.
+//! The codec of ZooKeeper's wire protocol: frames, the `jute` encoding of their values, handshakes,
+//! the heads of requests and replies, and watch events. Pure.
 //!
-//! Nothing that is read is trusted: every length and every count is compared with what is there before anything is kept for it, and
-//! what comes in pieces is [gathered](Gather) into an array of a fixed size.
+//! Input is untrusted. Every length and every count is compared with the received bytes before
+//! memory is allocated. Bytes that arrive in pieces are [gathered](Gather) into an array of a fixed
+//! size.
 
 mod code;
 mod event;

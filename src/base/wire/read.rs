@@ -13,12 +13,12 @@ pub struct Malformed(pub &'static str);
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Reads these bytes, from the first one on.
+    /// Creates a reader at the start of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What is not read yet.
+    /// Returns the bytes that are not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// Bytes of a fixed number; `what` they are is said where they are not there.
+    /// Reads `N` bytes. The error names them as `what`.
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Malformed> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed(what))?;
         self.0 = rest;
@@ -41,12 +41,12 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>("boolean")? != [0])
     }
 
-    /// A number of four bytes.
+    /// Reads a number of four bytes.
     pub fn int(&mut self) -> Result<i32, Malformed> {
         self.array("int").map(i32::from_be_bytes)
     }
 
-    /// A number of eight bytes.
+    /// Reads a number of eight bytes.
     pub fn long(&mut self) -> Result<i64, Malformed> {
         self.array("long").map(i64::from_be_bytes)
     }
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text, in which servers, too, replace what is no UTF-8.
+    /// Reads a text. Invalid UTF-8 is replaced, as servers do.
     pub fn text(&mut self) -> Result<Option<Cow<'a, str>>, Malformed> {
         Ok(self.buffer()?.map(String::from_utf8_lossy))
     }

@@ -2,17 +2,17 @@
 
 /// Writes jute, ZooKeeper's own encoding.
 pub trait Writer {
-    /// A boolean, in one byte.
+    /// Appends a boolean, in one byte.
     fn put_bool(&mut self, value: bool);
-    /// A number of four bytes.
+    /// Appends a number of four bytes.
     fn put_int(&mut self, value: i32);
-    /// A number of eight bytes.
+    /// Appends a number of eight bytes.
     fn put_long(&mut self, value: i64);
-    /// How many bytes or items follow.
+    /// Appends the number of bytes or items that follow.
     fn put_length(&mut self, length: usize);
-    /// Bytes after their length; `None` has the length -1.
+    /// Appends a length and these bytes; `None` has the length -1.
     fn put_buffer(&mut self, bytes: Option<&[u8]>);
-    /// A text after its length.
+    /// Appends a length and this text.
     fn put_text(&mut self, text: &str);
 }
 
@@ -29,7 +29,7 @@ impl Writer for Vec<u8> {
         self.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// What is written came in by frames, or counts such: it is shorter than 2 GiB.
+    /// Lengths stay below 2 GiB, because everything that is written arrived in frames.
     fn put_length(&mut self, length: usize) {
         self.put_int(i32::try_from(length).unwrap_or(i32::MAX));
     }

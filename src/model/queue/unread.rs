@@ -57,8 +57,8 @@ impl LockTable {
         self.arrived(id, slot, cost, true, now, out);
     }
 
-    /// Places the unread queue nodes of a semaphore that is none any more: its hint was deleted, and
-    /// their queue is a lock of its own. Returns their slots by lock; the caller reports them.
+    /// Places the unread queue nodes below `parent` after the semaphore's hint was deleted: their
+    /// queue is a lock of its own now. Returns their locks and slots; the caller reports them.
     pub(super) fn place_unread_below(
         &mut self,
         parent: &ZnodePath,

@@ -1,8 +1,8 @@
 //! The table of all keys and commands. The keys, the footer, Help and the command line follow it.
 //! Pure.
 //!
-//! Architecture invariant: no other place in the crate says which key does what, except for the
-//! table of screens (`app::screens`), which has the keys that lead to screens.
+//! Architecture invariant: no other place in the crate says which key does what. A sentence takes the
+//! name of a key from [`Bindings`] or from a [`FixedKey`].
 
 mod argument;
 mod bindings;

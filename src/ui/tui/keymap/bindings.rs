@@ -31,12 +31,12 @@ impl Bindings {
         self.chosen(entry.command).unwrap_or(entry.keys)
     }
 
-    /// The keys of a command; the first is the one that the footer names.
+    /// Returns the keys of a command; the footer names the first one.
     pub fn keys_of(&self, command: Command) -> &[Key] {
         self.keys(entry_of(command))
     }
 
-    /// Its keys where a text is read. Who chose keys for a command has no others.
+    /// Returns the additional keys on text pages. A command with chosen keys has none.
     pub fn pager_keys<'a>(&'a self, entry: &'a CommandEntry) -> &'a [Key] {
         if self.chosen(entry.command).is_some() { &[] } else { entry.pager_keys }
     }

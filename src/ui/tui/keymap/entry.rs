@@ -1,9 +1,9 @@
-//! A command with its name, its usual keys and its line in Help.
+//! A command with its name, its default keys and its line in Help.
 
 use super::{Argument, ArgumentKind, Command};
 use crate::tui::key::Key;
 
-/// Commands under one heading of Help.
+/// The commands under one heading of Help.
 #[derive(Clone, Copy, Debug)]
 pub struct HelpGroup {
     pub title: &'static str,
@@ -13,19 +13,19 @@ pub struct HelpGroup {
 #[derive(Clone, Copy, Debug)]
 pub struct CommandEntry {
     pub command: Command,
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Other names that it goes by there: those of vim, k9s and less.
+    /// Other names on the command line, as in vim, k9s and less.
     pub synonyms: &'static [&'static str],
-    /// What the command line may give it; `None` when it takes nothing.
+    /// The argument on the command line; `None` when the command takes none.
     pub argument: Option<Argument>,
-    /// Its usual keys; the first is the one that the footer names. [`Bindings`] says which keys it has.
+    /// The default keys; the footer names the first one. [`Bindings`] has the keys in effect.
     pub keys: &'static [Key],
-    /// More keys, where a text is read: those of less.
+    /// Additional keys on text pages, as in less.
     pub pager_keys: &'static [Key],
-    /// Its word in the footer; `None` keeps it out.
+    /// The word in the footer; `None` leaves the command out of the footer.
     pub hint: Option<&'static str>,
-    /// One sentence without a full stop; the name of a command in braces stands for its key.
+    /// A sentence without a full stop. `{quit}` stands for the key of the command `quit`.
     pub help: &'static str,
 }
 
@@ -39,28 +39,28 @@ pub(super) const fn entry(
 }
 
 impl CommandEntry {
-    /// Names it in the footer.
+    /// Sets the command's word in the footer.
     #[must_use]
     pub const fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// What the command line may give it; in brackets when it may be left out.
+    /// Sets the argument, as Help shows it: in brackets when it is optional.
     #[must_use]
     pub const fn takes(mut self, shown: &'static str, kind: ArgumentKind) -> Self {
         self.argument = Some(Argument { shown, kind });
         self
     }
 
-    /// Other names of it.
+    /// Sets other names of the command.
     #[must_use]
     pub const fn also(mut self, synonyms: &'static [&'static str]) -> Self {
         self.synonyms = synonyms;
         self
     }
 
-    /// More keys, where a text is read.
+    /// Sets additional keys on text pages.
     #[must_use]
     pub const fn pages(mut self, keys: &'static [Key]) -> Self {
         self.pager_keys = keys;

@@ -1,25 +1,25 @@
-//! Keys that nobody can choose: the answers to a question, and those of a line that is typed.
+//! Keys that cannot be rebound: the answers to a question, and the editing keys of a prompt.
 
 use crate::tui::key::Key;
 
-/// What such a key means.
+/// The meaning of a key that cannot be rebound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedKey {
     /// Ends the program, whatever is open.
     Interrupt,
     Yes,
     No,
-    /// What is typed is meant.
+    /// Confirms the typed line.
     Enter,
-    /// Leaves a question or a line without an answer.
+    /// Closes a question or a prompt without an answer.
     Leave,
-    /// To the next thing that could be typed.
+    /// Goes to the next completion.
     Complete,
     CompleteBack,
-    /// To the line that was typed before.
+    /// Goes to the previous line in the history.
     Older,
     Newer,
-    /// Pages the list behind the line.
+    /// Pages the list behind the prompt.
     PageUp,
     PageDown,
     Left,
@@ -31,12 +31,12 @@ pub enum FixedKey {
     DeleteWord,
     DeleteToStart,
     DeleteToEnd,
-    /// Shows the next step of the tour where it does nothing else: it is the largest key, and a
-    /// presenter looks at the audience. It plays and stops a recording, and elsewhere it pages.
+    /// Shows the next step of the tour where it does nothing else: the largest key, for a presenter
+    /// who looks at the audience. It plays and stops a recording. Elsewhere it pages.
     Spare,
 }
 
-/// Those that mean something while a line is typed.
+/// The keys that have a meaning in a prompt.
 const TYPING: &[FixedKey] = &[
     FixedKey::Enter,
     FixedKey::Leave,
@@ -58,7 +58,7 @@ const TYPING: &[FixedKey] = &[
 ];
 
 impl FixedKey {
-    /// The first is the one that sentences name.
+    /// Returns the keys; sentences name the first one.
     pub const fn keys(self) -> &'static [Key] {
         match self {
             Self::Interrupt => &[Key::Ctrl('c')],
@@ -89,17 +89,17 @@ impl FixedKey {
         self.keys()[0]
     }
 
-    /// The key's name in a sentence.
+    /// Returns the key's name in a sentence.
     pub fn name(self) -> String {
         self.key().name()
     }
 
-    /// Whether the key is one of these.
+    /// Returns whether `key` has this meaning.
     pub fn is(self, key: Key) -> bool {
         self.keys().contains(&key)
     }
 
-    /// What a key means while a line is typed; `None` when it is only typed.
+    /// Returns the meaning of a key in a prompt; `None` when it is text.
     pub fn typed(key: Key) -> Option<Self> {
         TYPING.iter().copied().find(|fixed| fixed.is(key))
     }

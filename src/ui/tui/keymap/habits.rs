@@ -34,7 +34,7 @@ const HABITS: &[(&[Key], &str)] = &[
     ),
 ];
 
-/// What to press in place of a key that does nothing here.
+/// Returns a sentence with the key to press in place of one that does nothing here.
 pub fn habit(key: Key, bindings: &Bindings) -> Option<String> {
     HABITS.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, sentence)| bindings.fill(sentence))
 }

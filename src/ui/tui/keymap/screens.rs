@@ -9,7 +9,7 @@ const fn go(screen: Screen, name: &'static str, keys: &'static [Key], help: &'st
     entry(Command::Go(screen), name, keys, help)
 }
 
-/// One for each screen, in the order of the tabs and of Help.
+/// One command for each screen, in the order of the tabs and of Help.
 pub const SCREEN_COMMANDS: &[CommandEntry] = &[
     go(Screen::Locks, "locks", &[Key::Char('1')], "All locks").also(&["lk", "ls"]),
     go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock").also(&["contenders"]),

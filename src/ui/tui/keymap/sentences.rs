@@ -1,35 +1,36 @@
-//! Keys in sentences: each is named as it is bound.
+//! The names of keys in sentences, as they are bound.
 
 use super::{Bindings, Command, CommandEntry, FixedKey, commands, entry_of};
 use crate::tui::key::Key;
 
-/// Stands in a template before the name of a command whose letter is wanted, also where its first key is none.
+/// Before the name of a command in a template: its first key that is a letter.
 const LETTER_OF: &str = "letter of ";
-/// Stands there before the name of a command all of whose keys are wanted.
+/// Before the name of a command in a template: all its keys.
 const KEYS_OF: &str = "keys of ";
-/// Stands in a template for the key that is spare.
+/// In a template: [`FixedKey::Spare`].
 const SPARE: &str = "spare key";
 
 impl Bindings {
-    /// The key of a command in a sentence; what to type where it has none.
+    /// Returns the name of a command's first key; `:name` when it has no key.
     pub fn name(&self, command: Command) -> String {
         let entry = entry_of(command);
         self.keys(entry).first().map_or_else(|| format!(":{}", entry.name), |key| key.name())
     }
 
-    /// As [`name`](Self::name), but a letter where one is bound.
+    /// Returns the name of a command's first letter key, or else its [`name`](Self::name).
     pub fn letter(&self, command: Command) -> String {
         let letter = self.keys_of(command).iter().find(|key| matches!(key, Key::Char(_)));
         letter.map_or_else(|| self.name(command), |key| key.name())
     }
 
-    /// All keys of a command: `PgDn, Ctrl-F or .`
+    /// Returns the names of all keys of a command: `PgDn, Ctrl-F or .`
     fn names(&self, command: Command) -> String {
         let keys = self.keys_of(command);
         if keys.is_empty() { self.name(command) } else { one_of(keys) }
     }
 
-    /// The sentence with keys in place of the names of commands in braces: `{quit} ends the program.`
+    /// Replaces each command name in braces by its key: `{quit} ends the program.` Other text in
+    /// braces stays. Pass fixed templates only, never text from a znode.
     pub fn fill(&self, template: &str) -> String {
         let mut filled = String::new();
         let mut rest = template;
@@ -41,7 +42,7 @@ impl Bindings {
         filled + rest
     }
 
-    /// What stands in place of a name in braces; `None` when nothing is called so.
+    /// Returns the replacement of a name in braces; `None` for an unknown name.
     fn named(&self, name: &str) -> Option<String> {
         let command = |name: &str| commands().find(|entry| entry.name == name).map(|entry| entry.command);
         if let Some(name) = name.strip_prefix(LETTER_OF) {
@@ -53,7 +54,7 @@ impl Bindings {
         if name == SPARE { Some(FixedKey::Spare.name()) } else { command(name).map(|command| self.name(command)) }
     }
 
-    /// What a command does, with the keys that it has where a text is read.
+    /// Returns the command's line in Help, with its additional keys on text pages.
     pub fn help(&self, entry: &CommandEntry) -> String {
         let help = self.fill(entry.help);
         let keys = self.pager_keys(entry);
@@ -61,7 +62,7 @@ impl Bindings {
     }
 }
 
-/// Keys with commas and an "or" between them.
+/// Joins the names of keys with commas and a final "or".
 fn one_of(keys: &[Key]) -> String {
     let names: Vec<_> = keys.iter().map(|key| key.name()).collect();
     match names.split_last() {
@@ -70,7 +71,7 @@ fn one_of(keys: &[Key]) -> String {
     }
 }
 
-/// The text before the first name in braces, the name, and what comes behind.
+/// Returns the text before the first name in braces, the name, and the text after it.
 fn next_place(template: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = template.split_once('{')?;
     let (name, after) = rest.split_once('}')?;

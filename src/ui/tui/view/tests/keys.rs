@@ -1,20 +1,21 @@
-//! What the screens say of keys follows the keys that are bound.
+//! Screens name the keys as they are bound.
 
 use super::{Theme, ThemeName, after, drawn, live, picture, record, testing};
 use crate::tui::app::{App, Key};
 use crate::tui::keymap::{Bindings, Command, FixedKey, commands};
 use crate::tui::screen::Screen;
 
-/// The size at which the scenes are looked at: there is room for most sentences.
+/// The size of the scenes, with room for most sentences.
 const SIZE: (u16, u16) = (160, 45);
 
-/// What the usual keys are called that have no letter.
+/// The names of default keys that are no letters.
 const USUAL_NAMES: &[&str] = &["⏎", "Enter", "Esc", "Tab", "Shift-Tab", "Space", "PgUp", "PgDn", "F1"];
 
-/// Letters that are no keys where they stand: an article, readers and writers, a sign, and what a command takes.
+/// Letters in texts that are no keys: an article, readers and writers, signs and arguments.
 const OTHER_LETTERS: &str = "aARWiN";
 
-/// A key of its own for every command, which stands in no other text; behind it the usual ones, where the scene is made by them.
+/// Binds every command to a key that occurs in no text. With `keeps_usual`, the default keys stay
+/// as second keys, because scenes are made by pressing them.
 fn rebound(keeps_usual: bool) -> Bindings {
     let mut bindings = Bindings::default();
     for (entry, letter) in commands().zip('\u{100}'..) {
@@ -24,7 +25,7 @@ fn rebound(keeps_usual: bool) -> Bindings {
     bindings
 }
 
-/// A scene that was made under other keys, of which none has its usual one; `None` when it has settings of its own.
+/// Makes a scene and rebinds all its keys; `None` when the scene has settings of its own.
 fn under_other_keys(scene: impl Fn((u16, u16)) -> App) -> Option<App> {
     let mut app = testing::bound(rebound(true), || scene(SIZE));
     let is_bound = *app.bindings() == rebound(true);
@@ -32,7 +33,8 @@ fn under_other_keys(scene: impl Fn((u16, u16)) -> App) -> Option<App> {
     is_bound.then_some(app)
 }
 
-/// No text of the scene names a usual key when all commands have others, and the footer names the others.
+/// Checks that no text of the scene names a default key once all commands have other keys, and that
+/// the footer names the other keys.
 pub fn check(name: &str, scene: &impl Fn((u16, u16)) -> App) {
     let Some(app) = under_other_keys(scene) else { return };
     record::take();
@@ -48,7 +50,8 @@ pub fn check(name: &str, scene: &impl Fn((u16, u16)) -> App) {
     }
 }
 
-/// Whether a text names a usual key. While something is asked, those that answer are what they are.
+/// Returns whether a text names a default key. While a question is open, the fixed keys of its
+/// answers are right.
 fn names_usual_key(text: &str, asks: bool) -> bool {
     let fixed = [FixedKey::Yes, FixedKey::No, FixedKey::Enter, FixedKey::Leave, FixedKey::Complete, FixedKey::Older];
     let is_fixed = |word: &str| asks && fixed.iter().any(|key| key.name() == word || key.key().label(false) == word);
