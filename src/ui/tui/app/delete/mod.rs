@@ -230,11 +230,8 @@ impl App {
             return Some(NO_LOG.to_owned());
         }
         if self.shown.is_paused() {
-            return Some(
-                self.settings
-                    .bindings
-                    .fill("What stands still may be old: {pause} lets the screen go on, then {delete}."),
-            );
+            let sentence = "Paused data may be stale: {pause} resumes, then {delete}.";
+            return Some(self.settings.bindings.fill(sentence));
         }
         self.deletions.why_busy().map(str::to_owned)
     }
