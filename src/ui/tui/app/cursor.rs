@@ -6,9 +6,9 @@ pub trait Rows<Id> {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The position of a row; `None` when the row is gone.
+    /// Returns the position of a row; `None` when the row is gone.
     fn rank(&self, id: &Id) -> Option<usize>;
-    /// The identity of the row at a position.
+    /// Returns the identity of the row at a position.
     fn id(&self, rank: usize) -> Option<Id>;
 }
 
@@ -63,17 +63,17 @@ impl<Id> Cursor<Id> {
         Self { anchor: Anchor::On(id), rank: 0, top: 0 }
     }
 
-    /// The position of the selected row.
+    /// Returns the position of the selected row.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The position of the first visible row.
+    /// Returns the position of the first visible row.
     pub fn top(&self) -> usize {
         self.top
     }
 
-    /// Whether the selection stays with the last row, whichever that is.
+    /// Returns whether the selection stays with the last row, whichever that is.
     pub fn follows_last(&self) -> bool {
         matches!(self.anchor, Anchor::Last)
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untouched_list_stays_at_its_end() {
+    fn an_untouched_selection_stays_at_its_end_of_the_list() {
         let (mut first, mut last) = (Cursor::first(), Cursor::last());
         for text in ["a", "ab", "xab", "xabcdefg"] {
             first.settle(&rows(text), 3);

@@ -30,7 +30,7 @@ impl PartialEq for Filter {
 impl Eq for Filter {}
 
 impl Filter {
-    /// A filter that every row passes.
+    /// Returns a filter that every row passes.
     pub const fn none() -> Self {
         Self { typed: String::new(), words: Vec::new(), wrong: None }
     }
@@ -45,27 +45,29 @@ impl Filter {
         Self { typed: typed.to_owned(), words, wrong }
     }
 
-    /// The typed text.
+    /// Returns the typed text.
     pub fn text(&self) -> &str {
         &self.typed
     }
 
-    /// The error in the typed text, as a sentence.
+    /// Returns the error in the typed text, as a sentence.
     pub fn wrong(&self) -> Option<&str> {
         self.wrong.as_deref()
     }
 
-    /// Whether every row passes.
+    /// Returns whether every row passes.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether every row that passes this filter also passes `other`, and `other` is not empty.
+    /// Returns whether every row that passes this filter also passes `other`. An empty `other` does
+    /// not count.
     pub fn narrows(&self, other: &Filter) -> bool {
         !other.is_empty() && other.words.iter().all(|known| self.words.iter().any(|word| word.implies(known)))
     }
 
-    /// Whether the filter may match a figure, such as a duration, which can change with time alone.
+    /// Returns whether the filter may match a figure, such as a duration, which can change with
+    /// time alone.
     pub fn may_be_of_figures(&self) -> bool {
         self.words.iter().any(Word::may_be_of_figures)
     }
@@ -75,15 +77,15 @@ impl Filter {
         Matching::new(&self.words)
     }
 
-    /// Whether a single text passes.
+    /// Returns whether a single text passes.
     pub fn takes(&self, text: &str) -> bool {
         let mut matching = self.matching();
         matching.text(text);
         matching.passes()
     }
 
-    /// The byte ranges where the required words match in a text, sorted by their start. Ranges may
-    /// overlap. Each word contributes at most `most` ranges.
+    /// Returns the byte ranges where the required words match in a text, sorted by their start.
+    /// Ranges may overlap. Each word contributes at most `most` ranges.
     pub fn places(&self, text: &str, most: usize) -> Vec<std::ops::Range<usize>> {
         let mut places = Vec::new();
         for word in self.words.iter().filter(|word| !word.inverse) {

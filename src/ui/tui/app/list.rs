@@ -24,13 +24,13 @@ pub trait ListScreen<A>: Sync {
     /// The columns of a row; `()` when rows are lines of text.
     type Column: Copy + PartialEq + 'static;
 
-    /// All possible columns; none when rows are lines of text.
+    /// Returns all possible columns; none when rows are lines of text.
     fn columns(&self) -> &'static [Column<Self::Column>];
-    /// The names of the chosen columns, in their order; `None` means all columns.
+    /// Returns the names of the chosen columns, in their order; `None` means all columns.
     fn chosen<'a>(&self, _: &'a A) -> Option<&'a [String]> {
         None
     }
-    /// The order that sorts by a column; `None` when there is none.
+    /// Returns the order that sorts by a column; `None` when there is none.
     fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
         None
     }
@@ -40,23 +40,23 @@ pub trait ListScreen<A>: Sync {
     }
     /// Matches the texts of a row against a search, in a list that is searched instead of filtered.
     fn search(&self, _: &A, _: &Self::Row<'_>, _: &mut Matching<'_>) {}
-    /// The rows in the order in which they are shown.
+    /// Returns the rows in the order in which they are shown.
     fn rows<'a>(&self, app: &'a A) -> impl Rows<Self::Id> + 'a;
-    /// The row at a position. At most logarithmic.
+    /// Returns the row at a position. At most logarithmic.
     fn row<'a>(&self, app: &'a A, rank: usize) -> Option<Self::Row<'a>>;
     fn cursor<'a>(&self, app: &'a A) -> &'a Cursor<Self::Id>;
     fn cursor_mut<'a>(&self, app: &'a mut A) -> &'a mut Cursor<Self::Id>;
-    /// The text that `y` copies from a row.
+    /// Returns the text that `y` copies from a row.
     fn copied(&self, app: &A, row: Self::Row<'_>) -> Option<String>;
     /// Opens the selected row, on `⏎`.
     fn open(&self, app: &mut A);
 
-    /// The filter of the list; `None` when the list cannot be filtered.
+    /// Returns the filter of the list; `None` when the list cannot be filtered.
     fn filter<'a>(&self, _: &'a A) -> Option<&'a Filter> {
         None
     }
     fn set_filter(&self, _: &mut A, _: Filter) {}
-    /// The current order; `None` when there is no choice.
+    /// Returns the current order; `None` when there is no choice.
     fn order(&self, _: &A) -> Option<Sorting<Self::Order>> {
         None
     }
@@ -66,25 +66,25 @@ pub trait ListScreen<A>: Sync {
     fn exported(&self, _: &A) -> Result<String, String> {
         Err("This list cannot be exported.".to_owned())
     }
-    /// The nodes that `x` deletes when none is tagged: those of the selected row.
+    /// Returns the nodes that `x` deletes when none is tagged: those of the selected row.
     fn deletable(&self, _: &A) -> Vec<ZnodePath> {
         Vec::new()
     }
-    /// The session of the selected row, whose page can be opened.
+    /// Returns the session of the selected row, whose page can be opened.
     fn session(&self, _: &A) -> Option<SessionId> {
         None
     }
-    /// The node of the selected row, whose page can be opened.
+    /// Returns the node of the selected row, whose page can be opened.
     fn node(&self, _: &A) -> Option<ZnodePath> {
         None
     }
-    /// Whether the list changes with time alone.
+    /// Returns whether the list changes with time alone.
     fn changes_with_time(&self, _: &A) -> bool {
         false
     }
     /// Rebuilds the rows, in a list that does not update them change by change.
     fn list_again(&self, _: &mut A) {}
-    /// Moves to the list on the left or the right; `false` when there is none.
+    /// Moves to the list on the left or the right. Returns `false` when there is none.
     fn go_beside(&self, _: &mut A, _to_right: bool) -> bool {
         false
     }
@@ -101,9 +101,9 @@ pub enum Pressed {
 
 /// A list with any kind of rows. Every [`ListScreen`] is a `List`.
 pub trait List<A>: Sync {
-    /// The number of rows.
+    /// Returns the number of rows.
     fn len(&self, app: &A) -> usize;
-    /// The position of the selected row; `None` when the list is empty.
+    /// Returns the position of the selected row; `None` when the list is empty.
     fn at(&self, app: &A) -> Option<usize>;
     /// Moves the selection by some rows and scrolls to it. `height` is the number of visible rows.
     fn step(&self, app: &mut A, by: isize, height: usize);
@@ -122,14 +122,15 @@ pub trait List<A>: Sync {
     /// last one, there is no second column. The error is the word that is not a column.
     fn then_by(&self, app: &mut A, column: Option<&str>, width: u16) -> Result<(), String>;
     fn reverse(&self, app: &mut A);
-    /// The names of the orders to sort by.
+    /// Returns the names of the orders to sort by.
     fn sort_names(&self) -> Vec<&'static str>;
-    /// The word in `columns` that is not a column; `None` when the list can be sorted by them.
+    /// Returns the word in `columns` that is not a column; `None` when the list can be sorted by
+    /// them.
     fn refuses_sorting(&self, columns: &str) -> Option<String>;
-    /// The names of the columns.
+    /// Returns the names of the columns.
     fn column_names(&self) -> Vec<String>;
-    /// The order of the column whose title is at `x`, and whether the list is already sorted by
-    /// that column first.
+    /// Returns the order of the column whose title is at `x`, and whether the list is already
+    /// sorted by that column first.
     fn title_at(&self, app: &A, x: u16, width: u16) -> Option<(&'static str, bool)>;
     /// Selects a matching row. Returns whether the search wrapped around; `None` when no row
     /// matches.
@@ -154,7 +155,7 @@ pub enum Find {
     Previous,
 }
 
-/// The positions to search, starting at `at` and wrapping around: each position once.
+/// Returns the positions to search, starting at `at` and wrapping around: each position once.
 pub fn places_from(at: usize, len: usize, step: Find) -> impl Iterator<Item = usize> {
     (0..len).map(move |by| match step {
         Find::Here => (at + by) % len,
@@ -175,13 +176,13 @@ fn sort<A, S: ListScreen<A>>(list: &S, app: &mut A, sorting: Sorting<S::Order>) 
     *list.cursor_mut(app) = Cursor::first();
 }
 
-/// The orders of the columns that fit into `width`; all orders when no such column fits.
+/// Returns the orders of the columns that fit into `width`; all orders when no such column fits.
 fn shown_orders<A, S: ListScreen<A>>(list: &S, app: &A, width: u16) -> Vec<S::Order> {
     let shown: Vec<_> = list.place(app, width).into_iter().filter_map(|column| list.order_by(column.key)).collect();
     if shown.is_empty() { S::Order::ALL.to_vec() } else { shown }
 }
 
-/// The order with that name, or the order of the column with that title.
+/// Returns the order with that name, or the order of the column with that title.
 fn order_named<A, S: ListScreen<A>>(list: &S, name: &str) -> Option<S::Order> {
     let titled = || list.columns().iter().find(|column| column.name() == name.to_lowercase());
     S::Order::named(name).or_else(|| list.order_by(titled()?.key))

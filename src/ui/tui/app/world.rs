@@ -54,7 +54,7 @@ pub struct World {
     troubled: (usize, usize),
     /// The time of the last check for findings.
     examined_at: Timestamp,
-    /// Whether a finding is about a contender that has gone since.
+    /// Whether a finding is about a contender that left after the check.
     accuses_gone: bool,
     /// The time of the last change or tick.
     now: Timestamp,
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// The state at a moment of a recording, with the recorded findings.
+    /// Creates the state at one time of a recording, with the recorded findings.
     pub fn replayed(state: RecordedState) -> Self {
         let thresholds = *state.diagnosis.thresholds();
         let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(&[], &[], thresholds) };
@@ -142,17 +142,17 @@ impl World {
         &self.timeline
     }
 
-    /// The history of each lock.
+    /// Returns the history of each lock.
     pub fn histories(&self) -> &LockHistories {
         &self.histories
     }
 
-    /// The lock whose queue was opened last, even if the lock is gone.
+    /// Returns the lock whose queue was opened last, even if the lock is gone.
     pub fn opened(&self) -> Option<LockId> {
         self.matches.lock()
     }
 
-    /// The recent activity.
+    /// Returns the recent activity.
     pub fn lately(&self) -> &Lately {
         &self.lately
     }
@@ -161,12 +161,12 @@ impl World {
         self.live.diagnosis()
     }
 
-    /// The rates of watch events, as the servers report them.
+    /// Returns the rates of watch events, as the servers report them.
     pub fn watch_event_rates(&self) -> &WatchEventRates {
         &self.watch_event_rates
     }
 
-    /// The table and the server view, as of a time.
+    /// Returns the table and the server view, as of a time.
     pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
         TableAt::new(self.live.table(), now)
     }
@@ -191,7 +191,7 @@ impl World {
         self.timeline_matches.filter()
     }
 
-    /// The lock whose queue is open; `None` when the lock is gone.
+    /// Returns the lock whose queue is open; `None` when the lock is gone.
     pub fn open_lock(&self) -> Option<&LockQueue> {
         self.matches.lock().and_then(|id| self.live.table().lock(id))
     }
@@ -250,8 +250,8 @@ impl World {
         }
     }
 
-    /// The contenders that a change may remove, with their current state. After a resync, every
-    /// holder may be gone.
+    /// Returns the contenders that a change may remove, with their current state. After a resync,
+    /// every holder may be gone.
     fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
         let mut leaving = FxHashMap::default();
         if !self.live.table().is_reporting() {
@@ -317,12 +317,12 @@ impl World {
         self.matches.build(filter, lock, self.live.table(), self.now);
     }
 
-    /// The sessions that hold or wait, as of the last refresh.
+    /// Returns the sessions that hold or wait, as of the last refresh.
     pub fn sessions(&self) -> &SessionRows {
         &self.sessions
     }
 
-    /// The session whose page was opened last.
+    /// Returns the session whose page was opened last.
     pub fn session_detail(&self) -> &SessionDetail {
         &self.session_detail
     }
@@ -332,7 +332,7 @@ impl World {
         self.session_detail.look(session, TableAt::new(self.live.table(), now), &self.timeline);
     }
 
-    /// The wait-for graph, as of the last refresh.
+    /// Returns the wait-for graph, as of the last refresh.
     pub fn waits(&self) -> &WaitRows {
         &self.waits
     }

@@ -1,22 +1,23 @@
-//! Looking for the words of a filter among the texts of one row.
+//! Matches the texts of one row against the words of a filter.
 
 use super::word::{Pattern, Word};
 use lockscope_base::znode::SessionId;
 use lockscope_model::queue::ClientIdentity;
 
-/// What has been found so far of the words of a filter, among the texts of one row.
+/// The words of a filter, and which of them occur in the texts of one row that were searched so
+/// far.
 pub struct Matching<'f> {
     words: &'f [Word],
-    /// A bit for each word.
+    /// One bit per word, set once the word was found.
     found: u32,
 }
 
 impl<'f> Matching<'f> {
-    /// Before any text was looked into.
+    /// Creates the state before any text was searched.
     pub(super) fn new(words: &'f [Word]) -> Self {
         Self { words, found: 0 }
     }
-    /// Looks into a text.
+    /// Searches a text for the words that were not found yet.
     pub fn text(&mut self, text: &str) -> &mut Self {
         for (at, word) in self.words.iter().enumerate() {
             if self.found & (1 << at) == 0 && word.is_in(text) {
@@ -33,7 +34,7 @@ impl<'f> Matching<'f> {
         self
     }
 
-    /// Looks into a text that is made only when it matters.
+    /// Searches a text, which is built only if the result is still open.
     pub fn made(&mut self, text: impl FnOnce() -> String) -> &mut Self {
         if !self.is_decided() {
             self.text(&text());
@@ -41,7 +42,8 @@ impl<'f> Matching<'f> {
         self
     }
 
-    /// Looks into figures and times, which most words cannot be part of.
+    /// Searches a figure or a time, which is built only if a missing word can match one. Most words
+    /// cannot.
     pub fn figure(&mut self, text: impl FnOnce() -> String) -> &mut Self {
         if self.missing().any(Word::may_be_of_figures) {
             self.made(text);
@@ -49,9 +51,10 @@ impl<'f> Matching<'f> {
         self
     }
 
-    /// Looks into a session's id.
+    /// Searches a session's id.
     pub fn session(&mut self, session: Option<SessionId>) -> &mut Self {
-        // Most words are no part of any session's id, and need not be compared with each.
+        // Most words cannot occur in a session's id, which has only `x` and hex digits. The id is
+        // not formatted for them.
         let may_be = |word: &Word| match &word.pattern {
             Pattern::Text(text) => text.bytes().all(|byte| byte == b'x' || byte.is_ascii_hexdigit()),
             Pattern::Regex(_) => true,
@@ -62,12 +65,12 @@ impl<'f> Matching<'f> {
         }
     }
 
-    /// Looks into what a client is called, and into its address.
+    /// Searches a client's name and address.
     pub fn client(&mut self, client: &ClientIdentity) -> &mut Self {
         self.texts(client.name.iter().chain(&client.address).map(|text| &**text))
     }
 
-    /// Looks into bytes that may be text.
+    /// Searches bytes that may be text. Replaces invalid UTF-8 before the search.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(text),
@@ -75,7 +78,7 @@ impl<'f> Matching<'f> {
         }
     }
 
-    /// Whether no further text can change anything.
+    /// Returns whether no further text can change the result.
     pub fn is_decided(&self) -> bool {
         let is_found = |at: usize| self.found & (1 << at) != 0;
         let mut words = self.words.iter().enumerate();
@@ -83,7 +86,7 @@ impl<'f> Matching<'f> {
             || words.all(|(at, word)| !word.inverse && is_found(at))
     }
 
-    /// Whether the row passes, by the texts that were looked into.
+    /// Returns whether the row passes, judged by the texts that were searched so far.
     pub fn passes(&self) -> bool {
         self.words.iter().enumerate().all(|(at, word)| (self.found & (1 << at) != 0) != word.inverse)
     }

@@ -1,4 +1,5 @@
-//! What each kind of row shows, for the filter: also in columns for which there is no room.
+//! The texts of each kind of row that a filter searches, including those of columns that do not fit
+//! on the screen.
 
 use super::{Filter, Matching};
 use crate::tui::app::TimelineEntry;
@@ -11,11 +12,11 @@ use lockscope_model::queue::{Contender, ContenderRow, ContenderState, LockName, 
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::{bounded, count, date_and_time, duration, exact_time, rate};
 
-/// Holders of a lock that are looked at, at most: only a semaphore has many, or a lock that is read.
+/// Maximum number of holders of a lock that are searched. Only semaphores and read locks have many.
 const MAX_HOLDERS: usize = 100;
 
 impl Matching<'_> {
-    /// A lock as its name is shown.
+    /// Searches the name of a lock as the screens show it.
     pub fn lock(&mut self, lock: &LockName) -> &mut Self {
         match &lock.name {
             Some(_) => self.made(|| lock.to_string()),
@@ -27,12 +28,13 @@ impl Matching<'_> {
         self.figure(|| exact_time(at, true)).figure(|| exact_time(at, false))
     }
 
-    /// The address of a session, or its last one, as it is known now.
+    /// Searches the current or last known address of a session's client.
     fn address_of(&mut self, session: Option<SessionId>, table: &LockTable) -> &mut Self {
         self.texts(session.and_then(|session| table.address_of(session)))
     }
 
-    /// What a contender is, wherever it stands in its queue.
+    /// Searches what does not depend on the contender's position: its node, session, data and
+    /// client address.
     fn contender(&mut self, contender: &Contender, table: &LockTable) -> &mut Self {
         self.text(&contender.node)
             .session(contender.session())
@@ -41,11 +43,11 @@ impl Matching<'_> {
     }
 }
 
-/// Nodes for which a contender waits that a list may show.
+/// Maximum number of nodes that a waiter waits for and that are searched. Lists show no more.
 const MAX_SHOWN_BLOCKERS: usize = 5;
 
 impl Filter {
-    /// Whether a lock passes: by its path, its name, its recipe, its holders, its findings and its figures.
+    /// Returns whether a lock passes, by its path, name, recipe, holders, findings and figures.
     pub fn takes_lock(&self, lock: &LockQueue, at: TableAt<'_>, diagnosis: &Diagnosis, now: Timestamp) -> bool {
         let mut matching = self.matching();
         if self.is_empty() || matching.lock(&lock.lock_name()).is_decided() {
@@ -85,8 +87,9 @@ impl Filter {
         matching.passes()
     }
 
-    /// Whether a contender passes: by its node, its session, its data with the name in it, its client's address, what it does, whether
-    /// its owner lives and what that watches, and its figures.
+    /// Returns whether a contender passes, by its node, session, data (which can hold the client's
+    /// name), client address, state and mode, the liveness of its owner, what it watches and waits
+    /// for, and its figures.
     pub fn takes_contender(&self, lock: &LockQueue, row: &ContenderRow<'_>, at: TableAt<'_>, now: Timestamp) -> bool {
         let mut matching = self.matching();
         if self.is_empty() || matching.contender(row.contender, at.table()).is_decided() {
@@ -119,8 +122,8 @@ impl Filter {
         matching.passes()
     }
 
-    /// Whether an entry of the audit log passes: by what was done, to which node of which lock of
-    /// which ensemble, by whom, and what came of it.
+    /// Returns whether an entry of the audit log passes, by its action, its subject (node, lock,
+    /// owner, evidence), the ensemble, the user, its time and id, and the outcome.
     pub fn takes_audit_entry(&self, entry: &AuditEntry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
         let texts =
@@ -138,7 +141,8 @@ impl Filter {
         matching.passes()
     }
 
-    /// Whether a line of the timeline passes: by its kind, its lock, its node, its client, its finding, and its figures.
+    /// Returns whether a timeline entry passes, by its kind, time, lock, node, client, finding and
+    /// figures.
     pub fn takes_timeline_entry(&self, entry: &TimelineEntry, table: &LockTable) -> bool {
         let mut matching = self.matching();
         if self.is_empty() || matching.text(entry.event()).is_decided() {
@@ -149,7 +153,7 @@ impl Filter {
             matching.lock(lock);
         }
         match entry {
-            // Who came a moment ago was not listed by any server then.
+            // When the event happened, no server had listed the client of a new session yet.
             TimelineEntry::Happening(happening) => {
                 matching.session(happening.session).client(&happening.client);
                 if happening.client.address.is_none() {

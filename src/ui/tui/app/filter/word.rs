@@ -1,32 +1,32 @@
-//! One word of a filter, and how it is read.
+//! One word of a filter, and the parser.
 
 use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-/// Words of a filter at most: a bit of a number stands for each.
+/// Maximum number of words in a filter. `Matching` has one bit of a `u32` for each.
 const MAX_WORDS: usize = 32;
-/// The longest pattern, in bytes.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN_LENGTH: usize = 500;
-/// Bytes that a compiled pattern may take, and again as many while it searches.
+/// Memory limit of a compiled pattern, in bytes. A search may use as much again.
 const MAX_PATTERN_MEMORY: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub(super) struct Word {
-    /// Whether it must not be there.
+    /// Whether a row with the word does not pass.
     pub inverse: bool,
     pub pattern: Pattern,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
-    /// In lower case.
+    /// A literal text, in lower case.
     Text(String),
     Regex(Regex),
 }
 
 impl Word {
-    /// Whether every row that passes this passes `other` too.
+    /// Returns whether every row that passes this word also passes `other`.
     pub fn implies(&self, other: &Self) -> bool {
         match (&self.pattern, &other.pattern) {
             (Pattern::Text(own), Pattern::Text(known)) if self.inverse && other.inverse => known.contains(own),
@@ -45,7 +45,7 @@ impl Word {
         }
     }
 
-    /// Where it stands in a text, as ranges of bytes: at most so many.
+    /// Returns the byte ranges where the word matches in a text, at most `most` of them.
     pub fn places(&self, text: &str, most: usize) -> Vec<Range<usize>> {
         match &self.pattern {
             Pattern::Regex(regex) => {
@@ -69,7 +69,7 @@ impl Word {
     }
 }
 
-/// Where a word in lower case stands in a text.
+/// Returns the byte ranges where a lower-case word occurs in a text.
 fn places_of<'a>(folded: &'a str, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     let letters = folded.chars().count();
     let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -78,7 +78,8 @@ fn places_of<'a>(folded: &'a str, text: &'a str) -> impl Iterator<Item = Range<u
     windows.filter(move |range| text[range.clone()].chars().flat_map(char::to_lowercase).eq(folded.chars()))
 }
 
-/// Reads words, which blanks part; a pattern between slashes may have blanks of its own.
+/// Parses the words of a filter. Blanks separate words; a pattern between slashes may contain
+/// blanks.
 pub(super) fn read(typed: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut rest = typed.trim_start();
@@ -100,8 +101,10 @@ pub(super) fn read(typed: &str) -> Result<Vec<Word>, String> {
     Ok(words)
 }
 
-/// Where the pattern that begins here ends, with a slash before a blank or the end. A path does not end so, but that of `/a/`, which
-/// means the same as a pattern.
+/// Returns the position of the slash that closes the pattern at the start of `text`.
+///
+/// The closing slash is not escaped, and a blank or the end of the text follows it. So the path
+/// `/a/b` is no pattern, but `/a/` is the pattern `a`.
 fn pattern_end(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('/')?;
     let closes = |at: &usize| {
@@ -123,7 +126,7 @@ fn compile(pattern: &str) -> Result<Pattern, String> {
         .build();
     built.map(Pattern::Regex).map_err(|error| {
         let said = error.to_string();
-        // The last line says what is wrong; those before it draw where.
+        // The last line says what is wrong; the lines before it mark the position.
         let why = said.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned();
         format!("/{pattern}/ is no pattern yet: {why}.")
     })

@@ -1,23 +1,26 @@
-//! By what a list is sorted: a column, and another one for rows that are equal there.
+//! The order of a list: the column to sort by, and a second one for rows that are equal in the
+//! first.
 
 /// A column that a list can be sorted by.
 pub trait ListOrder: Copy + PartialEq + 'static {
-    /// Every one, in the order in which `s` goes through them.
+    /// All orders, in the sequence in which `s` cycles through them.
     const ALL: &'static [Self];
-    /// Whether the sign of an order that is not reversed points down: its greatest values come first.
+    /// Whether an order that is not reversed puts the greatest values first. Its sign then points
+    /// down.
     const POINTS_DOWN: bool;
 
-    /// The name on the command line and in the title.
+    /// Returns the name on the command line and in the title.
     fn id(self) -> &'static str;
 
-    /// The column of that name, or the first whose name begins so.
+    /// Returns the column with this name, or the first whose name starts with it. Ignores case.
     fn named(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let exact = Self::ALL.iter().find(|order| order.id() == name);
         exact.or_else(|| Self::ALL.iter().find(|order| !name.is_empty() && order.id().starts_with(&name))).copied()
     }
 
-    /// The next one of those that pass, from here; from the last one on to the first.
+    /// Returns the next column that passes. Wraps around after the last one and tries this column
+    /// last.
     #[must_use]
     fn next(self, passes: impl Fn(Self) -> bool) -> Option<Self> {
         let at = Self::ALL.iter().position(|order| *order == self).unwrap_or(0);
@@ -26,7 +29,7 @@ pub trait ListOrder: Copy + PartialEq + 'static {
     }
 }
 
-/// The order of a list whose rows have only one.
+/// The order of a list that cannot be sorted: it has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedOrder {}
 
@@ -39,33 +42,34 @@ impl ListOrder for FixedOrder {
     }
 }
 
-/// One column, and whether its order is turned around.
+/// One column, and whether its order is reversed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directed<O> {
     pub by: O,
     pub reversed: bool,
 }
 
-/// By what rows are sorted.
+/// The columns that rows are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sorting<O> {
     pub first: Directed<O>,
-    /// What decides between rows that are equal there.
+    /// The column that decides between rows that are equal in the first.
     pub then: Option<Directed<O>>,
 }
 
 impl<O: ListOrder> Sorting<O> {
-    /// By one column, in its usual direction.
+    /// Sorts by one column, in its usual direction.
     pub fn by(order: O) -> Self {
         Self { first: Directed { by: order, reversed: false }, then: None }
     }
 
-    /// Whether a column has a part in it.
+    /// Returns whether a column is the first or the second.
     pub fn has(&self, order: O) -> bool {
         self.place_of(order).is_some()
     }
 
-    /// Whether a column is the first or the second, and whether it is reversed.
+    /// Returns whether a column is the first (0) or the second (1), and whether it is reversed;
+    /// `None` when it is neither.
     pub fn place_of(&self, order: O) -> Option<(usize, bool)> {
         let keys = [Some(self.first), self.then];
         keys.into_iter()
@@ -73,14 +77,15 @@ impl<O: ListOrder> Sorting<O> {
             .find_map(|(at, key)| key.filter(|key| key.by == order).map(|key| (at, key.reversed)))
     }
 
-    /// All of it turned around.
+    /// Reverses both columns.
     #[must_use]
     pub fn turned(self) -> Self {
         let turn = |key: Directed<O>| Directed { reversed: !key.reversed, ..key };
         Self { first: turn(self.first), then: self.then.map(turn) }
     }
 
-    /// Reads `held`, `held waiting` or `held,-lock`. The error is the word that is no column.
+    /// Parses `held`, `held waiting` or `held,-lock`. The error is the word that is not a column,
+    /// or the whole text when it has no column or more than two.
     pub fn read(text: &str, named: impl Fn(&str) -> Option<O>) -> Result<Self, String> {
         let mut keys = Vec::new();
         for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {

@@ -1,11 +1,11 @@
-//! Lists of fruit: what every list does, whatever its rows are.
+//! The behaviour of every list, shown by a list of fruit.
 
 use super::{Directed, Find, List, ListOrder, ListScreen, Pressed, Sorting};
 use crate::tui::app::filter::Matching;
 use crate::tui::app::{Cursor, Filter, Rows};
 use crate::tui::columns::Column;
 
-/// A basket: its fruit in the order and through the filter that were chosen.
+/// The source of the rows: fruit, and what is listed of it in the chosen order and filter.
 struct Basket {
     fruit: Vec<&'static str>,
     listed: Vec<&'static str>,
@@ -61,7 +61,7 @@ impl Basket {
         }
     }
 
-    /// Other fruit is in it from now on, and four rows show.
+    /// Replaces the fruit, and settles the selection in a list of four visible rows.
     fn become_of(&mut self, fruit: &[&'static str]) {
         self.fruit = fruit.to_vec();
         self.list();
@@ -95,7 +95,7 @@ const COLUMNS: &[Column<FruitOrder>] = &[
     Column::number(FruitOrder::Colour, "COLOUR", 6, 2),
 ];
 
-/// Columns of a terminal in which all titles show.
+/// A terminal width at which all titles fit, in columns.
 const WIDE: u16 = 80;
 
 impl ListScreen<Basket> for FruitList {
@@ -162,7 +162,7 @@ impl ListScreen<Basket> for FruitList {
 const FRUIT: &[&str] = &["apple", "banana", "cherry", "date", "elderberry", "fig", "grape"];
 
 #[test]
-fn moving_selects_rows_and_shows_them_and_stops_at_the_ends() {
+fn moving_scrolls_to_the_selected_row_and_stops_at_the_ends() {
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 5, 4);
     assert_eq!((basket.selected().as_deref(), basket.cursor.top()), (Some("fig"), 2));
@@ -187,7 +187,7 @@ fn the_selection_stays_with_its_row_while_others_come_and_go() {
 }
 
 #[test]
-fn the_end_is_followed_until_somebody_moves() {
+fn the_selection_follows_the_last_row_until_it_is_moved() {
     let mut basket = Basket::of(FRUIT);
     FruitList.go_to_end(&mut basket, true);
     basket.become_of(&["apple", "melon", "zucchini"]);
@@ -198,7 +198,7 @@ fn the_end_is_followed_until_somebody_moves() {
 }
 
 #[test]
-fn a_press_selects_a_row_and_tells_when_it_was_selected_already() {
+fn a_press_selects_a_row_and_reports_one_that_was_already_selected() {
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 5, 4);
     assert_eq!(FruitList.press(&mut basket, 1), Pressed::Row);
@@ -221,7 +221,7 @@ fn a_filter_keeps_the_selection_when_its_row_passes() {
 }
 
 #[test]
-fn sorting_goes_through_the_columns_that_show_or_to_a_named_one_and_back_to_the_first_row() {
+fn sorting_cycles_through_visible_columns_or_takes_a_name_and_selects_the_first_row() {
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 2, 4);
     assert_eq!(FruitList.sort_by(&mut basket, None, WIDE), Ok(()));
@@ -248,7 +248,7 @@ fn sorting_goes_through_the_columns_that_show_or_to_a_named_one_and_back_to_the_
 }
 
 #[test]
-fn a_second_column_decides_between_equals_until_it_has_gone_through_all() {
+fn the_second_column_cycles_through_the_visible_columns_and_then_to_none() {
     let mut basket = Basket::of(FRUIT);
     let mut seen = Vec::new();
     for width in [WIDE, WIDE, WIDE, 22, 22] {
@@ -267,7 +267,7 @@ fn a_second_column_decides_between_equals_until_it_has_gone_through_all() {
 }
 
 #[test]
-fn a_search_goes_around_the_end_and_says_so() {
+fn a_search_wraps_around_and_reports_it() {
     let mut basket = Basket::of(FRUIT);
     let filter = Filter::new("an");
     assert_eq!(FruitList.find(&mut basket, &filter, Find::Next, 4), Some(false));

@@ -1,4 +1,4 @@
-//! Audit: what this console and others wrote down.
+//! Audit: the audit log of this console and of others.
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows, Screen};
@@ -53,7 +53,7 @@ impl ListScreen<App> for AuditEntries {
 
     cursor_in!(audit: String);
 
-    /// The node's path; in the details its owner.
+    /// Returns the node's path; in the details, the session that owns the node.
     fn copied(&self, app: &App, entry: &AuditEntry) -> Option<String> {
         match app.pane() {
             Pane::Details => entry.subject.owner.clone(),

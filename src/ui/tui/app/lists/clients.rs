@@ -10,7 +10,7 @@ use lockscope_lab::contend::{ClientId, ClientStatus, FleetOutcome};
 
 pub struct Clients;
 
-/// The figures of the test clients, each fleet as `lockscope contend` prints it.
+/// The figures of the test clients. Each fleet has the format of `lockscope contend`.
 #[derive(Serialize)]
 struct FleetsExport {
     fleets: Vec<FleetOutcome>,

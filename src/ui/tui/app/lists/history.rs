@@ -1,4 +1,4 @@
-//! History: what happened to one lock, newest last, and who holds it now.
+//! History: the past holds, waits and findings of one lock, newest last, and its current holders.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use lockscope_model::queue::{ContenderId, LockName};
 use lockscope_model::report::{ClientFacts, rfc3339};
 use lockscope_model::text::human::{duration, exact_time};
 
-/// Holders listed at most: only a semaphore has more than one, or a lock that is read.
+/// Maximum number of holders that are listed. Only semaphores and read locks have more than one.
 const MAX_HOLDERS: usize = 100;
 
 pub struct History;
 
-/// Which row.
+/// The identity of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryId {
     /// An entry of the history.
     Past(u64),
-    /// Who holds the lock now.
+    /// A current holder.
     Holder(ContenderId),
 }
 
@@ -35,7 +35,7 @@ pub struct HistoryRow<'a> {
     pub entry: Cow<'a, HistoryEntry>,
 }
 
-/// The rows of the open lock that pass the filter. There are a few hundred at the most.
+/// The rows of the open lock that pass the filter: a few hundred at most.
 pub struct HistoryRows<'a>(Vec<HistoryRow<'a>>);
 
 impl Rows<HistoryId> for HistoryRows<'_> {
@@ -53,7 +53,8 @@ impl Rows<HistoryId> for HistoryRows<'_> {
 }
 
 impl App {
-    /// The history of the lock that was opened last: what is over, oldest first, and then who holds it.
+    /// Returns the history of the lock that was opened last: first the past, oldest first, and then
+    /// the current holders.
     fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let world = self.world();
         let past = world.opened().into_iter().flat_map(|lock| world.histories().of(lock));
@@ -67,7 +68,7 @@ impl App {
         past.chain(holders).filter(|row| takes(&self.history_filter, &row.entry))
     }
 
-    /// How many rows there are, whether they pass the filter or not, and how many are forgotten.
+    /// Returns the number of rows before the filter, and the number of entries that were dropped.
     pub fn history_size(&self) -> (usize, u64) {
         let world = self.world();
         let Some(lock) = world.opened() else { return (0, 0) };
@@ -75,7 +76,7 @@ impl App {
         (world.histories().of(lock).count() + holders, world.histories().forgotten(lock))
     }
 
-    /// The entry that is selected in History.
+    /// Returns the entry that is selected in History.
     pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
         self.history().nth(self.cursors.history.rank())
     }
@@ -154,7 +155,8 @@ impl ListScreen<App> for History {
 
     cursor_in!(history: HistoryId);
 
-    /// The client's session, of a finding its text.
+    /// Returns the client's session, or the node if the session is unknown. For a finding, returns
+    /// its text.
     fn copied(&self, _: &App, row: HistoryRow<'_>) -> Option<String> {
         match &*row.entry {
             HistoryEntry::Stay(stay) => Some(stay.session.map_or_else(|| stay.node.to_string(), |id| id.to_string())),
@@ -177,7 +179,8 @@ impl ListScreen<App> for History {
         }
     }
 
-    /// The node where it stands, or stood.
+    /// Returns the path of the entry's node, even if the node is gone. For an entry without a node,
+    /// returns the path of the lock.
     fn node(&self, app: &App) -> Option<ZnodePath> {
         let row = app.selected_history_entry()?;
         let node = match &*row.entry {
@@ -229,10 +232,10 @@ impl ListScreen<App> for History {
 #[derive(Serialize)]
 struct HistoryExport<'a> {
     holds: Vec<StayFacts<'a>>,
-    /// Those that never held.
+    /// Contenders that left without having held.
     waits: Vec<StayFacts<'a>>,
     findings: Vec<FindingFacts<'a>>,
-    /// Older entries that are not kept.
+    /// The number of older entries that were dropped.
     forgotten: u64,
 }
 
@@ -246,20 +249,21 @@ struct StayFacts<'a> {
     session: Option<String>,
     #[serde(flatten)]
     client: ClientFacts,
-    /// The beginning of it, where it is text.
+    /// The beginning of the node's data; `null` if it is not text.
     data: Option<&'a str>,
-    /// `null` when it was not seen.
+    /// `null` when the arrival was not seen.
     enqueued_at: Option<String>,
     acquired_at: Option<String>,
-    /// When it was gone, by whatever end; `null`: it still holds.
+    /// When the stay ended, whatever the reason; `null` while the contender holds.
     released_at: Option<String>,
     waited_ms: Option<u64>,
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
-    /// `gone` where its client released it or gave up, or another deleted it; `unknown` where its
-    /// session may have expired, too.
+    /// `gone` if the client released or gave up, or if another client deleted the node; `unknown`
+    /// if the session may have expired instead.
     end: &'static str,
-    /// Whether it ended while there was no connection, some time before `released_at`.
+    /// Whether the stay ended while there was no connection, at an unknown time before
+    /// `released_at`.
     end_unseen: bool,
 }
 
@@ -299,9 +303,9 @@ struct FindingFacts<'a> {
     session: Option<String>,
     #[serde(flatten)]
     client: ClientFacts,
-    /// `null` when that is forgotten.
+    /// `null` when the time is not known any more.
     raised_at: Option<String>,
-    /// `null` while it is so.
+    /// `null` while the finding lasts.
     cleared_at: Option<String>,
     summary: &'a str,
     remedy: &'a str,

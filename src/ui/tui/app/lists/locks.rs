@@ -133,7 +133,7 @@ impl ListScreen<App> for Locks {
         Some(row.path().to_string())
     }
 
-    /// A lock that is gone has only its history.
+    /// Opens the queue of a lock, or the history of a lock that is gone.
     fn open(&self, app: &mut App) {
         match self.cursor(app).selected(&app.world().lock_rows()) {
             Some(id) if app.world().table().lock(id).is_none() => app.open_vanished(id),
@@ -142,13 +142,13 @@ impl ListScreen<App> for Locks {
         }
     }
 
-    /// That of its first holder.
+    /// Returns the session of the lock's first holder.
     fn session(&self, app: &App) -> Option<SessionId> {
         let lock = self.cursor(app).selected(app.world().locks())?;
         app.world().table().lock(lock)?.first_holder()?.session()
     }
 
-    /// The lock's parent; of a single node the node.
+    /// Returns the lock's parent; for a single-node lock, the node.
     fn node(&self, app: &App) -> Option<ZnodePath> {
         let lock = self.cursor(app).selected(app.world().locks())?;
         Some(app.world().table().lock(lock)?.path().clone())

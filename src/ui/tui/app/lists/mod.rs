@@ -1,6 +1,7 @@
-//! The list screens: one file each, with what is particular about it. What they do alike is in [`list`](super::list).
+//! The list screens, one file each. [`list`](super::list) has the behaviour that they share.
 
-/// Says in which field of [`Cursors`](super::Cursors) a list keeps its selection.
+/// Implements `cursor` and `cursor_mut` for a list whose selection is in this field of
+/// [`Cursors`](super::Cursors).
 macro_rules! cursor_in {
     ($field:ident: $id:ty) => {
         fn cursor<'a>(&self, app: &'a App) -> &'a crate::tui::app::Cursor<$id> {

@@ -9,17 +9,18 @@ use lockscope_model::queue::{ContenderRow, LockQueue};
 
 pub struct Queue;
 
-/// A contender of the open lock, with what is known of it.
+/// A contender of the open lock, with its current facts.
 pub struct QueueRow<'a> {
     pub lock: &'a LockQueue,
-    /// The contender, and where it stands.
+    /// The contender and its position.
     pub row: ContenderRow<'a>,
-    /// What the servers say of its session.
+    /// What is known of the contender's session and watch.
     pub facts: Facts<'a>,
 }
 
 impl Queue {
-    /// A contender with what is known of it.
+    /// Collects the facts about a contender. If the servers do not report its watch, a test client
+    /// of this console can.
     pub fn known<'a>(app: &'a App, lock: &'a LockQueue, row: ContenderRow<'a>) -> QueueRow<'a> {
         let mut facts = app.world().table_at(app.now()).facts(lock, &row);
         if facts.watching == WatchTarget::Unknown {
@@ -35,7 +36,7 @@ pub enum QueueColumn {
     Sequence,
     Mode,
     State,
-    /// With a sign for what it watches.
+    /// The state, with a sign for what the contender watches.
     StateAndWatches,
     Session,
     Client,
@@ -44,7 +45,7 @@ pub enum QueueColumn {
     Data,
     Age,
     WaitsFor,
-    /// With a sign for what it watches.
+    /// What the contender waits for, with a sign for what it watches.
     WaitsForAndWatches,
     Node,
     Czxid,
@@ -69,17 +70,17 @@ const COLUMNS: &[Column<QueueColumn>] = &[
 ];
 
 impl QueueColumn {
-    /// Whether it shows what only servers report that list their connections.
+    /// Returns whether the column needs servers that list their connections.
     fn is_of_connections(self) -> bool {
         matches!(self, Self::Client | Self::Liveness | Self::Watches)
     }
 }
 
-/// Columns of a sequence number at the least.
+/// Minimum width of the sequence number, in columns.
 const MIN_SEQUENCE_WIDTH: u16 = 4;
 
-/// The columns that have something to show: where the servers list their connections, the client's address says more than the
-/// session's id.
+/// Returns the columns that have something to show. If no server lists its connections, the columns
+/// about the client are left out, and the session's id takes the priority of the client.
 fn columns(app: &App) -> Vec<Column<QueueColumn>> {
     if app.world().table().has_listed_clients() {
         return choose(COLUMNS, app.chosen_columns(Screen::Queue));
@@ -108,8 +109,10 @@ impl ListScreen<App> for Queue {
         app.chosen_columns(Screen::Queue)
     }
 
-    /// The numbers take the room that they need. Without room for what each watches, a sign behind whom it waits for says so, and
-    /// without that a sign behind its state.
+    /// Places the columns. The sequence column is as wide as the last number.
+    ///
+    /// If the watches column does not fit, a sign in the waits-for column replaces it. If that does
+    /// not fit either, the sign is in the state column.
     fn place(&self, app: &App, width: u16) -> Vec<Placed<QueueColumn>> {
         let mut columns = columns(app);
         let lock = app.world().open_lock();
@@ -145,7 +148,7 @@ impl ListScreen<App> for Queue {
 
     cursor_in!(contenders: ZnodePath);
 
-    /// The contender's node; in the details its session.
+    /// Returns the path of the contender's node; in the details, the id of its session.
     fn copied(&self, app: &App, QueueRow { lock, row, .. }: QueueRow<'_>) -> Option<String> {
         let session = row.contender.session().filter(|_| app.pane() == Pane::Details);
         Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
@@ -159,7 +162,7 @@ impl ListScreen<App> for Queue {
         self.row(app, self.cursor(app).rank())?.row.contender.session()
     }
 
-    /// The contender's; of an empty queue the lock's parent.
+    /// Returns the contender's node; for an empty queue, the lock's parent.
     fn node(&self, app: &App) -> Option<ZnodePath> {
         let lock = app.world().open_lock()?;
         let selected = self.cursor(app).selected(&app.world().queue_rows());
@@ -174,13 +177,14 @@ impl ListScreen<App> for Queue {
         app.each_world(|world| world.filter_queue(filter.clone()));
     }
 
-    /// The lock with its whole queue: a contender without those before it would mislead.
+    /// Exports the lock with its whole queue, because a contender without those before it would
+    /// mislead.
     fn exported(&self, app: &App) -> Result<String, String> {
         let lock = app.world().open_lock().ok_or("There is no lock to export.")?;
         app.locks_as_json(vec![lock])
     }
 
-    /// The contender; of an empty queue the lock's parent.
+    /// Returns the contender's node; for an empty queue, the lock's parent.
     fn deletable(&self, app: &App) -> Vec<ZnodePath> {
         let Some(lock) = app.live.open_lock() else { return Vec::new() };
         let selected = self.cursor(app).selected(&app.live.queue_rows());

@@ -14,18 +14,19 @@ use lockscope_model::report::SessionFacts;
 
 pub struct SessionPlaces;
 
-/// A request of the session for a lock, with what is known of it.
+/// A request of the session for a lock, with its current state.
 pub struct SessionPlaceRow<'a> {
     pub place: &'a SessionPlace,
     /// `None` once the lock is gone.
     pub lock: Option<&'a LockQueue>,
-    /// The contender and what the servers say of it; `None` once its node is gone, and where it has none.
+    /// The contender and what the servers report about it; `None` if the node is gone or the
+    /// request has no node.
     pub contender: Option<(ContenderRow<'a>, Facts<'a>)>,
 }
 
 #[derive(Serialize)]
 struct SessionExport<'a> {
-    /// Empty where it neither holds nor waits.
+    /// Empty if the session neither holds nor waits.
     sessions: Vec<SessionFacts<'a>>,
     happenings: Vec<TimelineLine<'a>>,
 }
@@ -93,13 +94,13 @@ impl ListScreen<App> for SessionPlaces {
 
     cursor_in!(session_places: SessionPlace);
 
-    /// The node, else the lock's path.
+    /// Returns the path of the node, or of the lock if there is no node.
     fn copied(&self, _: &App, row: SessionPlaceRow<'_>) -> Option<String> {
         let lock = || row.lock.map(|lock| lock.path().to_string());
         row.place.node.as_ref().map(ToString::to_string).or_else(lock)
     }
 
-    /// Opens the lock, on this very node.
+    /// Opens the lock and selects the session's node.
     fn open(&self, app: &mut App) {
         let Some(row) = self.row(app, self.cursor(app).rank()) else {
             return app.show_failure("This session holds nothing and waits for nothing.".to_owned());
@@ -123,7 +124,7 @@ impl ListScreen<App> for SessionPlaces {
         row.place.node.clone().or_else(|| row.lock.map(|lock| lock.path().clone()))
     }
 
-    /// The session, and what happened to it, oldest first.
+    /// Exports the session and its events, oldest first.
     fn exported(&self, app: &App) -> Result<String, String> {
         let (world, detail) = (app.world(), app.world().session_detail());
         let at = world.table_at(app.now());

@@ -36,7 +36,7 @@ struct SessionsExport<'a> {
 pub enum SessionColumn {
     Session,
     Client,
-    /// The session where nothing more is known of the client.
+    /// The client, or the session's id if nothing else is known of the client.
     ClientOrSession,
     Liveness,
     Heard,
@@ -89,7 +89,8 @@ impl ListScreen<App> for Sessions {
         })
     }
 
-    /// Without room for the sessions' ids, they stand in for clients of whom nothing more is known.
+    /// Places the columns. If the session column does not fit, the client column shows the
+    /// session's id for clients of which nothing else is known.
     fn place(&self, app: &App, width: u16) -> Vec<Placed<SessionColumn>> {
         let mut placed = place(&choose(self.columns(), self.chosen(app)), MARK_WIDTH, width);
         if placed.iter().all(|column| column.key != SessionColumn::Session) {

@@ -1,4 +1,4 @@
-//! Timeline: what happened, newest last.
+//! Timeline: the events of all locks and of the connection, newest last.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub(super) enum TimelineLine<'a> {
     Deletion(DeletionLine<'a>),
 }
 
-/// What came of a deletion from this console.
+/// The outcome of a deletion from this console.
 #[derive(Serialize)]
 pub(super) struct DeletionLine<'a> {
     at: Option<String>,
@@ -60,7 +60,7 @@ struct TimelineExport<'a> {
 }
 
 impl App {
-    /// The entry that is selected in Timeline.
+    /// Returns the entry that is selected in Timeline.
     pub(in crate::tui::app) fn selected_timeline_entry(&self) -> Option<&TimelineEntry> {
         TimelineList.row(self, self.cursors.timeline.rank())
     }
@@ -123,7 +123,7 @@ impl ListScreen<App> for TimelineList {
         entry.lock().map(|lock| lock.path.to_string())
     }
 
-    /// Opens the lock of the entry, on the contender that it is about when that is still there.
+    /// Opens the lock of the entry, and selects its contender if that is still in the queue.
     fn open(&self, app: &mut App) {
         let Some(entry) = self.row(app, self.cursor(app).rank()) else { return };
         let Some(name) = entry.lock().cloned() else {
@@ -141,7 +141,8 @@ impl ListScreen<App> for TimelineList {
         }
     }
 
-    /// The node where it stands now; once it is gone, where it stood; else the lock's.
+    /// Returns the path of the entry's node: the current one, or the last one if the node is gone.
+    /// For an entry without a node, returns the path of the lock.
     fn node(&self, app: &App) -> Option<ZnodePath> {
         let entry = self.row(app, self.cursor(app).rank())?;
         let lock = entry.lock()?;

@@ -1,4 +1,4 @@
-//! Waits: who waits for whom, across locks.
+//! Waits: the wait-for graph across locks.
 
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
@@ -13,7 +13,7 @@ impl ListScreen<App> for Waits {
     type Id = WaitId;
     type Row<'a> = &'a WaitRow;
     type Order = FixedOrder;
-    /// Its rows are lines of text.
+    /// The rows are lines of text.
     type Column = ();
 
     fn columns(&self) -> &'static [Column<()>] {
@@ -49,7 +49,7 @@ impl ListScreen<App> for Waits {
 
     cursor_in!(waits: WaitId);
 
-    /// The lock of a row about a lock, else the session.
+    /// Returns the lock's path in a row about a lock, and otherwise the session's id.
     fn copied(&self, app: &App, row: &WaitRow) -> Option<String> {
         let lock = || Some(app.world().table().lock(row.lock?)?.path().to_string());
         match row.kind {
@@ -58,7 +58,7 @@ impl ListScreen<App> for Waits {
         }
     }
 
-    /// The lock of a row about a lock, else the page of the session.
+    /// Opens the lock in a row about a lock or a cycle, and otherwise the page of the session.
     fn open(&self, app: &mut App) {
         let Some(row) = self.row(app, self.cursor(app).rank()) else {
             return app.show_failure("There is nothing to open.".to_owned());

@@ -25,14 +25,14 @@ fn selected(app: &App) -> &str {
 }
 
 #[test]
-fn it_is_read_when_it_is_opened_and_the_newest_is_selected() {
+fn opening_audit_reads_the_log_and_selects_the_newest_entry() {
     let app = opened();
     assert_eq!((app.screen(), app.audit().len()), (Screen::Audit, 3));
     assert_eq!(selected(&app), "/locks/c/lock-0000000003");
 }
 
 #[test]
-fn it_is_read_again_after_each_deletion_once_it_was_looked_at() {
+fn a_log_that_was_opened_is_read_again_after_each_deletion() {
     let mut app = opened();
     press(&mut app, ":lock /locks/billing\njx");
     let update = press(&mut app, "y");
@@ -63,7 +63,7 @@ fn the_selection_stays_with_its_entry_when_new_ones_come() {
 }
 
 #[test]
-fn it_can_be_filtered_by_what_who_and_how_it_ended() {
+fn entries_are_filtered_by_node_user_ensemble_and_outcome() {
     for (text, left) in [
         ("locks/b", 1),
         ("GHOST", 1),
@@ -82,7 +82,7 @@ fn it_can_be_filtered_by_what_who_and_how_it_ended() {
 }
 
 #[test]
-fn its_path_can_be_copied_and_in_the_details_its_owner() {
+fn copying_takes_the_path_and_in_the_details_the_owner() {
     let mut app = opened();
     assert_eq!(press(&mut app, "y").effects, [Effect::Copy("/locks/c/lock-0000000003".to_owned())]);
     assert_eq!(press(&mut app, "\ny").effects, [Effect::Copy("0x1000a2b3c40001b".to_owned())]);
@@ -92,7 +92,7 @@ fn its_path_can_be_copied_and_in_the_details_its_owner() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_any_more_still_shows_what_was_read() {
+fn a_failed_read_keeps_the_entries_of_the_last_one() {
     let mut app = opened();
     let told = AuditReading { history: Err("The audit log cannot be read: no.".to_owned()), unwritable: None };
     app.update(Event::AuditRead(Box::new(told)), NOW);
@@ -100,7 +100,7 @@ fn a_log_that_cannot_be_read_any_more_still_shows_what_was_read() {
 }
 
 #[test]
-fn without_a_place_for_it_nothing_is_read() {
+fn nothing_is_read_without_an_audit_log() {
     let mut app = with(Settings { audit_log: None, ..may_delete() }, SIZE);
     assert_eq!(press(&mut app, "7").effects, []);
     assert_eq!(app.screen(), Screen::Audit);

@@ -1,4 +1,4 @@
-//! Contend: starting test clients, what is done to them, what they say, and leaving them.
+//! Contend: starting test clients, acting on them, their figures, and quitting while they run.
 
 mod asking;
 mod figures;

@@ -1,4 +1,4 @@
-//! Going from one ensemble to another.
+//! Switching from one ensemble to another.
 
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Bindings, ConfigChange, Effect, Event, KnownContext, ScreenChoices, ScreensChosen};
@@ -24,7 +24,7 @@ fn notice(app: &App) -> &str {
 }
 
 #[test]
-fn a_context_is_gone_to_by_its_name_and_without_one_they_are_listed() {
+fn the_context_command_switches_by_name_and_lists_the_contexts_without_one() {
     let mut app = with_contexts(live(SIZE));
     assert_eq!(press(&mut app, ":context\n").effects, []);
     assert_eq!(notice(&app), "Contexts: prod (production), test (here).");
@@ -40,7 +40,7 @@ fn a_context_is_gone_to_by_its_name_and_without_one_they_are_listed() {
 }
 
 #[test]
-fn with_test_clients_it_is_asked_first() {
+fn switching_asks_first_while_test_clients_run() {
     let mut app = with_contexts(running(SIZE, 2));
     assert_eq!(press(&mut app, ":context prod\n").effects, []);
     assert_eq!(app.quit_question().unwrap(), "4 test clients run: stop them and go to prod? y/n");
@@ -53,7 +53,7 @@ fn with_test_clients_it_is_asked_first() {
 }
 
 #[test]
-fn what_the_config_file_says_anew_counts_at_once() {
+fn a_changed_config_file_takes_effect_at_once() {
     let mut app = with_contexts(live(SIZE));
     press(&mut app, "/orders\n");
     app.update(Event::ConfigChanged(Box::new(change(Bindings::default(), ScreensChosen::default()))), NOW);

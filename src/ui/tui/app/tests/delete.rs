@@ -1,4 +1,4 @@
-//! Deleting: who may, what is asked, which keys confirm, and what cannot be confirmed.
+//! Deleting: the permission, the questions, the keys that confirm, and what cannot be confirmed.
 
 use super::{SIZE, later, lost};
 use crate::tui::app::{App, Effect, Event, Key, Screen, Settings, Update};
@@ -28,7 +28,8 @@ fn holders_plan() -> App {
     app
 }
 
-/// A console with the plan for the ghost that holds `/controller` open: the name may be given again.
+/// A console with the plan for the ghost that holds `/controller` open. A new node may get the same
+/// name.
 fn ghosts_plan() -> App {
     let mut app = deleting(SIZE);
     app.update(at(NOW, vec![told(&[1, 2], &[], later(1))]), later(1));
@@ -38,7 +39,7 @@ fn ghosts_plan() -> App {
 }
 
 #[test]
-fn without_the_permission_to_write_nothing_opens_and_it_is_said_how_to_get_it() {
+fn without_write_permission_no_plan_opens_and_the_notice_names_the_option() {
     for keys in ["x", "\nx", "\n ", ":delete\n"] {
         let mut app = live(SIZE);
         let update = press(&mut app, keys);
@@ -48,14 +49,14 @@ fn without_the_permission_to_write_nothing_opens_and_it_is_said_how_to_get_it() 
 }
 
 #[test]
-fn without_a_place_for_the_audit_log_nothing_opens() {
+fn without_an_audit_log_no_plan_opens() {
     let mut app = with(Settings { audit_log: None, ..may_delete() }, SIZE);
     press(&mut app, ":lock /locks/billing\nx");
     assert!(app.deletion().is_none() && notice(&app).contains("--audit-log"), "{}", notice(&app));
 }
 
 #[test]
-fn a_ghost_goes_with_y_and_with_nothing_else() {
+fn only_y_confirms_the_deletion_of_a_ghost() {
     let mut app = ghosts_plan();
     for other in "nYqjk xX1r\n\t:/?7".chars() {
         let update = press(&mut app, &other.to_string());
@@ -69,13 +70,13 @@ fn a_ghost_goes_with_y_and_with_nothing_else() {
     assert!(app.deletion().is_none() && app.working().is_some());
 }
 
-/// What was found out about the one node of the plan that is open.
+/// Reports the guard, and the permission that is missing, of the one node of the open plan.
 fn found(app: &mut App, guard: RecreationGuard, lacks: Option<&'static str>) {
     let plan = app.deletion().expect("a plan").plan().guarded([Permitted { guard, lacks }]);
     app.update(Event::GuardsFound(Ok(Box::new(plan))), app.clock());
 }
 
-/// A console with the plan for the ghost open, of which nothing is found out so far.
+/// A console with the plan for the ghost open, before the guard of its node is known.
 fn unknown_plan() -> App {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /controller\n");
@@ -85,7 +86,7 @@ fn unknown_plan() -> App {
 }
 
 #[test]
-fn nothing_can_be_answered_before_it_is_known_how_the_node_is_made_sure_of() {
+fn a_plan_cannot_be_confirmed_before_the_guard_of_its_node_is_known() {
     let mut app = unknown_plan();
     assert!(press(&mut app, "y\n").effects.is_empty());
     assert!(app.deletion().unwrap().is_finding_out());
@@ -99,7 +100,7 @@ fn nothing_can_be_answered_before_it_is_known_how_the_node_is_made_sure_of() {
 }
 
 #[test]
-fn what_nothing_can_make_sure_of_wants_its_name_typed() {
+fn a_node_without_a_guard_needs_its_name_typed() {
     let mut app = unknown_plan();
     found(&mut app, RecreationGuard::Unguarded, None);
     assert!(press(&mut app, "y\n").effects.is_empty() && app.deletion().is_some());
@@ -107,10 +108,10 @@ fn what_nothing_can_make_sure_of_wants_its_name_typed() {
 }
 
 #[test]
-fn a_missing_permission_is_said_before_the_question_and_nothing_can_be_answered() {
+fn a_plan_that_lacks_a_permission_says_so_and_cannot_be_confirmed() {
     let mut app = unknown_plan();
     found(&mut app, RecreationGuard::Unguarded, Some("the DELETE permission on its parent"));
-    let why = app.deletion().unwrap().obstacle().expect("it lacks something");
+    let why = app.deletion().unwrap().obstacle().expect("a missing permission");
     assert!(why.contains("DELETE permission") && why.contains("--auth-file"), "{why}");
     assert!(press(&mut app, "ycontroller\n").effects.is_empty());
     let mut app = unknown_plan();
@@ -120,7 +121,7 @@ fn a_missing_permission_is_said_before_the_question_and_nothing_can_be_answered(
 }
 
 #[test]
-fn esc_leaves_and_nothing_is_done() {
+fn esc_closes_the_plan_without_deleting() {
     let mut app = ghosts_plan();
     assert!(press(&mut app, "\u{1b}").effects.is_empty());
     assert!(app.deletion().is_none() && app.working().is_none());
@@ -128,7 +129,7 @@ fn esc_leaves_and_nothing_is_done() {
 }
 
 #[test]
-fn a_live_holder_goes_with_its_number_and_enter_and_with_nothing_else() {
+fn only_its_number_and_enter_confirm_the_deletion_of_a_live_holder() {
     let mut app = holders_plan();
     for wrong in ["y\n", "\n", "4712\n", "471\n", "47111\n"] {
         assert!(press(&mut app, wrong).effects.is_empty(), "{wrong:?}");
@@ -142,7 +143,7 @@ fn a_live_holder_goes_with_its_number_and_enter_and_with_nothing_else() {
 }
 
 #[test]
-fn a_live_waiter_goes_with_y() {
+fn y_confirms_the_deletion_of_a_live_waiter() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\njx");
     assert!(app.deletion().unwrap().typed().is_none());
@@ -150,7 +151,7 @@ fn a_live_waiter_goes_with_y() {
 }
 
 #[test]
-fn curators_owner_can_be_asked_instead() {
+fn the_owner_of_a_curator_lock_can_be_asked_to_release_instead() {
     let mut app = holders_plan();
     assert!(app.deletion().unwrap().can_turn());
     press(&mut app, "47r");
@@ -163,7 +164,7 @@ fn curators_owner_can_be_asked_instead() {
 }
 
 #[test]
-fn an_expiring_one_counts_down_and_can_be_confirmed() {
+fn an_expiring_node_counts_down_and_can_be_confirmed() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /apps/catalogue/index-rebuild\njx");
     let evidence = |app: &App| app.deletion().unwrap().plan().nodes()[0].evidence.clone();
@@ -175,7 +176,7 @@ fn an_expiring_one_counts_down_and_can_be_confirmed() {
 }
 
 #[test]
-fn a_node_that_goes_while_the_plan_is_open_cannot_be_confirmed() {
+fn a_node_that_vanishes_while_its_plan_is_open_cannot_be_confirmed() {
     let mut app = holders_plan();
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
     let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle");
@@ -187,7 +188,7 @@ fn a_node_that_goes_while_the_plan_is_open_cannot_be_confirmed() {
 }
 
 #[test]
-fn a_name_that_another_node_has_by_now_cannot_be_confirmed() {
+fn a_recreated_node_cannot_be_confirmed() {
     let mut app = ghosts_plan();
     let again = vec![Change::Deleted { path: path("/controller"), zxid: None }, seen("/controller", 9, NOW, b"")];
     app.update(at(later(1), again), later(1));
@@ -197,19 +198,19 @@ fn a_name_that_another_node_has_by_now_cannot_be_confirmed() {
 }
 
 #[test]
-fn an_owner_who_comes_back_while_the_plan_is_open_needs_another_answer() {
+fn an_owner_that_comes_back_while_the_plan_is_open_needs_another_answer() {
     let mut app = ghosts_plan();
     app.update(at(later(2), vec![told(&[60], &[], later(2))]), later(2));
     assert!(confirmed(&press(&mut app, "y")).is_none(), "the answer was to an older plan");
     assert!(app.deletion().unwrap().has_changed());
-    let typed = app.deletion().unwrap().typed().expect("the name is to be typed now");
+    let typed = app.deletion().unwrap().typed().expect("the name must be typed now");
     assert_eq!(typed.text(), "");
     second(&mut app, later(4));
     assert!(confirmed(&press(&mut app, "controller\n")).is_some());
 }
 
 #[test]
-fn an_answer_does_not_count_in_the_moment_in_which_the_facts_change() {
+fn an_answer_right_after_the_facts_changed_is_refused() {
     let mut app = ghosts_plan();
     app.update(at(later(2), vec![told(&[], &[(60, 20)], later(2))]), later(2));
     second(&mut app, later(2));
@@ -220,7 +221,7 @@ fn an_answer_does_not_count_in_the_moment_in_which_the_facts_change() {
 }
 
 #[test]
-fn without_a_connection_nothing_can_be_confirmed_until_it_is_there_again() {
+fn nothing_can_be_confirmed_without_a_connection() {
     let mut app = ghosts_plan();
     app.update(at(later(1), vec![lost()]), later(1));
     assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("connection")));
@@ -232,14 +233,14 @@ fn without_a_connection_nothing_can_be_confirmed_until_it_is_there_again() {
 }
 
 #[test]
-fn what_stands_still_is_not_deleted() {
+fn nothing_is_deleted_on_a_paused_screen() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\npx");
     assert!(app.deletion().is_none() && notice(&app).contains("stands still"), "{}", notice(&app));
 }
 
 #[test]
-fn an_empty_lock_parent_goes_with_y_and_a_full_one_not_at_all() {
+fn y_confirms_the_deletion_of_an_empty_lock_parent_but_not_of_a_full_one() {
     let mut app = deleting(SIZE);
     let used = vec![listed("/locks/empty", 1), curator("/locks/empty", 0, 5, 0), gone("/locks/empty", 0, 5)];
     app.update(at(NOW, used), NOW);
@@ -258,7 +259,7 @@ fn an_empty_lock_parent_goes_with_y_and_a_full_one_not_at_all() {
 }
 
 #[test]
-fn tagged_contenders_go_with_one_answer() {
+fn one_answer_confirms_all_tagged_contenders() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\njj   ");
     assert_eq!(app.tags().len(), 3);
@@ -281,7 +282,7 @@ fn a_live_holder_among_the_tagged_needs_its_number() {
 }
 
 #[test]
-fn tags_belong_to_the_queue_in_which_they_were_given() {
+fn opening_another_queue_or_pressing_esc_clears_the_tags() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\n  ");
     press(&mut app, ":lock /locks/orders\n");
@@ -292,7 +293,7 @@ fn tags_belong_to_the_queue_in_which_they_were_given() {
 }
 
 #[test]
-fn nothing_is_deleted_beside_a_deletion() {
+fn no_plan_opens_during_a_deletion() {
     let mut app = ghosts_plan();
     let update = press(&mut app, "y");
     let plan = confirmed(&update).unwrap().clone();
@@ -305,7 +306,7 @@ fn nothing_is_deleted_beside_a_deletion() {
 }
 
 #[test]
-fn what_came_of_it_is_said_in_the_footer_and_in_the_timeline() {
+fn the_footer_and_the_timeline_show_the_outcome() {
     for (ending, event, failed) in [
         (Ending::Deleted { window: false }, "deleted", false),
         (Ending::Gone, "not-deleted", true),
@@ -318,14 +319,14 @@ fn what_came_of_it_is_said_in_the_footer_and_in_the_timeline() {
         let told = app.notice().expect("a notice");
         assert!(told.text.starts_with("/controller") && told.failed == failed, "{told:?}");
         let timeline = app.world().timeline();
-        let last = timeline.iter().next_back().expect("a moment");
+        let last = timeline.iter().next_back().expect("a timeline entry");
         assert_eq!(last.event(), event);
         assert_eq!(last.lock().map(|lock| &lock.path), Some(&path("/controller")));
     }
 }
 
 #[test]
-fn a_deletion_that_was_not_even_tried_says_why() {
+fn a_deletion_that_was_not_tried_says_why() {
     let mut app = ghosts_plan();
     press(&mut app, "y");
     app.update(Event::DeletionDone(Err("Nothing was done: the audit log cannot be written.".to_owned())), NOW);
@@ -334,7 +335,7 @@ fn a_deletion_that_was_not_even_tried_says_why() {
 }
 
 #[test]
-fn several_are_named_together_and_the_first_that_failed_by_name() {
+fn the_notice_counts_several_deletions_and_names_the_first_that_failed() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\njj  x");
     let update = press(&mut app, "y");
@@ -378,7 +379,7 @@ fn in_a_terminal_that_is_too_small_nothing_can_be_confirmed() {
 }
 
 #[test]
-fn the_mouse_confirms_nothing_and_chooses_nothing_while_a_plan_is_open() {
+fn the_mouse_does_nothing_while_a_plan_is_open() {
     use crate::tui::app::Mouse;
     let mut app = ghosts_plan();
     for mouse in [Mouse::Press(3, 3), Mouse::Press(40, 22), Mouse::WheelDown] {
@@ -388,7 +389,7 @@ fn the_mouse_confirms_nothing_and_chooses_nothing_while_a_plan_is_open() {
 }
 
 #[test]
-fn a_contender_that_no_session_owns_goes_with_y() {
+fn y_confirms_the_deletion_of_an_ownerless_contender() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/leftover\n");
     press(&mut app, "x");

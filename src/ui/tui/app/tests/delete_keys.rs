@@ -1,4 +1,4 @@
-//! The keys of a plan, where the user has chosen others.
+//! The keys of a plan, when the user has bound others.
 
 use super::SIZE;
 use crate::tui::app::{App, Bindings, Event, Key, Settings};
@@ -7,7 +7,7 @@ use crate::tui::testing::deletions::{may_delete, with};
 use crate::tui::testing::press;
 use lockscope_live::admin::Action;
 
-/// The plan for the holder of `/locks/billing`, where `ask-owner` has that key.
+/// Opens the plan for the holder of `/locks/billing`, with `ask-owner` bound to `key`.
 fn plan(key: Key, production: Option<&str>) -> App {
     let mut bindings = Bindings::default();
     bindings.bind(Command::AskOwner, vec![key]);
@@ -22,7 +22,7 @@ fn action(app: &App) -> Action {
 }
 
 #[test]
-fn the_key_of_the_users_choice_turns_the_plan_and_the_usual_one_does_not() {
+fn only_the_bound_key_switches_the_plan() {
     let mut app = plan(Key::Char('o'), None);
     press(&mut app, "r");
     assert_eq!(action(&app), Action::Delete);
@@ -31,7 +31,7 @@ fn the_key_of_the_users_choice_turns_the_plan_and_the_usual_one_does_not() {
 }
 
 #[test]
-fn where_a_name_is_typed_a_letter_is_part_of_it_and_the_usual_key_turns_the_plan() {
+fn a_bound_letter_is_typed_into_a_name_and_the_default_key_switches_the_plan() {
     let mut app = plan(Key::Char('o'), Some("prod"));
     press(&mut app, "o");
     assert_eq!((action(&app), app.deletion().unwrap().typed().unwrap().text()), (Action::Delete, "o"));
@@ -40,7 +40,7 @@ fn where_a_name_is_typed_a_letter_is_part_of_it_and_the_usual_key_turns_the_plan
 }
 
 #[test]
-fn a_plan_scrolls_by_the_keys_that_move_elsewhere() {
+fn the_movement_keys_scroll_a_plan() {
     let mut app = plan(Key::F(9), None);
     app.update(Event::Key(Key::F(9)), app.clock());
     assert_eq!(action(&app), Action::Revoke);

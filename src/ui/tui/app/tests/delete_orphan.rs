@@ -7,7 +7,7 @@ use lockscope_live::admin::{Action, Confirmation};
 use lockscope_model::diagnose::Unaware;
 
 #[test]
-fn whose_client_does_not_know_of_its_node_is_not_asked_to_release_and_all_else_stays() {
+fn an_orphan_can_be_deleted_but_its_client_is_not_asked_to_release() {
     let mut app = deleting(SIZE);
     let node = |number| format!("/locks/orphaned/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     let nodes = [0, 1].map(|number| seen(&node(number), 1, ago(20), b""));

@@ -1,4 +1,4 @@
-//! One lock's history: who held it and who waited, how that ended, and what was wrong.
+//! The history of one lock: its holders and waiters, how their stays ended, and its findings.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::tui::app::{App, Effect, Event, Screen};
 use crate::tui::testing::{at, connected, curator, gone, listed, live, path, press, seen};
 use lockscope_model::queue::Change;
 
-/// What History lists, as its export names it.
+/// Exports what History lists.
 fn exported(app: &mut App) -> serde_json::Value {
     let update = press(app, "e");
     let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
@@ -16,7 +16,7 @@ fn exported(app: &mut App) -> serde_json::Value {
 }
 
 #[test]
-fn the_holder_that_was_there_at_the_start_is_in_the_history_with_bounds() {
+fn a_holder_found_at_the_start_is_listed_with_bounds_of_its_hold() {
     let mut app = live(SIZE);
     let now = app.clock();
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
@@ -39,7 +39,7 @@ fn the_holder_that_was_there_at_the_start_is_in_the_history_with_bounds() {
 }
 
 #[test]
-fn who_left_and_what_was_lost_in_a_cut_are_told_apart() {
+fn ends_that_were_seen_and_ends_during_a_lost_connection_differ() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4713, 0x1d)]), later(1));
     app.update(at(later(2), vec![lost()]), later(2));
@@ -58,7 +58,7 @@ fn who_left_and_what_was_lost_in_a_cut_are_told_apart() {
 }
 
 #[test]
-fn from_locks_and_back_and_what_is_wrong_stands_there_in_full() {
+fn history_opens_from_locks_and_lists_findings_in_full() {
     let mut app = live(SIZE);
     press(&mut app, "i");
     assert_eq!(app.screen(), Screen::History, "of the lock that is selected");
@@ -76,14 +76,14 @@ fn from_locks_and_back_and_what_is_wrong_stands_there_in_full() {
     assert_eq!(exported(&mut app)["holds"], serde_json::json!([]), "only what passes the filter");
 }
 
-/// The node of a request for a lease of Curator's semaphore, or the lease.
+/// Returns the path of a lease of Curator's semaphore, or of a request for one (`lock`).
 fn semaphore_node(kind: &str, owner: i64) -> String {
     let (parent, number) = if kind == "lock" { ("locks", owner) } else { ("leases", owner + 100) };
     format!("/sem/{parent}/_c_{number:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-{kind}-{owner:010}")
 }
 
 #[test]
-fn a_stay_at_a_semaphore_is_one_from_the_queue_to_the_end_of_its_lease() {
+fn a_stay_at_a_semaphore_lasts_from_the_queue_to_the_end_of_the_lease() {
     let mut app = live(SIZE);
     let node = |kind: &str, owner: i64, second| {
         seen(&semaphore_node(kind, owner), owner, later(second), format!("worker-{owner}").as_bytes())
@@ -96,7 +96,7 @@ fn a_stay_at_a_semaphore_is_one_from_the_queue_to_the_end_of_its_lease() {
     happens(2, vec![node("lease", 1, 2), gone("lock", 1), node("lock", 2, 2), node("lock", 3, 2)]);
     happens(4, vec![node("lease", 2, 4), gone("lock", 2)]);
     happens(9, vec![gone("lease", 1)]);
-    // One gives up, and the other's session ends.
+    // Worker 3 gives up, and then the session of worker 2 ends.
     happens(12, vec![gone("lock", 3)]);
     happens(13, vec![gone("lease", 2)]);
     happens(15, vec![node("lock", 4, 14), node("lease", 4, 15), gone("lock", 4)]);

@@ -1,4 +1,4 @@
-//! What is true, what is old, what stands still.
+//! Live, stale and paused data.
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::tui::app::{Event, LockOrder};
@@ -6,7 +6,7 @@ use crate::tui::testing::{NOW, app, at, connected, ensemble, gone, live, press};
 use lockscope_model::queue::{Change, ConnectionState};
 
 #[test]
-fn a_pause_shows_one_moment_however_much_happens() {
+fn a_paused_screen_shows_one_state_whatever_happens() {
     let mut app = live(SIZE);
     press(&mut app, "p");
     let update = app.update(at(later(5), vec![gone("/locks/billing", 4711, 0x1b)]), later(5));
@@ -30,7 +30,7 @@ fn order_and_filter_chosen_during_a_pause_stay_afterwards() {
 }
 
 #[test]
-fn what_is_shown_after_the_link_is_lost_is_not_called_true() {
+fn after_the_connection_is_lost_nothing_is_shown_as_current() {
     let mut app = live(SIZE);
     assert!(app.is_live() && app.shows_truth());
     app.update(at(later(3), vec![Change::Heard { at: later(2) }, lost()]), later(3));
@@ -47,7 +47,7 @@ fn what_is_shown_after_the_link_is_lost_is_not_called_true() {
 }
 
 #[test]
-fn an_observer_that_ended_leaves_nothing_that_is_called_live() {
+fn nothing_is_live_after_the_observer_ended() {
     let mut app = live(SIZE);
     app.update(Event::ObserverEnded, NOW);
     assert!(!app.is_live() && !app.is_observing());
@@ -55,7 +55,7 @@ fn an_observer_that_ended_leaves_nothing_that_is_called_live() {
 }
 
 #[test]
-fn seconds_are_counted_only_while_something_ages() {
+fn the_console_ticks_only_while_something_ages() {
     let mut app = app(SIZE);
     assert!(!app.ticks(), "nothing is known yet");
     let next_try = Some(later(3));
@@ -74,7 +74,7 @@ fn seconds_are_counted_only_while_something_ages() {
 }
 
 #[test]
-fn a_notice_goes_by_itself() {
+fn a_notice_disappears_after_a_while() {
     let mut app = live(SIZE);
     press(&mut app, "y");
     assert!(app.notice().is_some());

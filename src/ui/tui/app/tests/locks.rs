@@ -6,7 +6,7 @@ use crate::tui::testing::{NOW, at, curator, gone, listed, live, path, press, see
 use lockscope_model::queue::Change;
 
 #[test]
-fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_columns() {
+fn without_findings_the_longest_queue_is_first_and_s_cycles_through_the_orders() {
     let mut app = live((240, 24));
     assert_eq!(lock_paths(&app)[0], "/locks/billing");
     let mut seen = vec![app.world().locks().sorting().first.by];
@@ -20,7 +20,7 @@ fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_c
 }
 
 #[test]
-fn each_column_sorts_and_turns_around() {
+fn each_column_sorts_in_both_directions() {
     let mut app = live(SIZE);
     for (column, first, last) in [
         ("lock", "/apps/catalogue/index-rebuild", "/locks/orders"),
@@ -49,7 +49,7 @@ fn locks_without_a_waiter_come_last_in_either_direction() {
 }
 
 #[test]
-fn a_lock_moves_in_the_list_while_it_is_looked_at_and_keeps_the_selection() {
+fn a_selected_lock_keeps_the_selection_when_it_moves() {
     let mut app = live(SIZE);
     press(&mut app, "j");
     assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
@@ -70,7 +70,7 @@ fn an_untouched_list_stays_on_its_first_row() {
 }
 
 #[test]
-fn the_order_kept_change_by_change_is_the_one_that_sorting_anew_gives() {
+fn the_order_after_single_changes_equals_a_full_sort() {
     for column in LockOrder::ALL {
         let mut app = live(SIZE);
         press(&mut app, &format!(":sort {}\n", column.id()));
@@ -106,7 +106,7 @@ fn a_lock_that_quiets_down_sinks_in_an_order_by_rate() {
 }
 
 #[test]
-fn the_filter_works_while_it_is_typed_and_esc_clears_it() {
+fn the_filter_applies_while_it_is_typed_and_esc_clears_it() {
     let mut app = live(SIZE);
     press(&mut app, "/BILL");
     assert_eq!(lock_paths(&app), ["/locks/billing"]);
@@ -119,7 +119,7 @@ fn the_filter_works_while_it_is_typed_and_esc_clears_it() {
 }
 
 #[test]
-fn a_kept_filter_holds_for_locks_that_come_later() {
+fn a_kept_filter_applies_to_new_locks() {
     let mut app = live(SIZE);
     press(&mut app, "/worker-7\n");
     assert_eq!(lock_paths(&app), ["/locks/orders"], "by the holder's data");
@@ -131,7 +131,7 @@ fn a_kept_filter_holds_for_locks_that_come_later() {
 }
 
 #[test]
-fn a_key_that_is_typed_into_the_filter_is_no_command() {
+fn keys_typed_into_the_filter_are_not_commands() {
     let mut app = live(SIZE);
     let update = press(&mut app, "/q");
     assert!(update.effects.is_empty());
@@ -141,7 +141,7 @@ fn a_key_that_is_typed_into_the_filter_is_no_command() {
 }
 
 #[test]
-fn a_press_of_the_mouse_selects_and_another_opens() {
+fn a_mouse_press_selects_a_row_and_a_second_one_opens_it() {
     let mut app = live(SIZE);
     let second_row = Mouse::Press(10, app.layout().unwrap().rows().0 + 1);
     app.update(Event::Mouse(second_row), NOW);
@@ -154,13 +154,13 @@ fn a_press_of_the_mouse_selects_and_another_opens() {
     assert!(!app.update(Event::Mouse(below), NOW).redraw);
 }
 
-/// The parent of a lock is gone, with its contenders.
+/// Returns the deletion of a node of a lock, or of its parent.
 fn removed(lock: &str) -> Change {
     Change::Deleted { path: path(lock), zxid: None }
 }
 
 #[test]
-fn a_lock_that_vanished_stays_below_the_others_while_its_history_is_known_and_is_counted_nowhere() {
+fn a_vanished_lock_stays_listed_last_while_its_history_is_known_and_is_not_counted() {
     let mut app = live(SIZE);
     let locks = lock_paths(&app);
     app.update(at(later(1), vec![seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90")]), later(1));
@@ -169,7 +169,7 @@ fn a_lock_that_vanished_stays_below_the_others_while_its_history_is_known_and_is
     assert_eq!(lock_paths(&app).len(), locks.len(), "it is no lock");
     let rows = app.world().lock_rows();
     assert_eq!(rows.len(), locks.len() + 1);
-    let gone = rows.id(locks.len()).and_then(|id| app.world().vanished().get(id)).expect("it stands last");
+    let gone = rows.id(locks.len()).and_then(|id| app.world().vanished().get(id)).expect("the vanished lock is last");
     assert_eq!((gone.name.path.as_str(), gone.at), ("/jobs/lock", later(9)));
     press(&mut app, "G\n");
     assert_eq!(app.screen(), Screen::History, "of it there is only the history");
@@ -186,11 +186,11 @@ fn a_lock_that_vanished_stays_below_the_others_while_its_history_is_known_and_is
 }
 
 #[test]
-fn a_free_lock_says_since_when_as_far_as_that_is_known() {
+fn a_free_lock_reports_since_when_it_is_free() {
     let mut app = live(SIZE);
     let free = |app: &App, lock: &str| {
-        let id = app.world().table().find(&path(lock), None).expect("it is there");
-        app.world().free_since(app.world().table().lock(id).expect("it is there"))
+        let id = app.world().table().find(&path(lock), None).expect("a known lock");
+        app.world().free_since(app.world().table().lock(id).expect("a known lock"))
     };
     let first = seen("/jobs/lock/lock-0000000001", 90, later(1), b"worker-90");
     app.update(at(later(1), vec![listed("/jobs/lock", 2), first]), later(1));

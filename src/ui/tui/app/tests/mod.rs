@@ -1,4 +1,4 @@
-//! What a user could notice, without a terminal.
+//! Tests of what a user can notice, without a terminal.
 
 mod audit;
 mod contend;
@@ -30,7 +30,7 @@ use lockscope_model::queue::{Change, ConnectionState};
 const SIZE: (u16, u16) = (80, 24);
 
 impl App {
-    /// From now on the commands have these keys.
+    /// Replaces the key bindings.
     pub(in crate::tui) fn rebind(&mut self, bindings: Bindings) {
         self.settings.bindings = bindings;
     }
@@ -56,8 +56,8 @@ fn selected_contender(app: &App) -> Option<ZnodePath> {
 }
 
 fn number(path: Option<ZnodePath>) -> i32 {
-    let path = path.expect("something is selected");
-    lockscope_base::znode::Sequence::split(path.name()).expect("a number").1.0
+    let path = path.expect("a selected row");
+    lockscope_base::znode::Sequence::split(path.name()).expect("a sequence number").1.0
 }
 
 fn lost() -> Change {

@@ -1,4 +1,4 @@
-//! The mouse: what stands on the screen can be pressed.
+//! The mouse: pressing tabs, titles, keys, rows and panes.
 
 use super::SIZE;
 use crate::tui::app::{App, Effect, Event, LockOrder, Mouse, Pane, Screen, Update};
@@ -8,14 +8,14 @@ fn press_at(app: &mut App, column: u16, line: u16) -> Update {
     app.update(Event::Mouse(Mouse::Press(column, line)), NOW)
 }
 
-/// Where a text stands in a line that is made of these parts.
+/// Returns a column inside the text that contains `wanted`, in a line made of `texts`.
 fn column_of(texts: &[String], wanted: &str) -> u16 {
     let at = texts.iter().position(|text| text.contains(wanted)).unwrap();
     u16::try_from(texts[..at].iter().map(|text| text.chars().count()).sum::<usize>()).unwrap() + 1
 }
 
 #[test]
-fn a_tab_leads_to_its_screen() {
+fn pressing_a_tab_opens_its_screen() {
     let mut app = live(SIZE);
     for (title, screen) in [("Timeline", Screen::Timeline), ("Help", Screen::Help), ("Locks", Screen::Locks)] {
         let tabs: Vec<String> = app.tabs().into_iter().map(|(_, text)| text).collect();
@@ -26,7 +26,7 @@ fn a_tab_leads_to_its_screen() {
 }
 
 #[test]
-fn the_title_of_a_column_sorts_by_it_and_then_turns_around() {
+fn pressing_a_column_title_sorts_by_it_and_a_second_press_reverses() {
     let mut app = live(SIZE);
     let (titles, sorting) = (app.layout().unwrap().main.y + 1, |app: &App| app.world().locks().sorting().first);
     press_at(&mut app, 4, titles);
@@ -36,7 +36,7 @@ fn the_title_of_a_column_sorts_by_it_and_then_turns_around() {
 }
 
 #[test]
-fn a_key_in_the_footer_does_what_the_key_does() {
+fn pressing_a_key_in_the_footer_acts_like_the_key() {
     let mut app = live(SIZE);
     let at = |app: &App, word: &str| {
         let texts: Vec<String> = app.hints(80).iter().map(|hint| format!("{} {}  ", hint.key, hint.word)).collect();
@@ -51,7 +51,7 @@ fn a_key_in_the_footer_does_what_the_key_does() {
 }
 
 #[test]
-fn a_row_is_selected_and_then_opened_and_a_box_below_takes_the_keys() {
+fn pressing_a_row_selects_then_opens_it_and_pressing_a_pane_focuses_it() {
     let mut app = live(SIZE);
     let (first, _) = app.layout().unwrap().rows();
     press_at(&mut app, 10, first + 1);

@@ -1,4 +1,4 @@
-//! The page of one node as it is.
+//! The page of one node.
 
 use super::{SIZE, later, selected_contender};
 use crate::tui::app::{App, Effect, Event, NodeRead, Screen, Update};
@@ -23,7 +23,7 @@ fn answer(app: &mut App, node: &str, read: NodeRead) {
 }
 
 #[test]
-fn the_selected_contenders_node_is_read_when_its_page_opens_and_again_when_asked() {
+fn the_node_page_reads_the_node_when_it_opens_and_again_on_d() {
     let mut app = live(SIZE);
     press(&mut app, "\nj");
     let node = selected_contender(&app).unwrap().to_string();
@@ -38,7 +38,7 @@ fn the_selected_contenders_node_is_read_when_its_page_opens_and_again_when_asked
 }
 
 #[test]
-fn the_answer_about_another_node_is_not_shown() {
+fn an_answer_about_another_node_is_not_shown() {
     let mut app = live(SIZE);
     press(&mut app, ":node /a\n");
     press(&mut app, "\u{1b}:node /b\n");
@@ -49,7 +49,7 @@ fn the_answer_about_another_node_is_not_shown() {
 }
 
 #[test]
-fn the_timeline_leads_to_the_node_also_when_it_is_gone() {
+fn the_timeline_opens_the_page_of_a_node_that_is_gone() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4712, 0x1c)]), later(1));
     let read = asked(&press(&mut app, "6/gone\nd")).unwrap();
@@ -59,7 +59,7 @@ fn the_timeline_leads_to_the_node_also_when_it_is_gone() {
 }
 
 #[test]
-fn what_has_no_node_says_so_and_a_path_that_is_none_too() {
+fn a_missing_node_and_an_invalid_path_are_refused() {
     let mut app = crate::tui::testing::app(SIZE);
     assert_eq!(asked(&press(&mut app, "d")), None);
     assert!(app.notice().unwrap().failed);
@@ -69,7 +69,7 @@ fn what_has_no_node_says_so_and_a_path_that_is_none_too() {
 }
 
 #[test]
-fn data_that_was_not_all_read_and_what_may_not_be_read_is_said() {
+fn truncated_data_and_denied_reads_are_reported() {
     let mut app = live((160, 45));
     press(&mut app, ":node /a\n");
     let mut read = node_reading(&[b'x'; 40]);

@@ -1,4 +1,4 @@
-//! Whatever happens, the lists that are kept up change by change are those that would be made afresh.
+//! Lists that are updated change by change equal lists that are built afresh.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,8 @@ use crate::tui::app::{App, Event, ListOrder, LockOrder, Rows};
 use crate::tui::testing::{at, connected, listed, live, path, press, seen};
 use lockscope_model::queue::{Change, ConnectionState};
 
-/// A contender's node: of a mutex, of a read/write lock, or of a semaphore's two parents.
+/// Returns the path of a contender's node, in a mutex, a read/write lock or either parent of a
+/// semaphore.
 fn node(lock: u8, number: u8) -> String {
     let id = format!("_c_{number:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b");
     match lock % 4 {
@@ -59,7 +60,7 @@ proptest! {
     ) {
         let mut app = live(SIZE);
         app.update(at(later(1), before.concat()), later(1));
-        // Without a text the command would ask for one.
+        // Without a text, the command opens a prompt.
         let set = if filter.is_empty() { String::new() } else { format!(":filter {filter}\n") };
         press(&mut app, &format!(":sort {}\n{set}:lock {lock}\n{set}", by.id()));
         for (second, changes) in during.into_iter().enumerate() {
@@ -70,7 +71,8 @@ proptest! {
         app.update(Event::Tick, now);
         let (kept_locks, kept_contenders) = (locks(&app), contenders(&app));
         if !filter.is_empty() {
-            // Cleared first: the same filter again would only look through those that pass already.
+            // The filter is cleared first, because setting the same filter again checks only the
+            // rows that pass already.
             press(&mut app, &format!("\u{1b}{set}"));
         }
         prop_assert_eq!(kept_contenders, contenders(&app), "contenders");

@@ -17,7 +17,7 @@ fn enter_opens_the_queue_and_esc_goes_back() {
 }
 
 #[test]
-fn the_selected_contender_is_followed_as_the_queue_moves_on() {
+fn the_selection_follows_its_contender_as_the_queue_moves() {
     let mut app = live(SIZE);
     press(&mut app, "\njjj");
     assert_eq!(number(selected_contender(&app)), 4714);
@@ -29,7 +29,7 @@ fn the_selected_contender_is_followed_as_the_queue_moves_on() {
 }
 
 #[test]
-fn the_ends_of_a_list_are_kept_when_they_were_asked_for() {
+fn a_selection_at_an_end_stays_at_that_end() {
     let mut app = live(SIZE);
     press(&mut app, "\nG");
     assert_eq!(number(selected_contender(&app)), 4839);
@@ -41,7 +41,7 @@ fn the_ends_of_a_list_are_kept_when_they_were_asked_for() {
 }
 
 #[test]
-fn a_filtered_queue_is_kept_up_by_what_comes_and_goes() {
+fn a_filtered_queue_is_updated_when_contenders_come_and_go() {
     let mut app = live(SIZE);
     press(&mut app, "\n/10.0.4.3");
     let before = app.world().queue_rows().len();
@@ -75,7 +75,7 @@ fn a_contender_that_is_not_read_yet_passes_a_filter_by_its_name() {
 }
 
 #[test]
-fn a_lock_that_is_deleted_while_it_is_shown_says_so_and_comes_back_by_itself() {
+fn the_queue_of_a_deleted_lock_stays_open_and_shows_the_recreated_lock() {
     let mut app = live(SIZE);
     press(&mut app, ":lock /locks/billing\n");
     let gone: Vec<_> = (0..129).map(|at| gone("/locks/billing", 4711 + at, 0x1b + i64::from(at))).collect();
@@ -90,7 +90,7 @@ fn a_lock_that_is_deleted_while_it_is_shown_says_so_and_comes_back_by_itself() {
 }
 
 #[test]
-fn tab_leads_to_the_details_and_back() {
+fn tab_moves_to_the_details_and_esc_back() {
     let mut app = live(SIZE);
     press(&mut app, "\n\t");
     assert_eq!(app.pane(), Pane::Details);
@@ -99,7 +99,7 @@ fn tab_leads_to_the_details_and_back() {
 }
 
 #[test]
-fn a_cursor_on_a_row_that_never_was_ends_on_the_first() {
+fn a_cursor_on_an_unknown_row_of_an_empty_list_selects_nothing() {
     let app = live(SIZE);
     let mut cursor = Cursor::on(path("/nowhere"));
     cursor.settle(&app.world().queue_rows(), 5);

@@ -1,4 +1,4 @@
-//! The timeline, the command line, the way around, and what is taken along.
+//! The timeline, the command line, going back, copying and exporting.
 
 use super::{SIZE, later, lock_paths, number, selected_contender};
 use crate::tui::app::{App, Effect, Event, Key, Rows, SCREENS, Screen};
@@ -6,7 +6,7 @@ use crate::tui::testing::{NOW, app, at, connected, gone, live, path, press, seen
 use lockscope_model::queue::{Change, LockEvent as Kind};
 
 #[test]
-fn the_timeline_follows_the_newest_until_one_looks_back() {
+fn the_timeline_follows_the_newest_entry_until_the_selection_moves() {
     let mut app = live(SIZE);
     press(&mut app, "6");
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
@@ -23,7 +23,7 @@ fn the_timeline_follows_the_newest_until_one_looks_back() {
 }
 
 #[test]
-fn a_filtered_timeline_takes_in_what_matches_later() {
+fn a_filtered_timeline_adds_new_entries_that_match() {
     let mut app = live(SIZE);
     press(&mut app, "6/acquired\n");
     assert_eq!(app.world().timeline_rows().len(), 0);
@@ -38,7 +38,7 @@ fn a_filtered_timeline_takes_in_what_matches_later() {
 }
 
 #[test]
-fn an_event_opens_its_node_also_where_a_filter_hid_it() {
+fn an_event_opens_its_node_even_if_a_filter_hides_it() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
     press(&mut app, ":lock /locks/billing\n/0000004800\n");
@@ -58,7 +58,7 @@ fn an_event_whose_node_is_gone_opens_its_lock_and_says_so() {
 }
 
 #[test]
-fn an_event_of_a_semaphore_opens_the_lease_by_which_its_contender_holds_now() {
+fn an_event_of_a_semaphore_opens_the_lease_that_its_contender_holds_now() {
     let mut app = live(SIZE);
     let node = |parent: &str, owner: i64, number: i64| {
         let kind = if parent == "locks" { "lock" } else { "lease" };
@@ -85,7 +85,7 @@ fn an_event_of_a_semaphore_opens_the_lease_by_which_its_contender_holds_now() {
 }
 
 #[test]
-fn an_event_of_a_lock_that_came_again_opens_that() {
+fn an_event_of_a_recreated_lock_opens_the_new_lock() {
     let mut app = live(SIZE);
     let orders = |number: i32, owner: i64| format!("/locks/new/{owner:032x}__lock__{number:010}");
     app.update(at(later(1), vec![seen(&orders(1, 90), 90, later(1), b"")]), later(1));
@@ -117,7 +117,7 @@ fn app_without_locks() -> App {
 }
 
 #[test]
-fn exporting_writes_what_is_listed_under_the_names_of_the_headless_commands() {
+fn exporting_writes_the_listed_rows_under_the_names_of_the_headless_commands() {
     let mut app = live(SIZE);
     press(&mut app, "/locks\n");
     let update = press(&mut app, "e");
@@ -169,7 +169,7 @@ fn the_command_line_takes_the_same_commands_as_the_keys() {
 }
 
 #[test]
-fn going_around_in_cycles_does_not_lengthen_the_way_back() {
+fn visiting_screens_in_cycles_does_not_lengthen_the_way_back() {
     let mut app = live(SIZE);
     for _ in 0..50 {
         press(&mut app, "126?");
@@ -184,7 +184,7 @@ fn going_around_in_cycles_does_not_lengthen_the_way_back() {
 fn back_returns_to_the_screen_from_which_a_lock_was_opened() {
     for (key, screen) in [("3", Screen::Sessions), ("4", Screen::Waits), ("6", Screen::Timeline)] {
         let mut app = live(SIZE);
-        // Queue is on the way back already, as where one was before.
+        // Queue is already on the way back, from an earlier visit.
         press(&mut app, "\n");
         app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
         press(&mut app, key);
@@ -225,7 +225,7 @@ fn back_returns_to_each_lock_on_the_way_as_it_was_left() {
 }
 
 #[test]
-fn a_long_way_back_forgets_its_beginning() {
+fn the_way_back_keeps_a_bounded_number_of_places() {
     let mut app = live(SIZE);
     for number in 1..=50 {
         press(&mut app, &format!(":session {number:#x}\n"));
@@ -239,7 +239,7 @@ fn a_long_way_back_forgets_its_beginning() {
 }
 
 #[test]
-fn in_a_terminal_that_is_too_small_one_can_still_quit() {
+fn quitting_works_in_a_terminal_that_is_too_small() {
     let mut app = live((20, 5));
     press(&mut app, "jkG/x");
     assert_eq!(app.update(Event::Key(Key::Ctrl('c')), NOW).effects, [Effect::Quit]);

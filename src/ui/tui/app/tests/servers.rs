@@ -1,4 +1,4 @@
-//! What the servers tell, what is made of it, and what they are asked.
+//! The queries to the servers, and the findings, sessions and waits that follow from their answers.
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
@@ -20,7 +20,7 @@ fn asks(update: &crate::tui::app::Update) -> Option<bool> {
 }
 
 #[test]
-fn who_watches_what_is_asked_only_while_a_screen_tells_it() {
+fn watches_are_queried_only_while_a_screen_shows_them() {
     let mut app = live(SIZE);
     assert_eq!(asks(&app.update(Event::Tick, later(1))), None, "Locks does not need it");
     for screen in ["\n", "3", "4"] {
@@ -47,7 +47,7 @@ fn the_lock_with_the_worst_finding_comes_first() {
 }
 
 #[test]
-fn what_the_nodes_prove_stands_in_locks_as_soon_as_they_are_read() {
+fn findings_that_need_only_nodes_appear_as_soon_as_the_nodes_are_read() {
     let mut app = crate::tui::testing::app(SIZE);
     let mut changes = crate::tui::testing::ensemble();
     changes.insert(changes.len() - 1, curator("/locks/billing", 4900, 7, 30));
@@ -57,7 +57,7 @@ fn what_the_nodes_prove_stands_in_locks_as_soon_as_they_are_read() {
         if let Change::Listed { path, stat } = change
             && path.as_str() != "/locks/empty"
         {
-            // Nothing was deleted since the first of them came.
+            // No child was deleted after the first contender came.
             stat.pzxid = lockscope_base::znode::Zxid(0);
         }
     }
@@ -69,7 +69,7 @@ fn what_the_nodes_prove_stands_in_locks_as_soon_as_they_are_read() {
 }
 
 #[test]
-fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
+fn the_timeline_lists_raised_and_cleared_findings() {
     let mut app = trouble(SIZE);
     let told_of = |app: &App, code, wanted| {
         let told = app.world().timeline().iter();
@@ -89,7 +89,7 @@ fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
 }
 
 #[test]
-fn the_finding_of_a_holder_that_went_does_not_stand_beside_the_next_one() {
+fn a_finding_about_a_holder_is_cleared_soon_after_the_holder_left() {
     let mut app = trouble(SIZE);
     let lock = crate::tui::testing::path("/apps/catalogue/index-rebuild");
     let found = |app: &App| {
@@ -105,7 +105,7 @@ fn the_finding_of_a_holder_that_went_does_not_stand_beside_the_next_one() {
 }
 
 #[test]
-fn findings_stand_in_the_order_of_their_times_though_a_survey_is_older_than_the_last_look() {
+fn findings_are_in_order_of_time_even_if_a_survey_is_older_than_the_last_check() {
     let mut app = trouble(SIZE);
     let mut back = clients();
     app.update(at(later(9), vec![told(later(9), &back)]), later(9));
@@ -120,14 +120,14 @@ fn findings_stand_in_the_order_of_their_times_though_a_survey_is_older_than_the_
 }
 
 #[test]
-fn a_lost_connection_mends_nothing() {
+fn a_lost_connection_clears_no_finding() {
     let mut app = trouble(SIZE);
     let before = app.world().timeline().len();
     let found = app.world().diagnosis().findings().len();
     assert!(found > 0);
     app.update(at(later(6), vec![lost()]), later(6));
     app.update(Event::Tick, later(60));
-    let true_at = app.last_true().expect("it was true once");
+    let true_at = app.last_true().expect("the data was current once");
     let told: Vec<_> = app.world().timeline().iter().skip(before).map(TimelineEntry::event).collect();
     assert_eq!(told, ["disconnected"]);
     assert_eq!(app.world().diagnosis().findings().len(), found, "what was known stays as it was");
@@ -168,7 +168,7 @@ fn titles(app: &App) -> Vec<String> {
 }
 
 #[test]
-fn sessions_list_who_is_in_danger_first_and_lead_to_what_it_waits_for() {
+fn sessions_list_endangered_sessions_first_and_open_the_locks_they_wait_for() {
     let mut app = trouble(SIZE);
     press(&mut app, "3");
     assert_eq!(selected_session(&app), 50);
@@ -188,12 +188,12 @@ fn sessions_list_who_is_in_danger_first_and_lead_to_what_it_waits_for() {
 }
 
 #[test]
-fn a_sessions_style_is_told_by_what_it_watches() {
+fn the_style_of_a_session_follows_from_its_watches() {
     let mut app = trouble(SIZE);
     press(&mut app, "3");
     let style = |owner: i64| {
         let world = app.world();
-        let rank = world.sessions().rank(&session(owner)).expect("it is listed");
+        let rank = world.sessions().rank(&session(owner)).expect("a listed session");
         world.sessions().row(rank).unwrap().style(world.table_at(app.now()))
     };
     assert_eq!(style(9), Some(WaitStyle::Chain));
@@ -215,7 +215,7 @@ fn the_selected_session_stays_selected_while_others_come() {
 }
 
 #[test]
-fn waits_show_the_circle_first_and_then_who_holds_up_most() {
+fn waits_list_cycles_first_and_then_the_sessions_that_block_most() {
     let mut app = trouble(SIZE);
     press(&mut app, "4");
     let waits = app.world().waits();
@@ -263,7 +263,7 @@ fn sessions_and_waits_can_be_exported_and_copied() {
 }
 
 #[test]
-fn without_the_servers_nothing_is_claimed() {
+fn without_server_answers_liveness_style_and_rates_are_unknown() {
     let mut app = live(SIZE);
     press(&mut app, "3");
     let (world, now) = (app.world(), app.now());
@@ -303,7 +303,7 @@ fn every_list_finds_a_client_by_its_address_as_soon_as_a_server_lists_it() {
     assert!(found(&app) >= 1, "its release");
 }
 
-/// The node of kazoo's lock that a client of the tests' ensemble has is gone.
+/// Returns the deletion of the node that a client of the test ensemble has in a kazoo lock.
 fn gone_node(parent: &str, owner: i32) -> Change {
     let node = format!("{parent}/{owner:032x}__lock__{owner:010}");
     Change::Deleted { path: crate::tui::testing::path(&node), zxid: None }

@@ -12,12 +12,13 @@ fn shown(app: &App) -> Option<SessionId> {
 
 fn text_of(app: &App, title: &str) -> String {
     let pages = app.pages();
-    let page = pages.into_iter().find(|shown| shown.page.title[0].0 == title).expect("it shows");
+    let page = pages.into_iter().find(|shown| shown.page.title[0].0 == title).expect("the page is shown");
     let lines = page.page.lines.iter().map(|line| format!("{} {}", line.label.as_deref().unwrap_or(""), line.text));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Session 7 holds two locks more than in [`trouble`], one of them as the second of two readers.
+/// Returns [`trouble`] with two more locks held by session 7, one of them as the second of two
+/// readers.
 fn with_many(size: (u16, u16)) -> App {
     let mut app = trouble(size);
     let reader = "/apps/catalogue/index-rebuild/_c_00000007-5c1d-4f7e-9a3b-0d2c4e6f8a1b-__READ__0000000002";
@@ -28,7 +29,7 @@ fn with_many(size: (u16, u16)) -> App {
 }
 
 #[test]
-fn each_lock_of_a_session_can_be_opened_on_its_own_node() {
+fn opening_a_lock_of_a_session_selects_the_node_of_the_session() {
     let mut app = with_many(SIZE);
     press(&mut app, ":session 0x1000a2b3c400007\n");
     let places = app.world().session_detail().len();
@@ -45,7 +46,7 @@ fn each_lock_of_a_session_can_be_opened_on_its_own_node() {
 }
 
 #[test]
-fn a_sessions_page_opens_from_every_row_that_has_one_and_leads_back() {
+fn the_page_of_a_session_opens_from_each_row_that_has_a_session_and_esc_returns() {
     for (keys, screen, owner) in [
         ("", Screen::Locks, None),
         ("2jj", Screen::Queue, Some(0x1d)),
@@ -68,7 +69,7 @@ fn a_sessions_page_opens_from_every_row_that_has_one_and_leads_back() {
 }
 
 #[test]
-fn what_is_no_session_says_so() {
+fn rows_without_a_session_and_invalid_ids_are_refused() {
     let mut app = live(SIZE);
     press(&mut app, "6go");
     assert_eq!(app.screen(), Screen::Timeline);
@@ -79,7 +80,7 @@ fn what_is_no_session_says_so() {
 }
 
 #[test]
-fn the_facts_of_a_session_stand_beside_its_locks() {
+fn the_facts_of_a_session_are_shown_beside_its_locks() {
     let mut app = trouble((160, 45));
     press(&mut app, ":session 0x1000a2b3c400007\n");
     let facts = text_of(&app, "Session");
@@ -98,7 +99,7 @@ fn the_facts_of_a_session_stand_beside_its_locks() {
 }
 
 #[test]
-fn what_happened_to_a_session_is_listed_newest_first_and_no_more_than_fits_in_memory() {
+fn the_last_200_events_of_a_session_are_listed_newest_first() {
     let mut app = live((160, 45));
     for turn in 0..300_u64 {
         let number = 6000 + i32::try_from(turn).unwrap();
@@ -115,7 +116,7 @@ fn what_happened_to_a_session_is_listed_newest_first_and_no_more_than_fits_in_me
 }
 
 #[test]
-fn the_page_follows_what_the_session_does() {
+fn the_page_is_updated_when_the_session_releases() {
     let mut app = live(SIZE);
     press(&mut app, "2o");
     assert_eq!(shown(&app), Some(session(0x1b)));
@@ -129,7 +130,7 @@ fn the_page_follows_what_the_session_does() {
 }
 
 #[test]
-fn a_session_is_exported_with_what_happened_to_it() {
+fn a_session_is_exported_with_its_events() {
     let mut app = with_many(SIZE);
     press(&mut app, ":session 0x1000a2b3c400007\n");
     let update = press(&mut app, "e");

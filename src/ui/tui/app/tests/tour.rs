@@ -1,4 +1,4 @@
-//! The guided tour, step by step, without anybody who plays it.
+//! The guided tour, step by step, without the sessions and fleets that play it.
 
 use super::{SIZE, later};
 use crate::tui::app::{App, Effect, Event, FleetSide, Screen, Settings, Tour, Update};
@@ -8,7 +8,7 @@ use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
 use lockscope_lab::contend::{ClientId, ClientState, FleetCommand};
 use lockscope_lab::demo::{SceneAction, SceneCommand, Script};
 
-/// A console at the first step of the tour, and what that led to.
+/// Returns a console at the first step of the tour, and the update that led there.
 fn touring(plays: bool) -> (App, Update) {
     let mut app = with(Settings { write: true, audit_log: Some("/audit".into()), ..settings() }, SIZE);
     let tour = Tour::new(Script::built_in(), path("/demo"), true, plays);
@@ -16,7 +16,7 @@ fn touring(plays: bool) -> (App, Update) {
     (app, update)
 }
 
-/// Steps on until the scene with that title begins.
+/// Starts the tour and steps on until the scene with that title begins.
 fn at_scene(title: &str) -> (App, Update) {
     let (mut app, mut update) = touring(false);
     while app.tour().expect("a tour").scene().title != title {
@@ -25,7 +25,7 @@ fn at_scene(title: &str) -> (App, Update) {
     (app, update)
 }
 
-/// The scene and the step, from 1.
+/// Returns the numbers of the scene and the step, from 1.
 fn where_at(app: &App) -> (usize, usize) {
     let tour = app.tour().expect("a tour");
     (tour.scene_number().0, tour.step_number().0)
@@ -50,7 +50,7 @@ fn orders(update: &Update) -> Vec<FleetCommand> {
 }
 
 #[test]
-fn it_begins_with_a_herd_beside_a_chain() {
+fn the_tour_begins_with_a_herd_beside_a_chain() {
     let (app, update) = touring(false);
     let paths: Vec<String> = started(&update).iter().map(|scenario| scenario.path.to_string()).collect();
     assert_eq!(paths, ["/demo/herd", "/demo/chain"]);
@@ -58,7 +58,7 @@ fn it_begins_with_a_herd_beside_a_chain() {
 }
 
 #[test]
-fn every_scene_takes_down_the_one_before_and_the_last_step_stays() {
+fn each_scene_ends_the_one_before_and_the_last_step_stays() {
     let (mut app, _) = touring(false);
     let mut scenes = 1;
     for _ in 0..100 {
@@ -83,7 +83,7 @@ fn space_steps_on_where_it_has_no_other_use() {
 }
 
 #[test]
-fn back_is_one_step_back_and_sets_a_scene_anew_when_something_was_done_to_it() {
+fn going_back_over_an_action_starts_the_scene_again() {
     let (mut app, _) = at_scene("A holder crashes");
     let scene = where_at(&app).0;
     press(&mut app, "b");
@@ -99,7 +99,7 @@ fn back_is_one_step_back_and_sets_a_scene_anew_when_something_was_done_to_it() {
 }
 
 #[test]
-fn a_step_that_only_showed_something_is_taken_back_without_a_new_scene() {
+fn going_back_over_a_step_without_an_action_keeps_the_scene() {
     let (mut app, _) = touring(false);
     press(&mut app, "n");
     let update = press(&mut app, "b");
@@ -107,7 +107,7 @@ fn a_step_that_only_showed_something_is_taken_back_without_a_new_scene() {
 }
 
 #[test]
-fn the_queue_of_a_step_opens_as_soon_as_it_is_there() {
+fn the_queue_of_a_step_opens_as_soon_as_it_exists() {
     let (mut app, _) = at_scene("A holder crashes");
     assert_ne!(app.screen(), Screen::Queue);
     app.update(at(NOW, vec![listed("/demo/orders", 1), curator("/demo/orders", 0, 7, 1)]), NOW);
@@ -116,7 +116,7 @@ fn the_queue_of_a_step_opens_as_soon_as_it_is_there() {
 }
 
 #[test]
-fn a_user_who_goes_elsewhere_is_not_taken_away_from_there() {
+fn the_tour_does_not_move_a_user_who_went_elsewhere() {
     let (mut app, _) = at_scene("A holder crashes");
     press(&mut app, "6");
     app.update(at(NOW, vec![listed("/demo/orders", 1), curator("/demo/orders", 0, 7, 1)]), NOW);
@@ -124,7 +124,7 @@ fn a_user_who_goes_elsewhere_is_not_taken_away_from_there() {
 }
 
 #[test]
-fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
+fn a_holder_that_is_about_to_release_is_not_crashed() {
     let (mut app, update) = at_scene("A holder crashes");
     let scenario = started(&update)[0].clone();
     press(&mut app, "n");
@@ -140,7 +140,7 @@ fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
 }
 
 #[test]
-fn whoever_was_frozen_goes_on_in_the_next_step() {
+fn a_frozen_client_thaws_in_the_next_step() {
     let (mut app, update) = at_scene("A frozen holder");
     let scenario = started(&update)[0].clone();
     press(&mut app, "nn");
@@ -152,7 +152,7 @@ fn whoever_was_frozen_goes_on_in_the_next_step() {
 }
 
 #[test]
-fn what_test_clients_cannot_do_is_played_on_the_stage() {
+fn what_test_clients_cannot_do_is_played_by_scene_commands() {
     let (mut app, update) = at_scene("A forgotten node");
     assert!(matches!(stage(&update)[..], [SceneCommand::Start { .. }]), "{update:?}");
     assert!(!app.has_fleets());
@@ -162,7 +162,7 @@ fn what_test_clients_cannot_do_is_played_on_the_stage() {
 }
 
 #[test]
-fn it_plays_by_itself_to_the_end_when_it_is_let() {
+fn a_tour_that_plays_goes_on_by_itself_to_the_end() {
     let (mut app, _) = touring(false);
     app.update(Event::Tick, later(1_000));
     assert_eq!(where_at(&app), (1, 1), "not before");
@@ -189,7 +189,7 @@ fn a_scene_that_cannot_be_played_says_why_until_the_next_one() {
 }
 
 #[test]
-fn without_a_tour_its_keys_say_what_to_press_and_its_names_where_it_is() {
+fn without_a_tour_its_keys_and_commands_say_what_to_do_instead() {
     let mut app = writing(SIZE);
     for (key, said) in
         [("n", "Nothing is looked for"), ("b", "Ctrl-B"), ("P", "P does nothing here"), ("B", "B does nothing here")]
@@ -202,14 +202,16 @@ fn without_a_tour_its_keys_say_what_to_press_and_its_names_where_it_is() {
 }
 
 #[test]
-fn a_pause_ends_with_the_next_step() {
+fn the_next_step_ends_a_pause() {
     let (mut app, _) = touring(false);
     press(&mut app, "pn");
     assert!(app.paused().is_none());
     assert_eq!(where_at(&app), (1, 2));
 }
 
-/// Plays the scene of the forgotten node until so many seconds after its third step began, in a queue with two nodes of one client.
+/// Plays the scene of the forgotten node until `seconds` after its third step began, in a queue
+/// with two nodes of one client. Presses the keys `meanwhile` when that step begins. Returns the
+/// effects of the ticks.
 fn plays_deletion(seconds: u64, meanwhile: &str) -> (App, Vec<Effect>) {
     let (mut app, _) = at_scene("A forgotten node");
     let queue =
@@ -236,14 +238,14 @@ fn a_tour_that_plays_presses_the_keys_of_its_presenter() {
 }
 
 #[test]
-fn a_tour_that_plays_does_not_type_where_somebody_else_is_at_work() {
+fn a_tour_that_plays_presses_no_keys_on_a_screen_that_the_user_opened() {
     let (app, effects) = plays_deletion(13, "1");
     assert_eq!((app.screen(), app.deletion().is_some()), (Screen::Locks, false));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Delete(_))), "{effects:?}");
 }
 
 #[test]
-fn scenes_are_gone_to_forth_and_back_and_by_number_from_anywhere() {
+fn scenes_open_forwards_backwards_and_by_number() {
     let (mut app, _) = touring(false);
     press(&mut app, "N");
     assert_eq!(where_at(&app), (2, 1));

@@ -1,4 +1,4 @@
-//! A tour that nobody looks at goes slowly, until a key is pressed.
+//! A tour without a key for a minute goes slowly until a key is pressed.
 
 use super::{SIZE, later};
 use crate::tui::app::{App, Effect, Event, FleetSide, Key, Screen, Settings, Tour, Update};
@@ -7,7 +7,8 @@ use crate::tui::testing::{NOW, path, settings};
 use lockscope_lab::contend::{FleetCommand, Speed};
 use lockscope_lab::demo::Script;
 
-/// The first step of the tour at full speed, with both fleets running.
+/// Returns a console at the first step of the tour, which begins in slow motion, with both fleets
+/// running.
 fn touring(plays: bool) -> App {
     let mut app = with(Settings { write: true, audit_log: Some("/audit".into()), ..settings() }, SIZE);
     let tour = Tour::new(Script::built_in(), path("/demo"), true, plays);
@@ -19,7 +20,7 @@ fn touring(plays: bool) -> App {
     app
 }
 
-/// Lets seconds pass, up to that one. Answers what each side was told.
+/// Lets these seconds pass. Returns the commands to both fleets.
 fn wait(app: &mut App, seconds: std::ops::RangeInclusive<u64>) -> Vec<FleetCommand> {
     seconds.flat_map(|second| orders(&app.update(Event::Tick, later(second)))).collect()
 }
@@ -36,7 +37,7 @@ fn says_so(app: &App) -> bool {
     app.caption_lines().iter().any(|line| line.text.contains("No key for a minute: the clients run slowly."))
 }
 
-/// Goes at full speed from the start.
+/// Sets full speed from the start.
 fn at_full_speed(mut app: App) -> App {
     app.test_clients.set_speed(Speed::Full, app.wall);
     app
@@ -50,12 +51,12 @@ fn after_a_minute_without_a_key_the_clients_go_slowly_and_the_caption_says_so() 
     assert_eq!(wait(&mut app, 60..=60), [FleetCommand::Hold(true); 2]);
     assert!(says_so(&app));
     assert_eq!(wait(&mut app, 61..=64), [], "nothing more is said to them");
-    let due = app.next_due().expect("a step each five seconds");
+    let due = app.next_due().expect("a step every five seconds");
     assert!(due >= later(65), "{due:?}");
 }
 
 #[test]
-fn any_key_brings_back_the_speed_and_does_what_it_does_at_any_time() {
+fn any_key_restores_the_speed_and_keeps_its_meaning() {
     let mut app = at_full_speed(touring(false));
     wait(&mut app, 1..=60);
     let update = app.update(Event::Key(Key::Char('1')), later(90));
@@ -67,14 +68,14 @@ fn any_key_brings_back_the_speed_and_does_what_it_does_at_any_time() {
 }
 
 #[test]
-fn a_key_without_a_meaning_brings_back_the_speed_too() {
+fn an_unbound_key_restores_the_speed_too() {
     let mut app = at_full_speed(touring(false));
     wait(&mut app, 1..=60);
     assert_eq!(orders(&app.update(Event::Key(Key::Ctrl('g')), later(61))), [FleetCommand::Hold(false); 2]);
 }
 
 #[test]
-fn slow_motion_is_as_slow_as_before_when_somebody_comes_back() {
+fn a_key_restores_the_slow_motion_of_before() {
     let mut app = touring(false);
     assert_eq!(app.slow_motion().speed(), Speed::EveryTwoSeconds, "so the first step begins");
     wait(&mut app, 1..=60);
@@ -85,7 +86,7 @@ fn slow_motion_is_as_slow_as_before_when_somebody_comes_back() {
 }
 
 #[test]
-fn clients_that_somebody_stopped_stay_stopped() {
+fn stopped_clients_stay_stopped() {
     let mut app = touring(false);
     app.test_clients.stop_or_go_on(app.wall);
     assert_eq!(wait(&mut app, 1..=90), []);
@@ -93,7 +94,7 @@ fn clients_that_somebody_stopped_stay_stopped() {
 }
 
 #[test]
-fn a_tour_that_plays_is_left_alone_only_after_its_end() {
+fn a_tour_that_plays_does_not_slow_down_before_its_end() {
     let mut app = touring(true);
     let steps = Script::built_in().scenes;
     let length: u64 = steps.iter().flat_map(|scene| &scene.steps).map(|step| step.lasts.as_secs() + 1).sum();

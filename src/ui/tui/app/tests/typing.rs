@@ -19,7 +19,7 @@ fn said(app: &App) -> &str {
 }
 
 #[test]
-fn tab_completes_commands_and_what_they_take() {
+fn tab_completes_commands_and_their_arguments() {
     let mut app = live(SIZE);
     press(&mut app, ":hist");
     assert_eq!(app.ghost().as_deref(), Some("ory"));
@@ -41,7 +41,7 @@ fn tab_completes_commands_and_what_they_take() {
 }
 
 #[test]
-fn tab_goes_around_and_shift_tab_back() {
+fn tab_cycles_through_completions_and_shift_tab_goes_back() {
     let mut app = live(SIZE);
     press(&mut app, ":se");
     let offered: Vec<String> = (0..4)
@@ -59,7 +59,7 @@ fn tab_goes_around_and_shift_tab_back() {
 }
 
 #[test]
-fn up_brings_back_commands_and_filters_each_for_itself() {
+fn commands_and_filters_have_separate_histories() {
     let mut app = live(SIZE);
     press(&mut app, ":sort held\n:sort lock\n/orders\n\u{1b}/billing\n");
     press(&mut app, ":");
@@ -72,7 +72,7 @@ fn up_brings_back_commands_and_filters_each_for_itself() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_answered_with_what_can() {
+fn invalid_commands_are_answered_with_valid_ones() {
     let mut app = live(SIZE);
     for (line, part) in [
         ("sesions", "`sessions` is one"),
@@ -90,7 +90,7 @@ fn what_cannot_be_meant_is_answered_with_what_can() {
 }
 
 #[test]
-fn a_filter_takes_words_inverse_ones_and_patterns_over_all_columns() {
+fn a_filter_takes_words_excluded_words_and_patterns_over_all_columns() {
     let mut app = live(SIZE);
     let all = lock_paths(&app).len();
     for (filter, rows) in [
@@ -111,7 +111,7 @@ fn a_filter_takes_words_inverse_ones_and_patterns_over_all_columns() {
 }
 
 #[test]
-fn n_goes_through_what_a_filter_has_left_and_says_where_it_ends() {
+fn n_moves_through_filtered_rows_and_reports_the_end() {
     let mut app = live(SIZE);
     press(&mut app, "n");
     assert!(said(&app).contains("Nothing is looked for"));
@@ -126,7 +126,7 @@ fn n_goes_through_what_a_filter_has_left_and_says_where_it_ends() {
 }
 
 #[test]
-fn a_text_is_searched_and_n_goes_from_match_to_match() {
+fn n_moves_from_match_to_match_in_a_text() {
     let mut app = live(SIZE);
     press(&mut app, "?/quit\n");
     let top = |app: &App| app.pages()[0].top;

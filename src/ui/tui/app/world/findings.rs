@@ -1,4 +1,4 @@
-//! Looks what is wrong with the locks of a world.
+//! Checks the locks of a [`World`] for findings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,13 @@ use lockscope_model::diagnose::{Finding, FindingChanges, Severity, rest_between_
 use lockscope_model::queue::LockId;
 use lockscope_past::record::{BatchRecorder, Looked};
 
-/// The rest between looks at hand-overs, for each lock and each contender: some ten times as long
-/// as a look takes.
+/// Pause between two checks after hand-overs, for each lock and contender: about ten times as long
+/// as a check takes.
 const REST_AFTER_HAND_OVER: Duration = Duration::from_micros(20);
 
 impl World {
-    /// Looks what is wrong with the locks, unless there are so many that it is too early for that.
+    /// Checks the locks for findings, unless the pause that [`rest_between_looks`] asks for is not
+    /// over. A clock that went back ends the pause.
     pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
         let is_back = now < self.examined_at;
         if is_back || now.since(self.examined_at) >= rest_between_looks(self.live.table()) {
@@ -24,7 +25,9 @@ impl World {
         }
     }
 
-    /// Looks after changes: what the nodes prove by themselves is known as soon as they are read, unless they are very many.
+    /// Checks for findings after changes. Findings that need only the nodes appear as soon as the
+    /// nodes are read, unless there are 25,000 locks and contenders or more.
+    ///
     /// `synced`: whether everything was just read; `surveyed`: whether the servers answered;
     /// `touched`: the locks that changed.
     pub(super) fn examine_after(
@@ -45,30 +48,30 @@ impl World {
         }
     }
 
-    /// Whether a finding of a lock is about a contender that is gone: it would stand beside the
-    /// next holder until the next look.
+    /// Returns whether a finding of a lock is about a contender that is gone. Until the next check,
+    /// the finding would be shown beside the next holder.
     fn accuses_somebody_gone(&self, lock: LockId) -> bool {
         let about_contenders = self.live.diagnosis().of(lock).filter(|finding| finding.client.is_some());
         about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.live.table().stands(lock, node))
     }
 
-    /// Bounds the share of this machine's time that looks take while locks change hands all the
-    /// time.
+    /// Returns whether the pause since the last check is long enough. The pause bounds the CPU time
+    /// of checks while locks change hands all the time.
     fn has_rested_after_hand_over(&self, now: Timestamp) -> bool {
         let nodes =
             u32::try_from(self.live.table().lock_count() + self.live.table().contender_count()).unwrap_or(u32::MAX);
         now.since(self.examined_at) >= REST_AFTER_HAND_OVER.saturating_mul(nodes)
     }
 
-    /// Very many locks that were just read are shown before they are looked at.
+    /// Makes the next check due in a second, so that very many new locks are shown before it.
     fn examine_in_a_second(&mut self, now: Timestamp, rest: Duration) {
         let rest_ms = i64::try_from(rest.saturating_sub(Duration::from_secs(1)).as_millis()).unwrap_or(i64::MAX);
         self.examined_at = Timestamp(now.0.saturating_sub(rest_ms));
     }
 
-    /// Looks what is wrong with the locks. Work follows the number of contenders.
+    /// Checks the locks for findings. Linear in the number of contenders.
     fn examine(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
-        // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
+        // A survey can be older than the last check. The later time keeps the timeline in order.
         let now = now.max(self.examined_at);
         (self.examined_at, self.accuses_gone) = (now, false);
         if let Some(Looked { forgotten, changes, .. }) = self.live.look(now, recorder) {
@@ -77,13 +80,13 @@ impl World {
         }
     }
 
-    /// The locks of these findings have others now, or none.
+    /// Moves the locks of these findings in the list, because their findings have changed.
     pub(super) fn place_anew(&mut self, findings: &[Arc<Finding>], now: Timestamp) {
         let moved: Vec<LockId> = findings.iter().map(|finding| finding.lock.id).collect();
         self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
     }
 
-    /// Takes in what a look for findings changed.
+    /// Applies the findings that a check raised and cleared to the lists and the timeline.
     pub(super) fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
         let FindingChanges { raised, cleared } = found;
         self.lately.look(self.live.table(), now);
@@ -111,7 +114,8 @@ impl World {
         })
     }
 
-    /// How many locks have a critical finding as their worst, and how many a warning.
+    /// Returns the number of locks whose worst finding is critical, and of those whose worst is a
+    /// warning.
     pub fn troubled(&self) -> (usize, usize) {
         self.troubled
     }

@@ -1,4 +1,4 @@
-//! Puts what is told of the locks into the timeline and into the history of each lock.
+//! Adds entries to the timeline, and findings and deletions to the history of their lock.
 
 use super::{TimelineEntry, World};
 use lockscope_live::admin::Ending;

@@ -1,4 +1,4 @@
-//! Locks that nobody holds, and those that are gone.
+//! Free locks, and locks that vanished.
 
 use super::World;
 use crate::tui::app::Filter;
@@ -7,24 +7,26 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{Happening, LockEvent, LockQueue};
 
 impl World {
-    /// The locks in their order, and below them those that vanished.
+    /// Returns the locks in their order, followed by the vanished locks.
     pub fn lock_rows(&self) -> LockRows<'_> {
         LockRows { locks: &self.locks, vanished: &self.vanished }
     }
 
-    /// The locks that vanished lately.
+    /// Returns the locks that vanished recently.
     pub fn vanished(&self) -> &VanishedLocks {
         &self.vanished
     }
 
-    /// Since when nobody holds a free lock, by this machine's clock, and whether that is only the
-    /// latest time: it may be free for longer. `None` where nothing is known of it.
+    /// Returns the time when a free lock was last released, by this machine's clock, and whether
+    /// that is an upper bound: the lock may have been free for longer. `None` when no hold of it is
+    /// known.
     pub fn free_since(&self, lock: &LockQueue) -> Option<(Timestamp, bool)> {
         let last = self.histories.last_hold(lock.id())?;
         Some((last.until, last.end_unseen))
     }
 
-    /// A lock that is gone stays in sight while its history is known.
+    /// Adds a lock that is gone to the vanished locks if its history is known, and removes a lock
+    /// that came back.
     pub(super) fn note_vanished(&mut self, happening: &Happening) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
@@ -38,7 +40,7 @@ impl World {
         self.vanished.forget(self.now, |lock| self.histories.has(lock));
     }
 
-    /// Filters the locks anew, those that vanished too. Work follows the number of locks.
+    /// Filters the locks again, including the vanished ones. Linear in the number of locks.
     pub fn filter_locks(&mut self, filter: &Filter, now: Timestamp) {
         self.locks.set_filter(filter.clone(), self.live.table(), self.live.diagnosis(), now);
         self.vanished.set_filter(filter.clone());

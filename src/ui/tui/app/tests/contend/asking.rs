@@ -1,4 +1,4 @@
-//! Quitting while test clients run is asked about.
+//! Quitting asks for confirmation while test clients run.
 
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, FleetSide, Key};
@@ -23,7 +23,7 @@ fn quitting_asks_while_clients_run_and_y_quits() {
 }
 
 #[test]
-fn n_and_esc_stay() {
+fn n_and_esc_cancel_quitting() {
     for no in ["n", "\u{1b}"] {
         let mut app = running(SIZE, 2);
         press(&mut app, &format!("q{no}"));
@@ -33,14 +33,14 @@ fn n_and_esc_stay() {
 }
 
 #[test]
-fn a_second_control_c_is_a_yes() {
+fn a_second_ctrl_c_quits() {
     let mut app = running(SIZE, 2);
     app.update(Event::Key(Key::Ctrl('c')), NOW);
     assert_eq!(app.update(Event::Key(Key::Ctrl('c')), NOW).effects, [Effect::Quit]);
 }
 
 #[test]
-fn it_asks_on_every_screen_and_in_a_terminal_that_is_too_small() {
+fn quitting_asks_on_every_screen_and_in_a_terminal_that_is_too_small() {
     for keys in ["1", "1\n", "6", "?", "u", ":", ":quit\n"] {
         let mut app = running(SIZE, 2);
         press(&mut app, keys);
@@ -56,7 +56,7 @@ fn it_asks_on_every_screen_and_in_a_terminal_that_is_too_small() {
 }
 
 #[test]
-fn without_clients_to_stop_nothing_is_asked() {
+fn quitting_does_not_ask_without_running_clients() {
     assert_eq!(press(&mut writing(SIZE), "q").effects, [Effect::Quit]);
     let mut app = running(SIZE, 2);
     press(&mut app, "q");
@@ -68,7 +68,7 @@ fn without_clients_to_stop_nothing_is_asked() {
 }
 
 #[test]
-fn clients_that_leave_already_hold_nobody_up() {
+fn quitting_does_not_ask_while_clients_are_leaving() {
     let mut app = running(SIZE, 2);
     press(&mut app, "X");
     assert_eq!(press(&mut app, "q").effects, [Effect::Quit]);

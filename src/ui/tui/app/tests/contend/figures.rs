@@ -1,4 +1,4 @@
-//! What a fleet reports is shown: figures, overlaps, violations.
+//! The figures, overlaps and violations that a fleet reports.
 
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, FleetSide};
@@ -13,7 +13,7 @@ fn crew(app: &App, side: FleetSide) -> &crate::tui::app::FleetView {
 }
 
 #[test]
-fn rates_are_those_of_the_last_seconds() {
+fn rates_cover_the_last_seconds() {
     let mut app = running(SIZE, 5);
     let rate = |app: &App, side| format!("{:.0}", crew(app, side).rates().acquisitions().unwrap());
     assert_eq!((rate(&app, FleetSide::Left), rate(&app, FleetSide::Right)), ("30".to_owned(), "130".to_owned()));
@@ -27,7 +27,7 @@ fn rates_are_those_of_the_last_seconds() {
 }
 
 #[test]
-fn the_history_has_a_value_for_each_second_and_ends_after_a_minute() {
+fn the_rate_history_has_a_value_for_each_second_of_the_last_minute() {
     let mut app = running(SIZE, 5);
     let seconds = crew(&app, FleetSide::Right).rates().seconds();
     assert_eq!(seconds.len(), 13);
@@ -43,7 +43,7 @@ fn the_history_has_a_value_for_each_second_and_ends_after_a_minute() {
 }
 
 #[test]
-fn a_status_is_drawn_only_where_it_shows() {
+fn a_status_redraws_only_the_screens_that_show_it() {
     let mut app = running(SIZE, 5);
     let scenario = crew(&app, FleetSide::Left).scenario().clone();
     let next = |ms, many| status(&scenario, ms, clients(many), totals(900, 50));
@@ -54,7 +54,7 @@ fn a_status_is_drawn_only_where_it_shows() {
 }
 
 #[test]
-fn seconds_are_counted_on_while_clients_run() {
+fn the_console_ticks_while_clients_run() {
     let mut app = running(SIZE, 5);
     assert!(app.ticks());
     app.update(Event::Tick, later(1));
@@ -63,7 +63,7 @@ fn seconds_are_counted_on_while_clients_run() {
 }
 
 #[test]
-fn the_holder_is_who_has_the_newest_token() {
+fn the_client_with_the_newest_token_is_the_holder() {
     let mut app = running(SIZE, 10);
     let scenario = crew(&app, FleetSide::Right).scenario().clone();
     tell(&mut app, FleetSide::Right, outlived(&scenario));
@@ -75,7 +75,7 @@ fn told(app: &App) -> String {
 }
 
 #[test]
-fn a_frozen_holder_that_outlived_its_session_is_told_with_both_tokens() {
+fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
     let mut app = running(SIZE, 10);
     assert_eq!(told(&app), "");
     let scenario = crew(&app, FleetSide::Right).scenario().clone();
@@ -97,7 +97,7 @@ fn a_frozen_holder_that_outlived_its_session_is_told_with_both_tokens() {
 }
 
 #[test]
-fn a_violation_is_called_one_and_stays() {
+fn a_violation_is_shown_as_a_violation() {
     let mut app = running(SIZE, 10);
     let scenario = crew(&app, FleetSide::Left).scenario().clone();
     let mut wrong = status(&scenario, 60_000, clients(10), totals(400, 50));

@@ -1,4 +1,4 @@
-//! Keys that do something to test clients.
+//! Keys and commands that act on test clients.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ fn ordered(app: &mut App, keys: &str) -> (FleetSide, FleetCommand) {
     (*side, *order)
 }
 
-/// The clients of the herd stand so.
+/// Reports these clients as the state of the herd.
 fn now(app: &mut App, clients: Vec<lockscope_lab::contend::ClientStatus>) {
     let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
     tell(app, FleetSide::Left, status(&scenario, 13_000, clients, totals(400, 50)));
 }
 
 #[test]
-fn each_key_does_its_work_on_the_selected_client() {
+fn each_key_acts_on_the_selected_client() {
     let mut app = running(SIZE, 9);
     press(&mut app, "jj");
     let third = ClientId(3);
@@ -45,7 +45,7 @@ fn each_key_does_its_work_on_the_selected_client() {
 }
 
 #[test]
-fn a_key_undoes_what_it_did() {
+fn pressing_a_key_again_cycles_the_delay_and_thaws_a_frozen_client() {
     let mut app = running(SIZE, 9);
     let mut all = clients(9);
     all[0].frozen = true;
@@ -58,7 +58,7 @@ fn a_key_undoes_what_it_did() {
 }
 
 #[test]
-fn the_command_line_takes_a_client_a_number_or_a_time() {
+fn commands_take_a_client_a_number_or_a_time() {
     let mut app = running(SIZE, 9);
     let mut all = clients(9);
     all[0] = client(1, ClientState::Waiting);
@@ -84,7 +84,7 @@ fn the_command_line_takes_a_client_a_number_or_a_time() {
 }
 
 #[test]
-fn nothing_more_is_done_to_the_dead() {
+fn a_crashed_client_can_only_be_removed() {
     let mut app = running(SIZE, 3);
     let mut all = clients(3);
     all[0] = client(1, ClientState::Crashed);
@@ -98,7 +98,7 @@ fn nothing_more_is_done_to_the_dead() {
 }
 
 #[test]
-fn keys_without_clients_do_nothing_but_say_so() {
+fn keys_without_clients_only_show_a_notice() {
     let mut app = writing(SIZE);
     press(&mut app, "5");
     for key in ["K", "z", "-", "+", "d", "a", "r", "X", "H"] {
@@ -125,7 +125,7 @@ fn a_frame_shows_a_window_of_a_thousand_clients() {
 }
 
 #[test]
-fn x_stops_both_and_their_ends_are_told() {
+fn shift_x_stops_both_fleets_and_notices_report_their_ends() {
     let mut app = running(SIZE, 4);
     assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(FleetSide::Left), Effect::StopFleet(FleetSide::Right)]);
     assert!(app.has_fleets(), "they are still leaving");
@@ -140,7 +140,7 @@ fn x_stops_both_and_their_ends_are_told() {
 }
 
 #[test]
-fn a_fleet_that_cannot_run_says_why_and_the_other_runs_on() {
+fn a_failed_fleet_says_why_and_the_other_runs_on() {
     let mut app = running(SIZE, 4);
     let why = "no sockets for so many test clients".to_owned();
     app.update(Event::FleetFailed { side: FleetSide::Left, why: why.clone() }, NOW);
@@ -150,7 +150,7 @@ fn a_fleet_that_cannot_run_says_why_and_the_other_runs_on() {
 }
 
 #[test]
-fn a_paused_screen_keeps_the_clients_of_its_moment_and_orders_still_reach_them() {
+fn a_paused_screen_keeps_its_clients_and_commands_still_reach_them() {
     let mut app = running(SIZE, 9);
     press(&mut app, "jp");
     let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
@@ -163,7 +163,7 @@ fn a_paused_screen_keeps_the_clients_of_its_moment_and_orders_still_reach_them()
 }
 
 #[test]
-fn the_keys_of_clients_mean_nothing_elsewhere() {
+fn the_keys_of_clients_work_only_on_contend() {
     let mut app = running(SIZE, 9);
     press(&mut app, "1");
     for key in ["K", "z", "-", "+", "a", "r", "X"] {

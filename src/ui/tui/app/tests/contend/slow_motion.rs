@@ -1,4 +1,4 @@
-//! Slow motion: what the keys order, when steps are played, and when frames are wanted.
+//! Slow motion: the commands of the keys, when steps are played, and when frames are drawn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn both(order: FleetCommand) -> Vec<(FleetSide, FleetCommand)> {
     FleetSide::BOTH.into_iter().map(|side| (side, order)).collect()
 }
 
-/// Both fleets, which a test steps through.
+/// Returns both fleets, which the test steps through.
 fn fleets(app: &App) -> [SteppedFleet; 2] {
     FleetSide::BOTH.map(|side| SteppedFleet::new(app.fleets().fleet(side).unwrap().scenario().clone(), 6))
 }
@@ -37,7 +37,7 @@ fn tell(app: &mut App, fleets: &mut [SteppedFleet; 2]) -> Vec<(FleetSide, FleetC
     all
 }
 
-/// What is ordered while that time passes, each order with how long after the beginning.
+/// Lets time pass. Returns the commands to the fleets, each with its time since the start.
 fn pass(app: &mut App, millis: u64) -> Vec<(Duration, FleetSide, FleetCommand)> {
     let start = app.clock();
     let end = start.plus(Duration::from_millis(millis));
@@ -54,7 +54,7 @@ fn pass(app: &mut App, millis: u64) -> Vec<(Duration, FleetSide, FleetCommand)> 
 }
 
 #[test]
-fn slower_and_faster_hold_both_sides_or_let_them_go() {
+fn slow_motion_holds_both_sides_and_full_speed_releases_them() {
     let mut app = running(SIZE, 6);
     assert!(!app.shows_picture(), "the list comes first");
     assert_eq!(orders(&press(&mut app, ",")), both(FleetCommand::Hold(true)));
@@ -67,7 +67,7 @@ fn slower_and_faster_hold_both_sides_or_let_them_go() {
 }
 
 #[test]
-fn both_sides_are_let_take_a_step_at_the_same_moment_as_often_as_the_speed_says() {
+fn both_sides_step_at_the_same_time_at_the_chosen_speed() {
     let mut app = running(SIZE, 6);
     let mut fleets = fleets(&app);
     press(&mut app, ",,,,");
@@ -84,7 +84,7 @@ fn both_sides_are_let_take_a_step_at_the_same_moment_as_often_as_the_speed_says(
 }
 
 #[test]
-fn a_side_that_is_not_ready_keeps_the_other_back_for_a_second_and_no_longer() {
+fn a_side_that_is_not_ready_delays_the_other_by_a_second_at_most() {
     let mut app = running(SIZE, 6);
     let mut fleets = fleets(&app);
     press(&mut app, ",,,,");
@@ -99,7 +99,7 @@ fn a_side_that_is_not_ready_keeps_the_other_back_for_a_second_and_no_longer() {
 }
 
 #[test]
-fn space_stops_and_goes_on_and_the_right_arrow_plays_one_step() {
+fn space_stops_and_resumes_and_the_right_arrow_plays_one_step() {
     let mut app = running(SIZE, 6);
     let mut fleets = fleets(&app);
     assert_eq!(orders(&press(&mut app, " ")), both(FleetCommand::Hold(true)));
@@ -115,7 +115,7 @@ fn space_stops_and_goes_on_and_the_right_arrow_plays_one_step() {
 }
 
 #[test]
-fn a_fleet_that_does_not_go_as_it_should_is_told_again() {
+fn a_fleet_that_ignores_a_command_gets_it_again() {
     let mut app = running(SIZE, 6);
     press(&mut app, ",");
     let scenario: Scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
@@ -129,7 +129,7 @@ fn a_fleet_that_does_not_go_as_it_should_is_told_again() {
 }
 
 #[test]
-fn frames_are_wanted_only_while_something_travels_and_the_picture_shows() {
+fn frames_are_due_only_while_the_visible_picture_moves() {
     let mut app = running(SIZE, 6);
     assert_eq!(app.next_due(), None);
     let mut fleets = fleets(&app);

@@ -15,7 +15,7 @@ fn told(app: &App) -> String {
 }
 
 #[test]
-fn a_herd_and_a_chain_start_side_by_side_with_as_many_clients_as_were_typed() {
+fn a_herd_and_a_chain_start_side_by_side_with_the_typed_number_of_clients() {
     let mut app = writing(SIZE);
     let scenarios = started(&press(&mut app, "5c20 50ms\n"));
     let [herd, chain] = scenarios.as_slice() else { panic!("{scenarios:?}") };
@@ -28,7 +28,7 @@ fn a_herd_and_a_chain_start_side_by_side_with_as_many_clients_as_were_typed() {
 }
 
 #[test]
-fn a_chain_starts_beside_one_that_looks_ahead_when_that_is_asked_for() {
+fn the_word_ahead_starts_a_chain_beside_one_that_looks_ahead() {
     for (typed, clients) in [("20 50ms ahead", 20), ("20 ahead", 20), ("ahead", 10)] {
         let mut app = writing(SIZE);
         let scenarios = started(&press(&mut app, &format!("5c{typed}\n")));
@@ -41,7 +41,7 @@ fn a_chain_starts_beside_one_that_looks_ahead_when_that_is_asked_for() {
 }
 
 #[test]
-fn enter_alone_starts_ten_and_shows_them_from_locks_too() {
+fn enter_alone_starts_ten_clients_and_opens_contend() {
     let mut app = writing(SIZE);
     let scenarios = started(&press(&mut app, "c\n"));
     assert_eq!(scenarios.iter().map(|scenario| scenario.clients).collect::<Vec<_>>(), [10, 10]);
@@ -49,14 +49,14 @@ fn enter_alone_starts_ten_and_shows_them_from_locks_too() {
 }
 
 #[test]
-fn the_command_line_starts_them_without_a_question() {
+fn the_start_command_starts_clients_without_a_prompt() {
     let mut app = writing(SIZE);
     let scenarios = started(&press(&mut app, ":start 7 1s\n"));
     assert_eq!((scenarios.len(), scenarios[0].clients, scenarios[0].hold), (2, 7, Duration::from_secs(1)));
 }
 
 #[test]
-fn what_is_no_number_starts_nothing_and_says_why() {
+fn invalid_input_starts_nothing_and_says_why() {
     for (typed, why) in [("0", "1 to 5000"), ("5001", "1 to 5000"), ("ten", "ten"), ("5 soon", "soon"), ("5 1s 3", "3")]
     {
         let mut app = writing(SIZE);
@@ -66,14 +66,14 @@ fn what_is_no_number_starts_nothing_and_says_why() {
 }
 
 #[test]
-fn esc_leaves_the_question_and_nothing_starts() {
+fn esc_closes_the_prompt_and_starts_nothing() {
     let mut app = writing(SIZE);
     assert_eq!(press(&mut app, "5c30\u{1b}").effects, []);
     assert!(app.prompt().is_none() && !app.has_fleets());
 }
 
 #[test]
-fn a_read_only_console_starts_nothing_and_says_how_to() {
+fn a_read_only_console_starts_nothing_and_names_the_option() {
     for keys in ["c", "5c", "\nc", ":start 5\n"] {
         let mut app = live(SIZE);
         assert_eq!(press(&mut app, keys).effects, []);
@@ -83,7 +83,7 @@ fn a_read_only_console_starts_nothing_and_says_how_to() {
 }
 
 #[test]
-fn clients_that_run_are_not_started_twice() {
+fn clients_do_not_start_while_others_run() {
     let mut app = running(SIZE, 5);
     assert_eq!(press(&mut app, "c").effects, []);
     assert!(told(&app).contains('X'), "{}", told(&app));
@@ -99,7 +99,7 @@ fn clients_that_run_are_not_started_twice() {
 }
 
 #[test]
-fn their_locks_lie_within_what_is_observed() {
+fn the_locks_of_test_clients_are_below_an_observed_root() {
     for (roots, herd) in [
         (vec![], "/lockscope/herd"),
         (vec!["/"], "/lockscope/herd"),
@@ -113,7 +113,7 @@ fn their_locks_lie_within_what_is_observed() {
     }
 }
 
-/// Opens the lock at a path and sends two clients there.
+/// Opens the lock at a path and starts two clients in its queue.
 fn sent(app: &mut App, lock: &str) -> Scenario {
     let scenarios = started(&press(app, &format!(":lock {lock}\nc2\n")));
     assert_eq!(scenarios.len(), 1, "{lock}: {}", told(app));
@@ -122,7 +122,7 @@ fn sent(app: &mut App, lock: &str) -> Scenario {
 }
 
 #[test]
-fn clients_stand_in_the_queue_that_is_open_in_its_own_naming() {
+fn clients_join_the_open_queue_with_its_naming() {
     let shared = Algorithm::SharedChain(Access::Write);
     let two = std::num::NonZeroU32::new(2).unwrap();
     let guid = "5f0c1d2e-0f1e-4a2b-8c3d-112233445566";
@@ -158,7 +158,7 @@ fn clients_stand_in_the_queue_that_is_open_in_its_own_naming() {
 }
 
 #[test]
-fn clients_of_an_exclusive_lock_look_ahead_when_that_is_asked_for_and_no_others_do() {
+fn only_clients_of_an_exclusive_lock_can_look_ahead() {
     for (node, algorithm) in [
         ("/x/kazoo/b3a1c2d40f1e4a2b8c3d112233445566__lock__0000000001", Some(Algorithm::ChainAhead)),
         ("/x/shared/host-R-0000000001", None),
@@ -173,7 +173,7 @@ fn clients_of_an_exclusive_lock_look_ahead_when_that_is_asked_for_and_no_others_
 }
 
 #[test]
-fn who_is_listed_beside_the_queue_is_announced_so() {
+fn the_prompt_says_if_clients_will_be_listed_in_a_queue_of_their_own() {
     let guid = "5f0c1d2e-0f1e-4a2b-8c3d-112233445566";
     for (theirs, apart) in [
         (format!("_c_{guid}-lock-"), false),
@@ -198,7 +198,7 @@ fn who_is_listed_beside_the_queue_is_announced_so() {
 }
 
 #[test]
-fn a_single_node_is_competed_for_as_it_is() {
+fn clients_compete_for_a_single_node() {
     for (node, algorithm, at_path) in [
         ("/app/mutex", Algorithm::Mutex, "/app/mutex"),
         ("/app/lock", Algorithm::MutexParent, "/app"),
@@ -212,7 +212,7 @@ fn a_single_node_is_competed_for_as_it_is() {
 }
 
 #[test]
-fn a_queue_in_which_they_cannot_stand_says_why() {
+fn a_queue_that_clients_cannot_join_says_why() {
     let hive = "LOCK-SHARED-0000000001";
     for (node, why) in [
         ("/x/latch/_c_5f0c1d2e-0f1e-4a2b-8c3d-112233445566-latch-0000000001", "leads"),
@@ -231,7 +231,7 @@ fn a_queue_in_which_they_cannot_stand_says_why() {
 }
 
 #[test]
-fn nothing_is_sent_into_a_queue_that_is_gone_or_not_known() {
+fn no_clients_start_in_a_queue_that_is_gone_or_unknown() {
     let mut app = writing(SIZE);
     press(&mut app, ":lock /locks/orders\nc");
     let orders = [(7, 7), (8, 9), (9, 12), (12, 44), (30, 45)];
@@ -252,7 +252,7 @@ fn nothing_is_sent_into_a_queue_that_is_gone_or_not_known() {
 }
 
 #[test]
-fn a_number_on_the_command_line_still_shows_whose_queue_it_is_first() {
+fn the_start_command_asks_before_it_joins_the_queue_of_an_application() {
     let mut app = writing(SIZE);
     assert_eq!(press(&mut app, ":lock /locks/billing\n:start 3\n").effects, []);
     let asked = prompt_text(&app);
@@ -265,6 +265,6 @@ fn a_number_on_the_command_line_still_shows_whose_queue_it_is_first() {
 }
 
 fn prompt_text(app: &App) -> String {
-    let asked = app.popup().expect("it is asked");
+    let asked = app.popup().expect("a question");
     asked.page.lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join(" ")
 }
