@@ -1,9 +1,11 @@
-//! The locks of a ZooKeeper ensemble as state: what was learned goes in, and queues, findings and figures come out.
+//! The locks of a ZooKeeper ensemble as state: changes go in; queues, findings and metrics come
+//! out.
 //!
 //! Pure: time is an argument, and nothing is sent, read from a file or drawn.
 //!
-//! - [`server_view`]: what the servers say about themselves: connections, sessions, watches, watch events.
-//! - [`queue`]: the state. A [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out.
+//! - [`server_view`]: what the servers report: connections, sessions, watches, watch events.
+//! - [`queue`]: the state. A [`Change`](queue::Change) goes in, and
+//!   [`Happening`](queue::Happening)s come out.
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.

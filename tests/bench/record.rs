@@ -1,10 +1,13 @@
 //! The cost of recording, and the speed of reading a recording.
 //!
-//! `cargo bench --bench record -- 10000000 116` records so many changes (2,000,000 unless it is said), so many a second
-//! (5,000): 400 clients that take turns at 50 locks, with the names that Curator gives. Half of the changes are new nodes,
-//! each with a random id of 16 bytes, so 8 bytes a change are the least that a file can have. It prints what a change
-//! costs with and without a recorder (CPU of this process, in one run), its bytes in the file, the memory on the way, and
-//! how long it takes to go to a moment, to the events beside it, to rank the locks, and to report 100,000 holds.
+//! `cargo bench --bench record -- 10000000 116` records that many changes (default: 2,000,000) at
+//! that many per second (default: 5,000). 400 clients take turns at 50 locks, with Curator's node
+//! names. Half of the changes are new nodes with a random id of 16 bytes, so a file needs at least
+//! 8 bytes per change.
+//!
+//! The benchmark prints the cost of a change with and without a recorder (CPU time of this process,
+//! in one run), its bytes in the file, the memory, and the time to go to a moment, to find the
+//! events beside it, to rank the locks, and to report 100,000 holds.
 
 #![expect(clippy::cast_precision_loss, reason = "figures are printed with one decimal place")]
 

@@ -1,4 +1,4 @@
-//! A realm with an operator and servers, and the program as it logs in there.
+//! A realm with an operator and servers, and the commands that log in there.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::harness::zk;
 use crate::kdc::{Kdc, REALM};
 use crate::program::{PROGRAM, lockscope};
 
-/// Who logs in.
+/// The name of the principal that logs in.
 pub const OPERATOR: &str = "operator";
 
 /// A KDC with an operator, who has a keytab and no ticket yet.
@@ -29,7 +29,7 @@ impl Realm {
         Self { kdc, keytab }
     }
 
-    /// A server that takes logins by Kerberos, as `zookeeper/localhost`.
+    /// Starts a server that accepts Kerberos logins as `zookeeper/localhost`.
     pub fn server(&self) -> Server {
         self.kdc.server("localhost").iter().fold(Settings::default(), |settings, one| settings.property(one)).start()
     }
@@ -39,14 +39,14 @@ impl Realm {
         self.kdc.kinit(cache, OPERATOR, &self.keytab, 3600);
     }
 
-    /// The program with the tickets of a credential cache.
+    /// Returns a command of the program with the tickets of a credential cache.
     pub fn lockscope(&self, cache: &str, arguments: &[&str]) -> Command {
         let mut command = lockscope(arguments);
         command.envs(self.kdc.client(cache));
         command
     }
 
-    /// The console with the tickets of a credential cache.
+    /// Starts the console with the tickets of a credential cache.
     pub fn console(&self, cache: &str, arguments: &[&str]) -> Terminal {
         let mut command = CommandBuilder::new(PROGRAM);
         command.args(arguments);
@@ -54,14 +54,15 @@ impl Realm {
         for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "xterm-256color")] {
             command.env(name, value);
         }
-        // A program starts in its home in a terminal: it must be there.
+        // In a terminal, the program starts in its home folder, which must exist.
         command.env("HOME", self.kdc.file(""));
         self.kdc.client(cache).iter().for_each(|(name, value)| command.env(name, value));
         Terminal::start(command, 160, 40)
     }
 }
 
-/// Makes the lock `/closed/job`, whose contenders only the operator may see and delete, and with one contender. Gives that.
+/// Creates the lock `/closed/job` with one contender. Only the operator may see and delete
+/// contenders. Returns the contender's path.
 pub async fn closed_lock(client: &Client) -> String {
     zk::make(client, ["/closed/job".to_owned()]).await;
     let contender = contender(client).await;
@@ -73,7 +74,7 @@ pub async fn closed_lock(client: &Client) -> String {
     contender
 }
 
-/// A contender of that lock.
+/// Creates a contender of that lock. Returns its path.
 pub async fn contender(client: &Client) -> String {
     let acl = [Acl::new(Permission::ALL, AuthId::new("sasl", &format!("{OPERATOR}@{REALM}")))];
     let options = CreateMode::EphemeralSequential.with_acls(Acls::new(&acl));
@@ -82,7 +83,7 @@ pub async fn contender(client: &Client) -> String {
     format!("{prefix}{sequence}")
 }
 
-/// The name by which a server has its principal, with its port.
+/// Returns the address of a server with the host name of its principal.
 pub fn named(server: &Server) -> String {
     server.connect_string().replace("127.0.0.1", "localhost")
 }

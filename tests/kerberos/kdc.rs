@@ -1,4 +1,4 @@
-//! A real KDC of a realm of its own, run without privileges on a free loopback port.
+//! A real KDC with its own realm, run without privileges on a free loopback port.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,10 +12,10 @@ use crate::harness::wait::eventually_blocking;
 /// The realm of every KDC here.
 pub const REALM: &str = "LOCKSCOPE.TEST";
 
-/// Where Debian keeps the programs of the KDC, which is not on everybody's path.
+/// The folder in which Debian keeps the KDC's programs. It is not on every user's path.
 const PROGRAMS: &str = "/usr/sbin";
 
-/// A running KDC. It ends, and its folder goes, with this value.
+/// A running KDC. On drop, the KDC ends and its folder is deleted.
 #[derive(Debug)]
 pub struct Kdc {
     process: Option<Supervised>,
@@ -23,7 +23,7 @@ pub struct Kdc {
 }
 
 impl Kdc {
-    /// A KDC that serves when this returns.
+    /// Starts a KDC, and returns when it serves.
     pub fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("lockscope-kdc-").tempdir().expect("a folder").keep();
         let port = ports_free_on(&[Ipv4Addr::LOCALHOST]).next().expect("the ports are tried again and again");
@@ -47,12 +47,12 @@ impl Kdc {
         kdc
     }
 
-    /// A file in the KDC's folder.
+    /// Returns the path of a file in the KDC's folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Another `krb5.conf`, by which the realm's KDC is on this port.
+    /// Writes a `krb5.conf` that places the realm's KDC on this port.
     pub fn configure(&self, name: &str, port: u16) {
         let text = format!(
             "[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n rdns = false\n \
@@ -62,7 +62,7 @@ impl Kdc {
         fs::write(self.file(name), text).expect("the folder is writable");
     }
 
-    /// Makes a principal with a random key; gives its keytab.
+    /// Adds a principal with a random key. Returns the path of its keytab.
     pub fn add(&self, principal: &str) -> PathBuf {
         let keytab = self.file(&format!("{}.keytab", principal.replace('/', "-")));
         self.kadmin(&format!("addprinc -randkey {principal}"));
@@ -70,12 +70,12 @@ impl Kdc {
         keytab
     }
 
-    /// Gives a principal another key, which no keytab has.
+    /// Changes a principal's key. No keytab contains the new key.
     pub fn change_key(&self, principal: &str) {
         self.kadmin(&format!("cpw -randkey {principal}"));
     }
 
-    /// The system properties of a server on a host, whose principal `zookeeper/HOST` it makes.
+    /// Adds the principal `zookeeper/HOST`. Returns the system properties of a server on that host.
     pub fn server(&self, host: &str) -> Vec<String> {
         let principal = format!("zookeeper/{host}");
         let keytab = self.add(&principal);
@@ -93,13 +93,13 @@ impl Kdc {
         ]
     }
 
-    /// The variables by which a client finds the KDC, with a credential cache of that name.
+    /// Returns the environment by which a client finds the KDC and a credential cache.
     pub fn client(&self, cache: &str) -> Vec<(String, String)> {
         let cache = ("KRB5CCNAME".to_owned(), format!("FILE:{}", self.file(cache).display()));
         self.environment("krb5.conf").into_iter().chain([cache]).collect()
     }
 
-    /// Gets a ticket by a keytab, for so many seconds.
+    /// Gets a ticket with a keytab, valid for the given seconds.
     pub fn kinit(&self, cache: &str, principal: &str, keytab: &Path, seconds: u32) {
         let mut kinit = Command::new("kinit");
         kinit.envs(self.client(cache)).args(["-l", &format!("{seconds}s"), "-k", "-t"]).arg(keytab).arg(principal);

@@ -1,4 +1,4 @@
-//! An ensemble each of whose members has a principal of its own.
+//! An ensemble in which each member has its own principal.
 
 use crate::fixture::{Realm, closed_lock, contender};
 use crate::harness::ensemble::Ensemble;
@@ -15,7 +15,7 @@ async fn the_console_logs_in_to_another_member_when_one_is_killed() {
     realm.kinit("ticket");
     let mut console = realm.console("ticket", &["--connect", &ensemble.connect_string(), "--kerberos"]);
     console.shows_all(&["/closed/job", "1 contender", "● live 3/3"]);
-    // Every session is cut when the leader goes.
+    // Every session is disconnected when the leader ends.
     tokio::task::block_in_place(|| ensemble.kill_leader());
     console.shows_all(&["● live", "2/3 servers"]);
     eventually("a session of the test's own again", async || client.check_stat("/").await).await;

@@ -1,4 +1,4 @@
-//! What is said where there is no login, and what a new ticket mends.
+//! The error messages of failed logins, and the recovery by a new ticket.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -11,10 +11,10 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::program::run;
 
-/// How long it may take to know: the connection is given up after fifteen seconds.
+/// The time limit of a refusal. A connection attempt is given up only after 15 seconds.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
-/// The one sentence of a command that is refused at once.
+/// Returns the only sentence printed by a command that is refused at once.
 async fn refusal(command: Command) -> String {
     let began = Instant::now();
     let sentence = run(command).await.refused_at_connecting();
@@ -28,7 +28,7 @@ fn contains(sentence: &str, parts: &[&str]) {
     }
 }
 
-/// A snapshot of a server with the tickets of a credential cache.
+/// Returns the command for a snapshot with the tickets of a credential cache.
 fn snapshot(realm: &Realm, cache: &str, server: &Server, more: &[&str]) -> Command {
     let connect = named(server);
     realm.lockscope(cache, &[&["snapshot", "--connect", &connect, "--kerberos"], more].concat())
@@ -69,7 +69,7 @@ async fn old_tickets_wrong_principals_clocks_and_a_kdc_that_is_away_are_told_apa
     let server = realm.server();
     realm.kinit("ticket");
     realm.kdc.kinit("old", "operator", &realm.keytab, 1);
-    // It counts to the end of its last second.
+    // A ticket is valid until the end of its last second.
     eventually("a ticket that has expired", async || {
         let ended = run(snapshot(&realm, "old", &server, &[])).await;
         if ended.code == Some(0) { Err(ended) } else { Ok(()) }
@@ -107,7 +107,7 @@ async fn servers_that_know_another_key_or_no_kerberos_are_told_apart() {
     contains(&refusal(snapshot(&realm, "ticket", &plain, &[])).await, &["it does not take logins by Kerberos"]);
     contains(&refusal(snapshot(&realm, "ticket", &digest, &[])).await, &["it does not take logins by Kerberos"]);
 
-    // One of the two logins is meant.
+    // A session has one login, so the program must not choose between the two.
     let mut both = snapshot(&realm, "ticket", &plain, &[]);
     both.env("LOCKSCOPE_AUTH", "sasl:alice:secret");
     contains(&refusal(both).await, &["a session has one login"]);

@@ -1,4 +1,5 @@
-//! With a ticket, or a keytab: what only its owner may do is done, on the screen and without.
+//! With a ticket or a keytab, the program does what only its owner may do, in the console and in
+//! commands.
 
 use std::path::Path;
 
@@ -43,7 +44,7 @@ async fn snapshot_record_contend_delete_and_the_console_log_in_with_a_ticket() {
     recorder.signal("TERM");
     assert_eq!(recorder.ended().await.code, Some(0));
 
-    // Each test client has a login of its own, and only logged in it may look at what it made.
+    // Each test client logs in on its own. Only a logged-in client may read the nodes it created.
     let contended = run(with(&["contend", "--path", "/closed/contended", "--clients", "3", "--rounds", "2"])).await;
     let outcome: Value = serde_json::from_str(&contended.out).unwrap_or_else(|error| panic!("{error}: {contended:?}"));
     assert_eq!((&outcome["acquisitions"], &outcome["violations"]), (&6.into(), &0.into()), "{outcome}");

@@ -1,4 +1,5 @@
-//! The lock library as an application uses it, without the console: the example program, on a real server.
+//! The lock library as an application uses it, without the console: the example program on a real
+//! server.
 
 #[expect(dead_code, reason = "its `main` is for the program")]
 #[path = "../../src/lock/examples/guarded_counter.rs"]
@@ -16,7 +17,8 @@ use lockscope_base::znode::Zxid;
 use lockscope_lock::{Algorithm, Lock, Loss};
 use zookeeper_client::{Client, CreateMode};
 
-/// A counter at 0 on the shared server, below a node of the test's own that is the root of the connect string.
+/// Creates a counter at 0 on the shared server. The counter is below a node of this test, which is
+/// the root of the connect string.
 async fn counter(subject: &str) -> (String, Client) {
     let servers = zk::own_root(subject).await;
     let client = zk::connect(&servers).await;

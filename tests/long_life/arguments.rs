@@ -1,4 +1,4 @@
-//! How long, and with which random choices.
+//! The command line: the duration and the seed of a run.
 
 use std::time::Duration;
 
@@ -29,17 +29,17 @@ Options:
 `tests/run --install-only` installs what the run needs. It uses about half of two cores.
 ";
 
-/// What it was told.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     pub time: Duration,
     pub seed: u64,
-    /// Bound of the recording.
+    /// The size limit of the recording.
     pub max_size: ByteSize,
 }
 
 impl Arguments {
-    /// Reads the words; `Err` is what to print instead, and whether it is an error.
+    /// Reads the arguments. `Err` holds the text to print instead, and whether it is an error.
     pub fn read(words: &[String]) -> Result<Self, (String, bool)> {
         let mut arguments = Self { time: Duration::ZERO, seed: fastrand::u64(..1 << 32), max_size: ByteSize::mib(16) };
         let mut words = words.iter();

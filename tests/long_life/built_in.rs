@@ -1,5 +1,6 @@
-//! Clients with the locks of this crate that come, contend and go: the same arguments and lines as
-//! `tests/foreign/LongLife.java`, in which they are described. A process of their own, so that it can be killed and frozen.
+//! Clients that contend with the locks of this crate, with the same arguments and lines as
+//! `tests/foreign/LongLife.java`, which describes them. They run in a process of their own, so that
+//! it can be killed and frozen.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -63,7 +64,7 @@ impl Worker {
         }
     }
 
-    /// One session, from its begin to its end.
+    /// Runs one session, from its start to its end.
     async fn live(&mut self) -> Result<(), Failure> {
         let client = Client::connector().with_session_timeout(self.timeout).connect(&self.servers).await?;
         let (name, turns) = (self.name.clone(), self.random.u32(3..23));
@@ -94,7 +95,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes its time, and stays as long as the file is there.
+    /// Sleeps for a random time, and then for as long as the pause file exists.
     async fn rest(&mut self, longest_ms: u64) {
         sleep(Duration::from_millis(self.random.u64(0..longest_ms))).await;
         while self.pause.exists() {
@@ -103,7 +104,7 @@ impl Worker {
     }
 }
 
-/// Says whenever the connection is lost, until the session has ended.
+/// Prints `unsure` whenever the connection is lost, until the session has ended.
 async fn lose(name: &str, mut states: StateWatcher) {
     loop {
         match states.changed().await {
@@ -136,6 +137,6 @@ fn recipe(name: &str) -> (Algorithm, Naming) {
 
 fn say(name: &str, what: &str) {
     let line = format!("record {} {name} {what}\n", nanos());
-    // Who cannot print any more is about to end.
+    // A process that cannot print any more is about to end.
     let _ = std::io::stdout().write_all(line.as_bytes());
 }

@@ -1,4 +1,5 @@
-//! The processes of the test clients: started, paused, frozen, killed, and what they say.
+//! The processes of the test clients: starts, pauses, freezes and kills them, and reads their
+//! output.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -13,23 +14,23 @@ use crate::harness::process::Supervised;
 use crate::holds::Holds;
 use crate::locks::{LEASES, Library};
 
-/// How long a client that is silent keeps what it holds.
+/// The session timeout: the time for which a silent client keeps its locks.
 pub const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Processes of each library.
+/// Processes per library.
 const COPIES: usize = 2;
 
-/// All processes, and what their clients have said.
+/// All client processes, and the holds that their clients reported.
 pub struct Clients {
     pub processes: Vec<ClientProcess>,
     pub holds: Holds,
     pause: PathBuf,
 }
 
-/// One process.
+/// One client process.
 pub struct ClientProcess {
     library: Library,
-    /// The beginning of its clients' names.
+    /// The prefix of the names of the clients in this process.
     name: String,
     command: Vec<String>,
     running: Option<Running>,
@@ -41,14 +42,14 @@ struct Running {
     log: Log,
 }
 
-/// A file that grows, of which whole lines are read.
+/// A growing log file, read by whole lines.
 pub struct Log {
     folder: TempDir,
     read: u64,
 }
 
 impl Log {
-    /// In a new folder, which ends with the process that is started in it.
+    /// Creates a log in a new folder. The folder is removed with the log.
     pub fn new(subject: &str) -> Self {
         let prefix = format!("lockscope-soak-{subject}-");
         let folder = tempfile::Builder::new().prefix(&prefix).tempdir().expect("a folder");
@@ -59,7 +60,7 @@ impl Log {
         self.folder.path()
     }
 
-    /// The lines since the last time.
+    /// Returns the complete lines since the last call.
     pub fn lines(&mut self) -> Vec<String> {
         let mut bytes = Vec::new();
         let opened = File::open(self.folder.path().join("log"));
@@ -77,7 +78,7 @@ impl Log {
 }
 
 impl Clients {
-    /// Starts all processes; their clients reach the servers here.
+    /// Starts all processes. Their clients connect to the servers in `connect`.
     pub fn start(folder: &Path, connect: &str, seed: u64) -> Self {
         let pause = folder.join("pause");
         let mut holds = Holds::default();
@@ -109,7 +110,7 @@ impl Clients {
         Self { processes, holds, pause }
     }
 
-    /// Nobody releases any more, and nobody begins to wait.
+    /// Pauses the clients: none releases a lock, and none begins to wait.
     pub fn pause(&self) {
         fs::write(&self.pause, "").expect("the folder is writable");
     }
@@ -119,7 +120,7 @@ impl Clients {
         fs::remove_file(&self.pause).expect("they were paused");
     }
 
-    /// Takes in what they have said since the last time. Gives a line for each violation.
+    /// Takes in the output since the last call. Returns a line for each violation.
     pub fn judge(&mut self) -> Vec<String> {
         for process in &mut self.processes {
             process.take_in(&mut self.holds);
@@ -127,7 +128,7 @@ impl Clients {
         self.holds.judge(nanos())
     }
 
-    /// Starts those again that have ended by themselves, and says why they have.
+    /// Restarts the processes that ended by themselves, and prints why they ended.
     pub fn start_ended(&mut self) {
         for process in self.processes.iter_mut().filter(|process| !process.runs()) {
             println!("the clients of {} have ended: {}", process.name(), process.complaints(20));
@@ -156,7 +157,7 @@ impl ClientProcess {
         self.running = Some(Running { process, log });
     }
 
-    /// Whether it runs, as it should: it ends only when it is killed.
+    /// Returns whether the process runs. It ends only when it is killed.
     pub fn runs(&self) -> bool {
         self.running.as_ref().is_none_or(|running| running.process.runs())
     }
@@ -189,7 +190,7 @@ impl ClientProcess {
         holds.take_all(&lines);
     }
 
-    /// What it says that is no record, at most so many lines: why it ended.
+    /// Returns up to `most` of the last lines that are no records. They show why the process ended.
     pub fn complaints(&self, most: usize) -> String {
         let log = self.running.as_ref().map(|running| running.log.folder().join("log"));
         let text = log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default();

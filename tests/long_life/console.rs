@@ -1,4 +1,5 @@
-//! The console, in a real terminal, and what it knows: what it exports of its locks while its screen says that it is live.
+//! The console in a real terminal. Its knowledge is the locks that it exports while its screen is
+//! live.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,15 @@ use crate::locks::SINGLE;
 const COLUMNS: u16 = 160;
 const ROWS: u16 = 45;
 
-/// The mark of a screen that shows what is true now.
+/// The mark of a live screen.
 const LIVE: &str = "● live";
 
-/// How long an export may take.
+/// The time limit of an export.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Keys that somebody who looks around presses: screens, up and down, the other pane. None of them ends it.
+/// Keys of a user who looks around: screens, up and down, the other pane. None of them ends the
+/// console.
 const KEYS: &[&str] = &["1", "2", "3", "4", "6", "j", "k", "G", "g", "\t", "s"];
 
 /// The console.
@@ -35,10 +37,10 @@ impl Console {
     pub fn start(folder: &Path, connect: &str) -> Self {
         let folder = folder.join("console");
         fs::create_dir(&folder).expect("the folder is writable");
-        // The past is kept in so little memory that the bound is reached within minutes.
+        // With this little memory for the past, its bound is reached within minutes.
         let arguments = ["--connect", connect, "--lock", SINGLE, "--session-timeout", "10s", "--past-memory", "4MiB"];
         let mut command = with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), &arguments);
-        // Exported files come to lie there.
+        // The console exports files to this folder.
         command.cwd(&folder);
         let terminal = Terminal::start(command, COLUMNS, ROWS);
         let pid = terminal.id();
@@ -57,12 +59,12 @@ impl Console {
         self.terminal.text()
     }
 
-    /// Presses some key.
+    /// Presses a random key of [`KEYS`].
     pub fn look_around(&mut self, random: &mut fastrand::Rng) {
         self.terminal.press(KEYS[random.usize(..KEYS.len())]);
     }
 
-    /// What it exports, while its screen says that this is live.
+    /// Exports the locks, and returns them if the screen is live.
     pub fn knows(&mut self) -> Result<Knowledge, String> {
         self.terminal.press("1");
         self.terminal.press("e");
@@ -85,7 +87,7 @@ impl Console {
         }
     }
 
-    /// A file that was exported as a whole.
+    /// Returns an exported file once it is complete.
     fn exported(&self) -> Option<(PathBuf, Value)> {
         let file = fs::read_dir(&self.folder).ok()?.flatten().next()?.path();
         let text = fs::read_to_string(&file).ok()?;

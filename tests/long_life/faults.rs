@@ -1,5 +1,5 @@
-//! What is done to the servers, to the connections and to the clients: one thing at a time to each, so that there is always a
-//! majority, and each with its end.
+//! The faults of servers, connections and clients. At most one member is affected at a time, so
+//! that there is always a majority, and each fault ends.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::clients::Clients;
 use crate::harness::ensemble::{Ensemble, MEMBERS};
 use crate::harness::relay::Relay;
 
-/// How long is waited for the end of the connections that are cut.
+/// The time to wait for the end of the connections that are cut.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A group of connections, with a relay to each member.
@@ -25,7 +25,7 @@ impl Links {
         Self { relays: relays.collect(), fault: None }
     }
 
-    /// All members, through the relays.
+    /// Returns the addresses of the relays to all members.
     pub fn connect_string(&self) -> String {
         self.relays.iter().map(Relay::connect_string).collect::<Vec<_>>().join(",")
     }
@@ -39,7 +39,7 @@ enum Fault {
     HeldUp,
 }
 
-/// How often each was done.
+/// The number of faults of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub members_killed: u32,
@@ -50,10 +50,10 @@ pub struct Done {
     pub clients_frozen: u32,
 }
 
-/// What can be harmed.
+/// The servers, connections and clients that faults affect.
 pub struct Faults {
     pub ensemble: Ensemble,
-    /// Of the clients, and of each of lockscope's programs.
+    /// The connections of the clients, and of each of lockscope's programs.
     pub links: Vec<Links>,
     pub clients: Clients,
     pub done: Done,
@@ -66,7 +66,8 @@ impl Faults {
         Self { ensemble, links, clients, done: Done::default(), member: None, client: None }
     }
 
-    /// Ends what is due, and begins something else now and then. Meant to be called about ten times a second.
+    /// Ends the faults that are due, and starts another one now and then. The caller calls this
+    /// about ten times per second.
     pub fn step(&mut self, runtime: &Runtime, random: &mut fastrand::Rng) {
         let now = Instant::now();
         self.end(|until| until <= now);
@@ -82,7 +83,7 @@ impl Faults {
         }
     }
 
-    /// Ends everything, and waits until all members serve.
+    /// Ends all faults, and waits until all members serve.
     pub fn calm(&mut self) {
         self.end(|_| true);
         self.ensemble.leader();
@@ -145,7 +146,8 @@ impl Faults {
         let relay = random.usize(..relays.len());
         let new = if random.bool() { Fault::Refused } else { Fault::HeldUp };
         if new == Fault::Refused {
-            // A connection that a frozen process is to open ends only when that goes on: nobody waits for it.
+            // A connection of a frozen process ends only when the process continues, so the wait is
+            // bounded.
             let _ = runtime.block_on(async { timeout(GRACE, relays[relay].refuse()).await });
             self.done.cuts += 1;
         } else {

@@ -1,4 +1,4 @@
-//! The figures of a run, and whether it was well.
+//! The figures of a run, and the check whether the run succeeded.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,31 +12,32 @@ use crate::knowledge::Difference;
 use crate::quiet::{ASKED, QuietPoint};
 use crate::usage::Usage;
 
-/// When memory is looked at for the first time: by then everything is there that stays.
+/// The time of the first memory measurement. By then all lasting memory is allocated.
 const SETTLED: Duration = Duration::from_secs(5 * 60);
 
-/// A shorter run says nothing about memory.
+/// Memory is checked only in runs longer than this.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
-/// How much more memory one may take at the end than when it had settled, in percent.
+/// The memory growth allowed after [`SETTLED`], in percent.
 const MORE: u64 = 10;
 
-/// All quiet points.
+/// The results of all quiet points.
 #[derive(Debug)]
 pub struct Figures {
-    /// Bound of the recording, in KiB.
+    /// The size limit of the recording, in KiB.
     max_file: u64,
     points: Vec<(Duration, QuietPoint)>,
 }
 
-/// Over how long the memory is taken at either time: what is written once in a while comes and goes.
+/// The time span of each memory measurement, whose median is used. The memory of occasional writes
+/// comes and goes.
 const SPAN: Duration = Duration::from_secs(2 * 60);
 
-/// What one program used, when it had settled and at the end.
+/// The resources of one program, when they had settled and at the end.
 struct Memory {
     settled: Usage,
     end: Usage,
-    /// The medians of the memory then, in KiB.
+    /// The medians of the memory in the two time spans, in KiB.
     settled_kib: u64,
     end_kib: u64,
 }
@@ -52,7 +53,7 @@ impl Figures {
         Self { max_file: max_file.as_u64() / 1024, points: Vec::new() }
     }
 
-    /// The largest that the recording was at a quiet point, in KiB.
+    /// Returns the largest size of the recording at a quiet point, in KiB.
     fn largest_file(&self) -> u64 {
         self.points.iter().map(|(_, point)| point.file).max().unwrap_or_default()
     }
@@ -83,7 +84,7 @@ impl Figures {
         })
     }
 
-    /// Why the run was not well: nothing when it was.
+    /// Returns the reasons why the run failed; empty if it succeeded.
     pub fn failures(&self, ran: Duration, holds: &Holds, ended: &[String]) -> Vec<String> {
         let mut failures = ended.to_vec();
         let wrong = self.points.iter().filter(|(_, point)| !point.is_well()).count();
@@ -109,7 +110,7 @@ impl Figures {
         failures
     }
 
-    /// Everything, to be printed.
+    /// Returns all figures as a table for people.
     pub fn table(&self, faults: &Faults, ran: Duration, ended: &[String]) -> String {
         let (holds, done) = (&faults.clients.holds, &faults.done);
         let slowest = self.points.iter().map(|(_, point)| point.after).max().unwrap_or_default();

@@ -1,14 +1,15 @@
-//! Who held what and when, as the clients themselves have written it down, and whether two did so at once.
+//! The holds of all locks as the clients logged them, and the check whether two clients held at
+//! once.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::clock::seconds;
 use crate::locks::{LEASES, Rule, SoakLock, holds_together};
 
-/// Violations that are printed in full.
+/// The number of violations that are printed in full.
 const MAX_LINES: usize = 20;
 
-/// What a client says it does.
+/// An action that a client reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Want,
@@ -18,7 +19,7 @@ enum Said {
     Gone,
 }
 
-/// One line of a client.
+/// One record of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Record {
     at: u64,
@@ -27,7 +28,7 @@ struct Record {
 }
 
 impl Record {
-    /// Reads a line; `None` for what is no record.
+    /// Reads a line; `None` if it is no record.
     fn read(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("record ")?.split(' ');
         let (at, client) = (words.next()?.parse().ok()?, words.next()?.to_owned());
@@ -43,7 +44,7 @@ impl Record {
     }
 }
 
-/// A client, and what it was seen to do.
+/// A client, and its reported state.
 #[derive(Debug)]
 struct Contending {
     lock: &'static SoakLock,
@@ -52,7 +53,7 @@ struct Contending {
     held: Option<(u64, Option<i64>)>,
 }
 
-/// One time of holding.
+/// One hold of a lock.
 #[derive(Clone, Debug)]
 struct Hold {
     client: String,
@@ -64,29 +65,30 @@ struct Hold {
     token: Option<i64>,
 }
 
-/// What the clients have said.
+/// All reported holds.
 #[derive(Debug, Default)]
 pub struct Holds {
     clients: HashMap<String, Contending>,
     ended: Vec<Hold>,
-    /// When which process was frozen, by the beginning of its clients' names.
+    /// The times at which each process was frozen, by the prefix of its clients' names.
     frozen: Vec<(String, u64, u64)>,
     last_token: HashMap<String, i64>,
     pub acquisitions: u64,
-    /// Two at once, or a token that did not rise, and nobody was frozen.
+    /// Overlaps without a frozen client, and tokens that did not rise.
     pub violations: u64,
-    /// Two at once, one of them frozen until its session had ended: the tokens tell who may write.
+    /// Overlaps in which one client was frozen past the end of its session. The tokens tell which
+    /// client may write.
     pub outlived: u64,
 }
 
 impl Holds {
-    /// A client that will say something.
+    /// Registers a client that will print records.
     pub fn expect(&mut self, client: String, recipe: &str, path: &str) {
         let (lock, together) = (SoakLock::of_client(recipe, path), holds_together(recipe));
         self.clients.insert(client, Contending { lock, together, wants_since: 0, held: None });
     }
 
-    /// What the clients of a process print.
+    /// Takes in the output of a process.
     pub fn take_all(&mut self, lines: &[String]) {
         for record in lines.iter().filter_map(|line| Record::read(line)) {
             self.take(&record);
@@ -105,7 +107,7 @@ impl Holds {
         }
     }
 
-    /// All clients of a process were killed.
+    /// Ends the holds of all clients of a process that was killed.
     pub fn killed(&mut self, process: &str, at: u64) {
         let names: Vec<String> = self.clients.keys().filter(|name| name.starts_with(process)).cloned().collect();
         for name in &names {
@@ -113,7 +115,7 @@ impl Holds {
         }
     }
 
-    /// All clients of a process were frozen for a time.
+    /// Notes that all clients of a process were frozen for a time.
     pub fn frozen(&mut self, process: &str, from: u64, until: u64) {
         self.frozen.push((process.to_owned(), from, until));
     }
@@ -128,7 +130,8 @@ impl Holds {
         }
     }
 
-    /// Judges what has ended since the last time, and what is still held. Gives a line for each violation.
+    /// Checks the holds that ended since the last call and those that go on. Returns a line for
+    /// each violation, [`MAX_LINES`] at most.
     pub fn judge(&mut self, now: u64) -> Vec<String> {
         let mut locks: BTreeMap<String, Vec<Hold>> = BTreeMap::new();
         let open = self.clients.iter().filter_map(|(name, client)| {
@@ -148,7 +151,7 @@ impl Holds {
         }
         self.violations += u64::try_from(lines.len()).unwrap_or(u64::MAX);
         lines.truncate(MAX_LINES);
-        // What began before cannot end before either.
+        // A freeze matters only while a hold goes on that began before the freeze ended.
         let oldest = self.clients.values().filter_map(|client| client.held.map(|_| client.wants_since)).min();
         let oldest = oldest.unwrap_or(now).min(now);
         self.frozen.retain(|(_, _, until)| *until >= oldest);
@@ -190,7 +193,7 @@ impl Holds {
         let mut last = self.last_token.get(lock).copied().unwrap_or(i64::MIN);
         for hold in holds.iter().filter(|hold| !self.was_frozen(hold)) {
             let Some(token) = hold.token else { continue };
-            // Who still held at the last look is met again.
+            // A hold that went on at the last check is seen again, with an equal token.
             if token < last {
                 found.push(format!("the token {token:#x} of {} after {last:#x}", hold.client));
             }

@@ -1,4 +1,4 @@
-//! Who contends for which lock, by whoever says so, and how two accounts differ.
+//! The contenders of all locks according to one source, and the difference of two sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,12 @@ use crate::locks::key_of;
 /// One contender.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Contender {
-    /// The last name of its node.
+    /// The name of the contender's node.
     pub node: String,
-    /// Of the head of a semaphore's queue that has made its lease already: its place in the queue, by which an account may call it too.
+    /// The name of the contender's queue node, if the contender heads a semaphore's queue and has
+    /// already created its lease. A source may use either name.
     pub queued_as: Option<String>,
-    /// Its session as ZooKeeper writes it, in hex; empty where the account does not know it yet.
+    /// The session in hex, as ZooKeeper writes it; empty while the source does not know it.
     pub session: String,
     pub holds: bool,
 }
@@ -22,16 +23,16 @@ pub struct Contender {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knowledge(pub BTreeMap<String, Vec<Contender>>);
 
-/// How an account differs from what is true.
+/// The difference between a source and the truth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Contenders that the account lacks.
+    /// Contenders that the source lacks.
     pub missed: usize,
     /// Contenders that do not exist.
     pub invented: usize,
-    /// Locks of which the contenders are known, but not their order, their sessions or who holds.
+    /// Locks with the right contenders but a wrong order, wrong sessions or wrong holders.
     pub wrong: usize,
-    /// Each of them in a line.
+    /// A line for each lock that differs.
     pub lines: Vec<String>,
 }
 
@@ -46,7 +47,7 @@ impl Knowledge {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Without the order of the queues.
+    /// Returns the same contenders without the order of the queues.
     pub fn unordered(&self) -> Self {
         let mut locks = self.0.clone();
         for contenders in locks.values_mut() {
@@ -55,7 +56,8 @@ impl Knowledge {
         Self(locks)
     }
 
-    /// Reads what `lockscope snapshot` prints and the screen exports; only what is below `/soak`.
+    /// Reads the JSON that `lockscope snapshot` prints and the screen exports. Only locks below
+    /// `/soak` count.
     pub fn of_snapshot(json: &Value) -> Result<Self, String> {
         let mut locks: BTreeMap<String, Vec<Contender>> = BTreeMap::new();
         for lock in json["locks"].as_array().ok_or("no locks in it")? {
@@ -70,7 +72,7 @@ impl Knowledge {
         Ok(Self(locks))
     }
 
-    /// How an account differs from this, which is true.
+    /// Compares another source with this one, which is the truth.
     pub fn compare(&self, account: &Self) -> Difference {
         let mut difference = Difference::default();
         let keys: BTreeSet<&String> = self.0.keys().chain(account.0.keys()).collect();
@@ -93,7 +95,7 @@ impl Knowledge {
     }
 }
 
-/// Calls those by their leases who are called by their places in the queue.
+/// Renames contenders that are named by their queue nodes to the names of their leases.
 fn renamed(said: &[Contender], truth: &[Contender]) -> Vec<Contender> {
     let rename = |one: &Contender| {
         let lease = truth.iter().find(|lease| lease.queued_as.as_ref() == Some(&one.node));
@@ -101,7 +103,7 @@ fn renamed(said: &[Contender], truth: &[Contender]) -> Vec<Contender> {
     };
     let mut renamed: Vec<_> = said.iter().map(rename).collect();
     if renamed.iter().zip(said).any(|(new, old)| new.node != old.node) {
-        // Without an order it was sorted by the other name.
+        // A source without order was sorted by the queue nodes' names.
         renamed.sort_by_key(|one| truth.iter().position(|other| other.node == one.node));
     }
     renamed

@@ -1,4 +1,5 @@
-//! What is true: the nodes as one server lists them, read by the rules of the recipes, without anything of lockscope.
+//! The truth: the nodes as one server lists them, read by the rules of the recipes, without any
+//! code of lockscope.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,13 +11,13 @@ use crate::harness::zk::{Node, tree};
 use crate::knowledge::{Contender, Knowledge};
 use crate::locks::{LEASES, LOCKS, Rule, SoakLock};
 
-/// How long one listing may take.
+/// The time limit of one listing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Digits of the number that a server gives a node.
+/// Digits of the sequence number that a server appends to a name.
 const NUMBER: usize = 10;
 
-/// Asks a server for all nodes, once it knows everything that any server has answered.
+/// Lists all nodes of a server, after the server has applied every transaction that was answered.
 pub async fn read(server: &str) -> Result<Knowledge, String> {
     let asked = async {
         let client = Client::connect(server).await?;
@@ -55,8 +56,9 @@ fn contenders(lock: &SoakLock, nodes: &[Node]) -> Vec<Contender> {
     }
 }
 
-/// The leases, then the queue. Curator's client at the head of the queue makes its lease first and waits then: that one is
-/// not held yet, and stands for the client's place in the queue, too.
+/// Returns the holders of leases, then the queue. Curator's client at the head of the queue creates
+/// its lease first and then waits: that lease is not held yet, and replaces the client's queue
+/// node.
 fn leases(leases: &[&Node], queue: &[&Node]) -> Vec<Contender> {
     let mut queue = queue.to_vec();
     queue.sort_by_key(|node| number(node));
@@ -74,7 +76,7 @@ fn leases(leases: &[&Node], queue: &[&Node]) -> Vec<Contender> {
     contenders
 }
 
-/// The ephemeral nodes right below a path.
+/// Returns the ephemeral children of a path.
 fn children<'a>(nodes: &'a [Node], path: &str) -> Vec<&'a Node> {
     let below = |node: &Node| node.path.rsplit_once('/').is_some_and(|(parent, _)| parent == path);
     nodes.iter().filter(|node| owner(node) != 0 && below(node)).collect()

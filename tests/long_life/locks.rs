@@ -1,21 +1,21 @@
-//! The locks that are contended for, and the clients that do so.
+//! The contended locks, and their clients.
 
 use std::fmt;
 
-/// How many may hold a semaphore at once.
+/// The leases of each semaphore.
 pub const LEASES: usize = 2;
 
-/// Who may hold, by which rule.
+/// The rule that decides which contenders hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     Exclusive,
-    /// Readers together, or one writer.
+    /// Readers hold together; a writer holds alone.
     Shared,
-    /// Leases below `leases`, a queue below `locks`.
+    /// The leases are below `leases`, the queue is below `locks`.
     CuratorLeases,
-    /// Leases below the path, a queue beside it.
+    /// The leases are below the path, the queue is beside it.
     KazooLeases,
-    /// The node at the path is the holder's.
+    /// The node at the path belongs to the holder.
     Single,
 }
 
@@ -23,7 +23,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug)]
 pub struct SoakLock {
     pub path: &'static str,
-    /// Which queue below the path, where there are several.
+    /// The name of the queue, where one path has several.
     pub name: Option<&'static str>,
     pub rule: Rule,
 }
@@ -55,16 +55,16 @@ pub const LOCKS: &[SoakLock] = &[
     named("blue"),
 ];
 
-/// The lock that is a single node, which its name does not tell.
+/// The single-node lock, which its name does not show.
 pub const SINGLE: &str = "/soak/single";
 
 impl SoakLock {
-    /// How the lock is called in what is printed and compared.
+    /// Returns the key by which the lock is printed and compared.
     pub fn key(&self) -> String {
         self.name.map_or_else(|| self.path.to_owned(), |name| format!("{}#{name}", self.path))
     }
 
-    /// The lock of a client, by the recipe and the path that it was given.
+    /// Returns the lock of a client with this recipe and path.
     pub fn of_client(recipe: &str, path: &str) -> &'static Self {
         let name = recipe.strip_prefix("named:");
         let found = LOCKS.iter().find(|lock| lock.path == path && lock.name == name);
@@ -72,14 +72,15 @@ impl SoakLock {
     }
 }
 
-/// How the lock of a node is called: by its path, and where the node's name shows one of several queues, by its name too.
+/// Returns the key of a node's lock: the path, and the name of the queue where one path has
+/// several.
 pub fn key_of(path: &str, node: &str) -> String {
     let name = node.split_once("_lock_").map(|(name, _)| name);
     let named = LOCKS.iter().find(|lock| lock.path == path && lock.name.is_some() && lock.name == name);
     named.map_or_else(|| path.to_owned(), SoakLock::key)
 }
 
-/// Whose locks the clients of a process use.
+/// The lock library that the clients of a process use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Curator, and the `WriteLock` of ZooKeeper's own recipes.
@@ -100,7 +101,7 @@ impl fmt::Display for Library {
 }
 
 impl Library {
-    /// The recipe and the path of each client of one process.
+    /// Returns the recipe and the path of each client of one process.
     pub fn clients(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Java => &[
@@ -115,8 +116,9 @@ impl Library {
                 ("write-lock", "/soak/write-lock"),
                 ("write-lock", "/soak/write-lock"),
             ],
-            // Without its readers: one that lists the queue when a writer stands behind it waits for that writer, which
-            // waits for it (see tests/real/locks/mixed.rs).
+            // There are no readers of kazoo's own: a reader that lists the queue while a writer is
+            // behind it waits for that writer, which waits for the reader (see
+            // tests/real/locks/mixed.rs).
             Self::Kazoo => &[
                 ("lock", "/soak/kazoo"),
                 ("lock", "/soak/kazoo"),
@@ -149,7 +151,7 @@ impl Library {
     }
 }
 
-/// Whether a client of this recipe may hold beside others of it.
+/// Returns whether clients of this recipe may hold together.
 pub fn holds_together(recipe: &str) -> bool {
     ["read", "semaphore"].contains(&recipe)
 }

@@ -1,5 +1,6 @@
-//! Long life: the console, `watch` and `record` beside an ensemble whose members, connections and clients fail, for as long
-//! as one likes. What each of them knows is compared with what the servers list. `tests/soak --help` says more.
+//! The soak test: runs the console, `watch` and `record` beside an ensemble whose members,
+//! connections and clients fail, for any length of time. Compares the locks that each program shows
+//! with those that the servers list. See `tests/soak --help`.
 
 #[path = "../harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests need more of it")]
@@ -30,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::soak::Soak;
 
-/// As a shell counts ^C.
+/// The exit code that a shell reports after ^C.
 const INTERRUPTED: i32 = 130;
 
 fn main() -> ExitCode {
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Ends at once: all that runs ends with this process, and takes its folders along.
+/// Exits at once on a signal. All child processes end with this process, and remove their folders.
 async fn end_when_interrupted() {
     let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
         .map(|kind| signal(kind).expect("signals can be waited for"));
@@ -67,7 +68,7 @@ async fn end_when_interrupted() {
         _ = terminate.recv() => {}
         _ = hangup.recv() => {}
     }
-    // Only what lies in folders of its own stays otherwise.
+    // This folder belongs to no child process.
     if let Some(folder) = soak::folder() {
         let _ = std::fs::remove_dir_all(folder);
     }

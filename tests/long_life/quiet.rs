@@ -1,4 +1,4 @@
-//! A quiet point: nothing changes any more, and everybody is asked.
+//! A quiet point: the clients pause, and the state that every program knows is compared.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,11 @@ use crate::recorder::Recorder;
 use crate::usage::Usage;
 use crate::watcher::Watcher;
 
-/// How long it may take until nothing changes and everybody knows what is true: the sessions of the dead end meanwhile.
+/// The time limit until nothing changes and all programs agree. It includes the session timeout of
+/// killed clients.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long everybody may know something else while nothing changes.
+/// The time for which programs may disagree with the servers while nothing changes.
 const LATE: Duration = Duration::from_secs(20);
 
 const LOOK: Duration = Duration::from_millis(300);
@@ -27,26 +28,26 @@ pub struct Observers {
     pub recorder: Recorder,
 }
 
-/// Who is asked, in this order.
+/// The programs, in the order in which they are asked.
 pub const ASKED: [&str; 3] = ["console", "watch", "record"];
 
-/// Its lines tell no order.
+/// The index of `watch`, whose lines do not show the order of the queues.
 const WATCH: usize = 1;
 
-/// What was found.
+/// The result of a quiet point.
 #[derive(Clone, Debug, Default)]
 pub struct QuietPoint {
-    /// Contenders, and locks that have some.
+    /// The contenders, and the locks that have any.
     pub contenders: usize,
     pub locks: usize,
-    /// By the order of [`ASKED`].
+    /// The differences, in the order of [`ASKED`].
     pub differences: [Difference; 3],
-    /// What the metrics say otherwise, and who could not be asked.
+    /// Wrong metrics, and programs that could not be asked.
     pub complaints: Vec<String>,
     pub violations: Vec<String>,
-    /// How long after the last change everybody knew.
+    /// The time from the last change until all programs agreed.
     pub after: Duration,
-    /// In KiB.
+    /// The size of the recording in KiB.
     pub file: u64,
     pub usage: [Option<Usage>; 3],
 }
@@ -56,7 +57,7 @@ impl Observers {
         self.ended().is_empty()
     }
 
-    /// Those that have ended, which none of them should.
+    /// Describes the programs that ended or panicked. None should.
     pub fn ended(&self) -> Vec<String> {
         let run = [self.console.runs(), self.watcher.runs(), self.recorder.runs()];
         let ended = ASKED.iter().zip(run).filter(|(_, runs)| !runs).map(|(name, _)| format!("{name} has ended"));
@@ -70,7 +71,7 @@ impl Observers {
         [self.console.pid(), self.watcher.pid(), self.recorder.pid()].map(Usage::of)
     }
 
-    /// What each knows, or why it cannot be said.
+    /// Returns the knowledge of each program, or why it is unavailable.
     fn ask(&mut self) -> [Result<Knowledge, String>; 3] {
         [self.console.knows(), self.watcher.knows(), self.recorder.knows()]
     }
@@ -81,7 +82,7 @@ impl QuietPoint {
         self.complaints.is_empty() && self.violations.is_empty() && self.differences.iter().all(Difference::is_none)
     }
 
-    /// In a line, and with all that is wrong in lines of their own.
+    /// Returns a summary in one line, followed by a line for each problem.
     pub fn line(&self) -> String {
         let [console, watch, record] = self.usage.map(|usage| usage.map_or(0, |usage| usage.resident));
         let mut text = format!(
@@ -100,7 +101,8 @@ impl QuietPoint {
     }
 }
 
-/// Pauses the clients, waits until everybody agrees with a member of the ensemble or time is up, and lets them go on.
+/// Pauses the clients, waits until all programs agree with a member of the ensemble or time is up,
+/// and resumes the clients.
 pub fn reach(runtime: &Runtime, observers: &mut Observers, clients: &mut Clients, member: &str) -> QuietPoint {
     clients.pause();
     let mut point = compared(runtime, observers, member);
@@ -124,7 +126,8 @@ fn compared(runtime: &Runtime, observers: &mut Observers, member: &str) -> Quiet
             }
             Err(why) => return QuietPoint { complaints: vec![why], ..QuietPoint::default() },
         };
-        // What was asked between two listings that are the same was asked while that was true.
+        // Between two equal listings nothing changed, so the answers are compared with the state
+        // that they were given in.
         let since = before.as_ref().filter(|(listed, _)| *listed == truth).map(|(_, since)| *since);
         let metrics = observers.recorder.metrics_differ(&truth);
         let point = judged(&truth, asked, metrics);

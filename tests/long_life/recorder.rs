@@ -1,4 +1,4 @@
-//! `lockscope record`, and what its file and its metrics say.
+//! Runs `lockscope record`, and reads its file and its metrics.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::harness::prometheus::get;
 use crate::knowledge::Knowledge;
 use crate::locks::SINGLE;
 
-/// How long the first line, or reading the file, may take.
+/// The time limit for the first line, and for reading the file.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -26,7 +26,7 @@ pub struct Recorder {
     log: Log,
     store: PathBuf,
     port: u16,
-    /// What it said after its first line.
+    /// The lines of output besides the first JSON object.
     pub complaints: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Waits for the first line, which says where metrics are served.
+    /// Waits for the first line, which contains the address of the metrics.
     fn await_port(&mut self) -> Result<u16, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -77,14 +77,14 @@ impl Recorder {
         self.process.runs()
     }
 
-    /// The size of the file and what lies beside it, in KiB.
+    /// Returns the size of the recording and the files beside it, in KiB.
     pub fn size(&self) -> u64 {
         let files = fs::read_dir(&self.store).into_iter().flatten().flatten();
         let named = files.filter(|file| file.file_name().to_string_lossy().starts_with("locks.db"));
         named.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>() / 1024
     }
 
-    /// What `lockscope snapshot` reads of the file.
+    /// Reads the recording with `lockscope snapshot`.
     pub fn knows(&mut self) -> Result<Knowledge, String> {
         self.complaints.extend(self.log.lines());
         let file = self.store.join("locks.db");
@@ -104,7 +104,7 @@ impl Recorder {
                 break status;
             }
             if Instant::now() > deadline {
-                // It may have ended just now.
+                // The process may have ended already.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("lockscope snapshot does not end in {PATIENCE:?}"));
@@ -118,7 +118,7 @@ impl Recorder {
         Knowledge::of_snapshot(&serde_json::from_str(&text).map_err(|error| error.to_string())?)
     }
 
-    /// Where the metrics are not what is true: a line each.
+    /// Returns a line for each metric that differs from the truth.
     pub fn metrics_differ(&self, truth: &Knowledge) -> Result<Vec<String>, String> {
         let (status, body) = get(self.port, "/metrics", &[]).map_err(|error| error.to_string())?;
         if status != 200 {
@@ -131,7 +131,7 @@ impl Recorder {
                 [("lockscope_lock_holders", holders), ("lockscope_lock_waiters", contenders.len() - holders)]
             {
                 let seen = figure(&body, gauge, key);
-                // Who waits for a single node is not in the tree: only the servers know.
+                // The waiters of a single node are not in the tree; only the servers know them.
                 let known = gauge == "lockscope_lock_holders" || key != SINGLE;
                 if known && seen != Some(expected as u64) {
                     lines.push(format!("{gauge} of {key} is {seen:?} in place of {expected}"));
@@ -142,7 +142,7 @@ impl Recorder {
     }
 }
 
-/// A gauge of a lock.
+/// Returns the value of a lock's gauge.
 fn figure(metrics: &str, gauge: &str, key: &str) -> Option<u64> {
     let (path, name) = key.split_once('#').map_or((key, None), |(path, name)| (path, Some(name)));
     let (path, name) = (format!("lock=\"{path}\""), name.map(|name| format!("name=\"{name}\"")));

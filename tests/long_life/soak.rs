@@ -1,4 +1,4 @@
-//! The run: trouble, a quiet point, trouble again.
+//! The run: faults and quiet points in turn.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,20 +19,20 @@ use crate::quiet::{self, Observers};
 use crate::recorder::Recorder;
 use crate::watcher::Watcher;
 
-/// How long there is trouble between two quiet points.
+/// The time of faults between two quiet points.
 const TROUBLE: Duration = Duration::from_secs(20);
 
-/// How often something is begun or ended.
+/// The interval at which faults begin and end.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Connections: of the clients, of the console, of `watch`, of `record`.
+/// Groups of connections: the clients, the console, `watch` and `record`.
 const LINKS: usize = 4;
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Everything that runs.
+/// All parts of the run.
 pub struct Soak {
-    /// First, so that they end before what they are connected to.
+    /// The first field, so that the programs are dropped before the servers they connect to.
     observers: Observers,
     faults: Faults,
     figures: Figures,
@@ -40,7 +40,7 @@ pub struct Soak {
     _folder: TempDir,
 }
 
-/// Where everything lies that has no folder of its own.
+/// Returns the folder for all files of the run that are in no folder of their own.
 pub fn folder() -> Option<&'static Path> {
     FOLDER.get().map(PathBuf::as_path)
 }
@@ -71,7 +71,7 @@ impl Soak {
         }
     }
 
-    /// Runs for a time; says whether all was well.
+    /// Runs for a time. Returns whether the run succeeded.
     pub fn run(mut self, runtime: &Runtime, time: Duration) -> bool {
         let begin = Instant::now();
         let mut number = 0;
@@ -89,7 +89,7 @@ impl Soak {
         self.figures.failures(begin.elapsed(), &self.faults.clients.holds, &ended).is_empty()
     }
 
-    /// Lets things fail for a time, while somebody looks around in the console.
+    /// Causes faults for a time, while keys are pressed in the console.
     fn trouble(&mut self, runtime: &Runtime, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until {

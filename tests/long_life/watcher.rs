@@ -1,4 +1,4 @@
-//! `lockscope watch`, and what somebody knows who reads its lines.
+//! Runs `lockscope watch`, and derives the locks from its lines.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::harness::process::Supervised;
 use crate::knowledge::{Contender, Knowledge};
 use crate::locks::{SINGLE, key_of};
 
-/// The program, and what its lines have said.
+/// The program, and the state that its lines describe.
 pub struct Watcher {
     process: Supervised,
     log: Log,
-    /// By what names the contender in all lines: the lock's path, and the last that was said of it.
+    /// The contenders by their names in the lines: the lock's path, and the last reported state.
     contenders: BTreeMap<String, (String, Contender)>,
     live: bool,
     pub lines: u64,
-    /// What it said besides.
+    /// The lines that are no JSON.
     pub complaints: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Watcher {
         self.process.runs()
     }
 
-    /// Reads the lines that have come.
+    /// Takes in the lines since the last call.
     pub fn take_in(&mut self) {
         for line in self.log.lines() {
             match serde_json::from_str(&line) {
@@ -53,7 +53,7 @@ impl Watcher {
         }
     }
 
-    /// What its lines come to. They tell no order of the queues.
+    /// Returns the state that the lines describe. The lines do not show the order of the queues.
     pub fn knows(&mut self) -> Result<Knowledge, String> {
         self.take_in();
         if !self.live {

@@ -1,20 +1,22 @@
 //! Files that import each other in a circle.
 //!
-//! Between a module's own file (`x/mod.rs` or `x.rs`) and the files below it one direction is free, since they are one thing: a
-//! parent may use its children, which may use what the parent defines. So circles are looked for twice, once without
-//! the imports from an own ancestor, once without those of an own descendant.
+//! A module's own file (`x/mod.rs` or `x.rs`) and the files below it may import each other in one
+//! direction, because a parent may use its children, and children may use what the parent defines.
+//! So the search runs twice: once without imports from an ancestor, once without imports from a
+//! descendant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::imports::Imports;
 
-/// A greatest set of files of which each imports each other, straight or through others of them.
+/// A strongly connected set of files: each imports every other one, directly or through others of
+/// the set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Circle {
     /// The files, relative to `src`.
     pub files: BTreeSet<String>,
-    /// The imports among them: who, from whom, what.
+    /// The imports within the set: the importing file, the imported file, the names.
     imports: Vec<(String, String, Vec<String>)>,
 }
 
@@ -28,7 +30,7 @@ impl fmt::Display for Circle {
     }
 }
 
-/// All circles, those of both readings.
+/// Returns all circles, from both searches.
 pub fn circles(imports: &Imports) -> BTreeSet<Circle> {
     let downwards = circles_of(&imports.filter(|from, to| !is_below(from, to)));
     let upwards = circles_of(&imports.filter(|from, to| !is_below(to, from)));
@@ -39,13 +41,13 @@ pub fn circles(imports: &Imports) -> BTreeSet<Circle> {
     all.iter().filter(is_greatest).cloned().collect()
 }
 
-/// Whether `file` lies below the module whose own file is `parent`.
+/// Returns whether `file` lies below the module whose own file is `parent`.
 fn is_below(file: &str, parent: &str) -> bool {
     let folder = parent.strip_suffix("/mod.rs").or(parent.strip_suffix(".rs")).unwrap_or(parent);
     parent == "lib.rs" || file.strip_prefix(folder).is_some_and(|below| below.starts_with('/') && file != parent)
 }
 
-/// The circles of one reading.
+/// Returns the circles of one search.
 pub fn circles_of(imports: &Imports) -> BTreeSet<Circle> {
     let all_reached: BTreeMap<&str, BTreeSet<&str>> =
         imports.importers().map(|file| (file, reach(imports, file))).collect();
@@ -70,7 +72,7 @@ fn circle(imports: &Imports, files: BTreeSet<String>) -> Circle {
     Circle { files, imports: among }
 }
 
-/// All files that `file` imports, straight or through others.
+/// Returns all files that `file` imports, directly or through others.
 fn reach<'i>(imports: &'i Imports, file: &'i str) -> BTreeSet<&'i str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![file];
@@ -86,7 +88,7 @@ mod tests {
     use crate::imports::{Imports, Reading};
     use crate::source::Source;
 
-    /// The files of each circle.
+    /// Returns the files of each circle.
     fn found(files: &[(&str, &str)], reading: Reading) -> Vec<String> {
         let files = [("lib.rs", "")].iter().chain(files).copied();
         let imports = Imports::of(&Source::parse(files), reading);

@@ -1,29 +1,30 @@
-//! Which file imports what from which. A declaration (`mod x;`) is no import.
+//! Finds which file imports which names from which file. A declaration (`mod x;`) is no import.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{MODULE_CRATES, Module, Names, Source};
 
-/// How the crates' names begin: `lockscope`, `lockscope_model`.
+/// The prefix of the crates' names: `lockscope`, `lockscope_model`.
 const CRATE: &str = "lockscope";
-/// Re-exports that are followed before a path counts as unknown.
+/// The number of re-exports to follow before a path counts as unknown.
 const MAX_REEXPORTS: usize = 16;
 
-/// Which file a path leads to when the module that it names hands the item on from another file (`pub use`).
+/// Decides to which file a path leads when the named module re-exports the item (`pub use`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The file of the named module, which imports what it hands on unless it does nothing else.
+    /// The file of the named module. That file imports what it re-exports, unless it does nothing
+    /// else.
     AsNamed,
-    /// The file that defines the item; handing it on is no import.
+    /// The file that defines the item. A re-export is no import.
     AsDefined,
 }
 
-/// What each file takes from which other, by their names relative to `src`.
+/// The names that each file imports from each other file. Files are relative to `src`.
 #[derive(Clone, Debug, Default)]
 pub struct Imports(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 impl Imports {
-    /// Follows the imports and the inline paths of all modules.
+    /// Collects the imports and the inline paths of all modules.
     pub fn of(source: &Source, reading: Reading) -> Self {
         let mut imports = Self::default();
         for (at, module) in &source.modules {
@@ -39,14 +40,14 @@ impl Imports {
         imports
     }
 
-    /// Notes that a file uses something of another one.
+    /// Adds a name that one file uses of another.
     pub fn add(&mut self, from: &str, to: &str, name: String) {
         if from != to {
             self.0.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
         }
     }
 
-    /// Those for which `keeps(importing file, imported file)` is true.
+    /// Returns the imports for which `keeps(importing file, imported file)` is true.
     pub fn filter(&self, keeps: impl Fn(&str, &str) -> bool) -> Self {
         let mut kept = self.clone();
         for (from, targets) in &mut kept.0 {
@@ -55,18 +56,18 @@ impl Imports {
         kept
     }
 
-    /// The files that import something.
+    /// Returns the files that import something.
     pub fn importers(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// What `file` imports: each other file, and the names that it takes from there.
+    /// Returns the imports of `file`: each other file, with the names.
     pub fn from(&self, file: &str) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
         self.0.get(file).into_iter().flatten().map(|(to, names)| (to.as_str(), names))
     }
 }
 
-/// Finds what the paths of one module name.
+/// Resolves the paths of one module.
 struct Resolver<'s> {
     source: &'s Source,
     from: &'s [String],
@@ -74,8 +75,9 @@ struct Resolver<'s> {
 }
 
 impl<'s> Resolver<'s> {
-    /// The file of what `path`, written in the module `at`, names, and the name; nothing for another crate's item, and
-    /// for a module, since naming one takes nothing from it.
+    /// Returns the file and the name of the item that `path` names in the module `at`. Returns
+    /// `None` for an item of another crate, and for a module, since naming a module imports nothing
+    /// from it.
     fn resolve(&self, at: &[String], path: &[String], reexports: usize) -> Option<(&'s str, String)> {
         let (mut at, mut rest, is_ours) = start(at, path);
         let mut module = self.source.modules.get(&at)?;
@@ -93,7 +95,7 @@ impl<'s> Resolver<'s> {
         None
     }
 
-    /// Looks the first name of `path` up among what `module` defines and brings into scope.
+    /// Looks up the first name of `path` among the items and imports of `module`.
     fn resolve_item(
         &self,
         at: &[String],
@@ -122,7 +124,8 @@ impl<'s> Resolver<'s> {
     }
 }
 
-/// The module in which a path starts, and what of the path is left. `true` when the path is the crate's own for sure.
+/// Returns the module in which a path starts, and the rest of the path. The flag is true when the
+/// path certainly belongs to this crate.
 fn start<'p>(at: &[String], path: &'p [String]) -> (Names, &'p [String], bool) {
     let mut at = at.to_vec();
     let mut rest = path;
@@ -149,7 +152,8 @@ mod tests {
     use super::{Imports, Reading};
     use crate::source::Source;
 
-    /// `file: name name` for each file from which `a.rs` imports, beside one that defines `B`, `b` and hands `C` on.
+    /// Returns `file: name name` for each file from which `a.rs` imports. Another file defines `B`
+    /// and `b`, and re-exports `C`.
     fn imported(code: &str, reading: Reading) -> Vec<String> {
         let b = "mod c; pub use c::C; pub enum B { One } pub fn b() {} made_by_a_macro! {}";
         let files = [("lib.rs", ""), ("a.rs", code), ("b/mod.rs", b), ("b/c.rs", "pub struct C; pub const D: u8 = 1;")];

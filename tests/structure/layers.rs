@@ -1,4 +1,5 @@
-//! Which crate and which module may use which, read from the page about the architecture; and what parts of modules must not know.
+//! The allowed dependencies of crates and modules, read from the page about the architecture, and
+//! the names that pure parts must not use.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +8,15 @@ use std::collections::BTreeSet;
 pub struct Layer {
     /// The module.
     pub name: String,
-    /// Whether time is an argument there and nothing is sent or drawn.
+    /// Whether the module is pure: time is an argument, and nothing is sent or drawn.
     pub is_pure: bool,
     /// The other modules that it may use.
     pub allowed: BTreeSet<String>,
 }
 
-/// The rows of the table of modules, from the bottom up.
+/// Returns the rows of the table of modules, from the bottom up.
 ///
-/// The last column of a row is `nothing`, the names of modules, `all above`, or `all above but` some.
+/// The last column of a row is `nothing`, names of modules, `all above`, or `all above but` names.
 pub fn layers(docs: &str) -> Result<Vec<Layer>, String> {
     let mut layers: Vec<Layer> = Vec::new();
     for line in table(docs, "| module |") {
@@ -53,7 +54,7 @@ pub struct Member {
     pub never: BTreeSet<String>,
 }
 
-/// The rows of the table of crates but the last one, which may use everything.
+/// Returns the rows of the table of crates except the last one, which may use everything.
 pub fn members(docs: &str) -> Vec<Member> {
     let names = |column: &str| column.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
     let row = |line: &str| {
@@ -68,17 +69,17 @@ pub fn members(docs: &str) -> Vec<Member> {
     members
 }
 
-/// The rows of the table that begins with that heading.
+/// Returns the rows of the table below a heading.
 fn table<'d>(docs: &'d str, heading: &'d str) -> impl Iterator<Item = &'d str> {
     docs.lines().skip_while(move |line| !line.starts_with(heading)).skip(2).take_while(|line| line.starts_with('|'))
 }
 
-/// The names in a list such as `` `files`, `znode` ``.
+/// Returns the names in a list such as `` `files`, `znode` ``.
 fn modules(list: &str) -> Option<BTreeSet<String>> {
     list.split(", ").map(|name| Some(name.strip_prefix('`')?.strip_suffix('`')?.to_owned())).collect()
 }
 
-/// Parts of modules that are not pure as a whole: there, too, time is an argument and nothing is sent or drawn.
+/// Pure parts of modules that are not pure as a whole.
 pub const PURE_PARTS: [&str; 17] = [
     "tui/app",
     "tui/lock_history",
@@ -102,10 +103,10 @@ pub const PURE_PARTS: [&str; 17] = [
 /// Crates that a pure module must not name.
 pub const IMPURE_CRATES: [&str; 4] = ["tokio", "ratatui", "crossterm", "zookeeper_client"];
 
-/// Clocks that a pure module must not read, by the ends of their paths.
+/// Clocks that a pure module must not read, by the last two names of their paths.
 pub const CLOCKS: [[&str; 2]; 4] = [["Instant", "now"], ["SystemTime", "now"], ["Utc", "now"], ["Local", "now"]];
 
-/// What parts of the screen must not use: the crate's own modules, and paths of others.
+/// The modules and the paths of other crates that parts of the screen must not use.
 pub const TUI: [(&str, &[&str], &[&str]); 4] = [
     ("tui/page", &["tui/app", "tui/view", "tui/widget", "tui/keymap", "tui/theme"], &["std::fs", "std::io"]),
     ("tui/app", &["tui/view", "tui/widget"], &["std::fs", "std::io"]),
@@ -113,7 +114,7 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
     ("tui/view", &["tui/run", "tui/terminal"], &["tokio", "zookeeper_client", "std::fs", "std::io", "std::net"]),
 ];
 
-/// The only parts of the screen that know the runtime.
+/// The only parts of the screen that use the async runtime.
 pub const TUI_RUNTIME: [&str; 9] = [
     "tui/mod",
     "tui/run",
@@ -126,7 +127,8 @@ pub const TUI_RUNTIME: [&str; 9] = [
     "tui/node_reader",
 ];
 
-/// Whether `file`, relative to `src`, belongs to a module that is given by its path, such as `zk/transport`.
+/// Returns whether `file`, relative to `src`, belongs to a module given by its path, such as
+/// `zk/transport`.
 pub fn belongs(file: &str, module: &str) -> bool {
     file.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }

@@ -1,9 +1,9 @@
-//! The documents: every relative link leads to a file that exists, and to a heading of it.
+//! Checks the documents: every relative link leads to an existing file, and to a heading in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// README is read on two screens.
+/// The README fits on two screens.
 const MAX_README_LINES: usize = 90;
 
 fn root() -> &'static Path {
@@ -21,7 +21,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The targets of the links and pictures in a Markdown text, its code aside.
+/// Returns the targets of the links and images in a Markdown text, without its code.
 fn links(text: &str) -> Vec<String> {
     let mut is_code = false;
     let prose = text.lines().filter(|line| {
@@ -32,7 +32,7 @@ fn links(text: &str) -> Vec<String> {
     targets.map(str::to_owned).collect()
 }
 
-/// The anchors of a text's headings, as GitHub makes them.
+/// Returns the anchors of a text's headings, as GitHub forms them.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |line: &str| {
@@ -45,7 +45,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// What is wrong with a link in `document`, if anything is.
+/// Returns the problem of a link in `document`, if any.
 fn fault(document: &Path, link: &str) -> Option<String> {
     if link.contains("://") {
         return None;

@@ -1,4 +1,5 @@
-//! Holds the structure of the workspace: which crate and module may use which, and that no files import each other in a circle.
+//! Checks the structure of the workspace: crates and modules use only what the architecture page
+//! allows, and no files import each other in a circle.
 
 mod circles;
 mod imports;
@@ -19,7 +20,7 @@ use layers::{CLOCKS, IMPURE_CRATES, Layer, PURE_PARTS, TUI, TUI_RUNTIME, belongs
 use methods::Methods;
 use source::{Module, Names, Source};
 
-/// Lines of a file of `src` at most.
+/// The most lines of a file in `src`.
 const MAX_LINES: usize = 400;
 
 static SOURCE: LazyLock<Source> = LazyLock::new(|| Source::read(&src()));
@@ -45,7 +46,7 @@ fn src() -> PathBuf {
     root().join("src")
 }
 
-/// The modules below one, which is given by its path in the tree. There must be some.
+/// Returns the modules below a path in the tree. At least one must exist.
 fn modules(of: &str) -> Vec<&'static Module> {
     let found: Vec<_> = SOURCE.modules.values().filter(|module| belongs(&module.file, of)).collect();
     assert!(
@@ -55,7 +56,7 @@ fn modules(of: &str) -> Vec<&'static Module> {
     found
 }
 
-/// Whether a path names something of a crate or module, which is written as in `std::fs`.
+/// Returns whether a path names an item of a crate or module, written as in `std::fs`.
 fn is_of(path: &Names, module: &str) -> bool {
     let module: Vec<&str> = module.split("::").collect();
     path.len() >= module.len() && path.iter().zip(module).all(|(name, part)| name == part)
@@ -86,7 +87,7 @@ fn the_page_names_every_module() {
     assert_eq!(top, known, "{ARCHITECTURE} says of every module what it is for and which others it may use");
 }
 
-/// What a crate does not have in its manifest, it cannot name: the compiler holds that.
+/// The compiler enforces the manifests: a crate cannot name a crate that its manifest lacks.
 #[test]
 fn every_crate_depends_on_what_the_page_says() {
     for member in layers::members(&architecture()) {
@@ -141,7 +142,8 @@ fn each_part_of_the_screen_knows_only_what_it_needs() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Read twice: a path leads to the module that it names, or past those that hand an item on to the file that defines it.
+/// Checks both readings: a path leads to the named module, or through re-exports to the file that
+/// defines the item.
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     for reading in [Reading::AsNamed, Reading::AsDefined] {
@@ -182,7 +184,7 @@ fn every_file_says_what_it_is_for_and_is_short() {
     assert!(undescribed.is_empty(), "these files begin without a //! line:\n{}", undescribed.join("\n"));
 }
 
-/// The user may bind other keys: a sentence takes their names from `Bindings` or `FixedKey`.
+/// Users may rebind keys, so sentences take key names from `Bindings` or `FixedKey`.
 #[test]
 fn no_sentence_of_the_screen_has_the_name_of_a_key_in_it() {
     let is_of_screen = |name: &str| name.starts_with("tui/") || name.starts_with("diagnose/");

@@ -1,4 +1,4 @@
-//! Files that call each other through the methods of one type: what no `use` line shows.
+//! Finds files that call each other through the methods of one type, which no `use` line shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use crate::circles::{Circle, circles_of};
 use crate::imports::Imports;
 use crate::source::is_for_tests;
 
-/// The methods of the types of one module, and which files call which of them on `self`.
+/// The methods of the types of one module, and the files that call each of them on `self`.
 #[derive(Default)]
 pub struct Methods {
     /// For each type and method, the files that define it.
     defined: BTreeMap<(String, String), BTreeSet<String>>,
-    /// For each type, the files that call a method on `self`, and the method.
+    /// For each type, the calls on `self`: the calling file and the method.
     called: BTreeMap<String, BTreeSet<(String, String)>>,
 }
 
 impl Methods {
-    /// Reads one more file. A type is known by its module and its name.
+    /// Reads one more file. A type is identified by its module and its name.
     pub fn read(&mut self, file: &str, parsed: &syn::File) {
         let module = file.split('/').next().unwrap_or_default();
         Reader { methods: self, file, module, of: None }.visit_file(parsed);
     }
 
-    /// The circles of each type.
+    /// Returns the circles of each type.
     pub fn circles(&self) -> Vec<(String, Circle)> {
         let mut found = Vec::new();
         for (of, calls) in &self.called {

@@ -1,7 +1,7 @@
-//! Reads source files: which modules there are, and what each defines, imports and names.
+//! Reads source files: the modules, and what each of them defines, imports and names.
 //!
-//! The crates of the workspace are read as one tree. A crate of several modules gives it its modules, a crate that is one module
-//! gives it itself.
+//! The crates of the workspace are read as one tree. A crate of several modules contributes its
+//! modules; a crate that is one module contributes itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
 
-/// The crates that are one module each: their `lib.rs` is its own file.
+/// The crates that are one module each. Their `lib.rs` is the module's own file.
 pub const MODULE_CRATES: [&str; 3] = ["files", "lock", "sandbox"];
 
 /// The names of a path such as `crate::queue::LockTable`, as written.
@@ -19,22 +19,23 @@ pub type Names = Vec<String>;
 /// One module: a file, or a block in one.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The file that holds it, as [`file_in_tree`] names it.
+    /// The file that contains the module, as named by [`file_in_tree`].
     pub file: String,
-    /// What it defines.
+    /// The names of the items that the module defines.
     pub items: BTreeSet<String>,
-    /// What it brings into scope: the name here, and the path that it stands for.
+    /// The imports of the module: the local name, and the path that it stands for.
     pub imports: BTreeMap<String, Names>,
-    /// What it imports for itself; the rest of `imports` it only hands on.
+    /// The imports that the module uses itself. The other imports are only re-exported.
     pub private_imports: Vec<Names>,
-    /// The modules of which it imports everything.
+    /// The modules that are imported with `*`.
     pub globs: Vec<Names>,
-    /// The paths in its code, the imports aside.
+    /// The paths in the module's code, without the imports.
     pub mentions: Vec<Names>,
 }
 
 impl Module {
-    /// The paths in its code and its imports, those that begin with an imported name written out.
+    /// Returns the paths in the code and the imports. A path that begins with an imported name is
+    /// expanded.
     pub fn paths(&self) -> impl Iterator<Item = Names> {
         let mentioned = self.mentions.iter().map(|path| {
             let (name, after) = path.split_first().expect("a path of at least one name");
@@ -44,23 +45,23 @@ impl Module {
     }
 }
 
-/// The modules of all crates without their tests, by their path from the root of the tree.
+/// The modules of all crates except tests, by their path from the root of the tree.
 #[derive(Debug, Default)]
 pub struct Source {
     /// The modules.
     pub modules: BTreeMap<Names, Module>,
-    /// Modules that are compiled for tests alone.
+    /// Modules that are compiled only for tests.
     test_modules: BTreeSet<Names>,
 }
 
 impl Source {
-    /// Reads every file of every crate below `root`, the folder of the crates, but for their examples.
+    /// Reads every file of every crate below `root`, the folder of the crates, except the examples.
     pub fn read(root: &Path) -> Self {
         let files = files(root);
         Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 
-    /// Reads files that are given by their name in the tree and their text.
+    /// Reads files given by their name in the tree and their text.
     pub fn parse<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
         let mut source = Self::default();
         for (name, text) in files {
@@ -76,7 +77,8 @@ impl Source {
     }
 }
 
-/// The files of every crate below `root`, the folder of the crates, but for their examples: their names in the tree, and their text.
+/// Returns the names in the tree and the texts of every file of every crate below `root`, the
+/// folder of the crates, except the examples.
 pub fn files(root: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut open = vec![root.to_path_buf()];
@@ -94,7 +96,8 @@ pub fn files(root: &Path) -> Vec<(String, String)> {
     files
 }
 
-/// The name of a file in the tree: `model/queue/apply.rs` is `queue/apply.rs`, and `lock/lib.rs` is `lock/mod.rs`.
+/// Returns the name of a file in the tree: `model/queue/apply.rs` becomes `queue/apply.rs`, and
+/// `lock/lib.rs` becomes `lock/mod.rs`.
 pub fn file_in_tree(file: &str) -> String {
     match file.split_once('/') {
         Some((member, "lib.rs")) if MODULE_CRATES.contains(&member) => format!("{member}/mod.rs"),
@@ -104,7 +107,7 @@ pub fn file_in_tree(file: &str) -> String {
     }
 }
 
-/// The module that a file holds: `queue/apply.rs` is `queue::apply`, and so is `queue/apply/mod.rs`.
+/// Returns the module of a file: `queue::apply` for `queue/apply.rs` and for `queue/apply/mod.rs`.
 fn module_of(file: &str) -> Names {
     let mut names: Names = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if matches!(names.last().map(String::as_str), Some("mod" | "lib")) {
@@ -140,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes that `path` can be named `name` from here on.
+    /// Adds the local name `name` for `path`.
     fn bring(&mut self, name: Option<String>, path: Names, is_private: bool) {
         let module = self.module();
         if is_private {
@@ -149,7 +152,7 @@ impl Reader<'_> {
         module.imports.extend(name.map(|name| (name, path)));
     }
 
-    /// Notes the paths in the arguments of a macro or an attribute, which are no syntax before it is expanded.
+    /// Adds the paths in the arguments of a macro or an attribute, which are tokens without syntax.
     fn mention_tokens(&mut self, tokens: &str) {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         let joined = tokens.replace(" :: ", "::").replace(":: ", "::").replace(" ::", "::");
@@ -214,7 +217,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Whether an item is compiled for tests alone.
+/// Returns whether an item is compiled only for tests.
 pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
@@ -239,7 +242,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The name that an item is defined by; a module is known by its own entry.
+/// Returns the name that an item defines. Modules have their own entries.
 fn name(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,

@@ -70,7 +70,8 @@ impl DeleteFixture {
     }
 }
 
-/// Gives an answer until it is accepted: answers within a second after facts changed are rejected.
+/// Repeats an answer until it is accepted: answers within a second after facts changed are
+/// rejected.
 fn answer(terminal: &mut Terminal, keys: &str, expected: &str) {
     let mut given: Option<Instant> = None;
     eventually_blocking(expected, || {

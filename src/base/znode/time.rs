@@ -31,29 +31,29 @@ impl Timestamp {
     }
 }
 
-/// The time from one moment to another, both of which belong to it.
+/// The time from one moment to another, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeRange {
-    /// Its first moment.
+    /// The first moment.
     pub from: Timestamp,
-    /// Its last moment.
+    /// The last moment.
     pub to: Timestamp,
 }
 
 impl TimeRange {
-    /// Whether a moment belongs to it.
+    /// Returns whether the range contains a moment.
     pub fn contains(self, at: Timestamp) -> bool {
         self.from <= at && at <= self.to
     }
 
-    /// Its part within another one; `None` where that is no longer than a moment.
+    /// Returns the intersection with another range; `None` if it is empty or a single moment.
     #[must_use]
     pub fn within(self, other: TimeRange) -> Option<TimeRange> {
         let part = TimeRange { from: self.from.max(other.from), to: self.to.min(other.to) };
         (part.from < part.to).then_some(part)
     }
 
-    /// How long it lasts.
+    /// Returns the length of the range.
     pub fn length(self) -> Duration {
         self.to.since(self.from)
     }

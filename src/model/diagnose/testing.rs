@@ -125,7 +125,7 @@ impl DiagnosisFixture {
         self.create_at(&format!("{prefix}{number:010}"), session)
     }
 
-    /// As `create`, and the client writes its name into the node.
+    /// Does the same as `create`, and the client writes its name into the node.
     pub fn create_named(&mut self, prefix: &str, session: i64, name: &str) -> ZnodePath {
         self.client(session);
         let number = self.counter;

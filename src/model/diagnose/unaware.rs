@@ -13,7 +13,8 @@ pub enum Unaware {
     OfNode,
     /// Probably the node itself: the client queues again, and watches nothing for this node.
     OfNodeSuspected,
-    /// Its hold: the client watched nothing when its turn came, and has sent no request since.
+    /// The hold of the lock: the client watched nothing when its turn came, and has sent no request
+    /// since.
     OfTurn,
     /// The coming of its turn: the client watches nothing.
     OfTurnToCome,

@@ -89,7 +89,7 @@ impl NamedLocks {
         self.places.retain(|id, _| table.lock(*id).is_some());
     }
 
-    /// Gives places to locks without one. Linear in the number of locks.
+    /// Allots places to locks without one. Linear in the number of locks.
     pub fn allot(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let mut waiting = Vec::new();
         for lock in table.locks() {

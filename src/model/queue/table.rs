@@ -51,9 +51,9 @@ pub struct LockTable {
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
     pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
-    /// Queue nodes of semaphores that were created and are about to be read. The observer's bound on
-    /// outstanding reads bounds the set. A recording leaves it out, since the reads follow within
-    /// moments.
+    /// Queue nodes of semaphores that were created and are about to be read. The observer's bound
+    /// on outstanding reads bounds the set. A recording leaves it out, since the reads follow
+    /// within moments.
     #[serde(skip)]
     pub(super) unread_in_semaphores: BTreeSet<ZnodePath>,
     pub(super) deleted_nodes: DeletedNodes,

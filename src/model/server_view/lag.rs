@@ -175,7 +175,8 @@ mod tests {
     fn members_of_a_busy_ensemble_race_and_do_not_lag() {
         let mut watch = LagWatch::default();
         for round in 1..100 {
-            // Of 1,000 transactions per second, this member has those that are older than 0.9 s.
+            // With 1,000 transactions per second, this member has applied those that are older than
+            // 0.9 s.
             let (own, other) = (round * 1_000, round * 1_000 + 700);
             assert!(!look(&mut watch, (own - 900, own), (other - 1_000, other - 1_000)), "{round}");
             assert!(!look(&mut watch, (own - 900, own), (other, other)), "{round}");

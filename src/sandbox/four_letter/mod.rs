@@ -54,7 +54,7 @@ impl BoundedText {
 }
 
 impl fmt::Write for BoundedText {
-    /// Never fails: text beyond the bound is dropped.
+    /// Appends text; drops what exceeds the bound. Never fails.
     fn write_str(&mut self, more: &str) -> fmt::Result {
         self.push_str(more);
         Ok(())

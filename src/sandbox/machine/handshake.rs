@@ -38,8 +38,8 @@ impl Machine {
         }
     }
 
-    /// Takes a session over, which ends its connection, if it has one. A real server ends that one even when the password
-    /// turns out to be wrong.
+    /// Takes over a session and ends its previous connection, if any. A real server ends that
+    /// connection even when the password turns out to be wrong.
     fn resume(&mut self, id: usize, connect: &ConnectRequest, timeout: i64, now: i64) -> Option<i64> {
         let session = connect.session;
         let before = self.sessions.get_mut(session)?.connection.take();

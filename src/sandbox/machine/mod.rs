@@ -65,7 +65,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A new server. The passwords of its sessions follow from the secret.
+    /// Creates a server without nodes or sessions of clients. The passwords of the sessions are
+    /// derived from the secret.
     pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_BYTES], now: i64) -> Self {
         let mut tree = Tree::new();
         tree.first_sequence = options.first_sequence;

@@ -41,8 +41,8 @@ impl Machine {
         if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, ErrorCode::NoWatcher) }
     }
 
-    /// Sets again what the client watched on a connection that it lost. A one-shot watch that would have fired since is answered
-    /// with its event instead; for a persistent one nothing is sent.
+    /// Restores the watches that the client had on a lost connection. A one-shot watch that would
+    /// have fired since is answered with its event instead; for a persistent watch nothing is sent.
     pub(super) fn set_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
             return self.refuse(id, header.xid, ErrorCode::MarshallingError);

@@ -30,8 +30,9 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// No sessions yet. The ids begin with a number made of the time, so that a server that is started anew does not take
-    /// the sessions of the one before for its own. Passwords follow from the secret.
+    /// Creates an empty table. The ids begin with a number derived from the time, so that a
+    /// restarted server does not take the sessions of the previous one for its own. Passwords are
+    /// derived from the secret.
     pub fn new(secret: [u8; PASSWORD_BYTES], tick: i64, now: i64) -> Self {
         let start = (now << 24).cast_unsigned() >> 8;
         let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER_ID << 56;
@@ -60,7 +61,7 @@ impl SessionTable {
         self.known.len()
     }
 
-    /// The password of a session, whether it exists or not.
+    /// Returns the password of a session, whether it exists or not.
     pub fn password(&self, id: i64) -> [u8; PASSWORD_BYTES] {
         let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
         let mut password = [0; PASSWORD_BYTES];

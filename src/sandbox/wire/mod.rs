@@ -1,4 +1,5 @@
-//! What clients ask for, and what of the answers only a server writes. The frames are [`lockscope_base::wire`]'s.
+//! The requests of clients, and the parts of replies that only a server writes. The frames are
+//! those of [`lockscope_base::wire`].
 
 mod request;
 mod word;

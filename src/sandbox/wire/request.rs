@@ -58,8 +58,8 @@ impl<'a> Write<'a> {
         )
     }
 
-    /// Reads an operation of a multi. Here the flags of a create decide on its kind, rather than
-    /// the operation. ACLs cannot be set in a multi.
+    /// Reads an operation of a multi. The flags of a create decide its kind, not the operation. An
+    /// ACL cannot be set in a multi.
     pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         match Self::read(op, from)? {
             Self::SetAcl { .. } => Err(Malformed("operation of a multi")),

@@ -1,4 +1,4 @@
-//! Writes what is known of nodes.
+//! Encodes the stats and ACLs of nodes.
 
 use crate::tree::{Acl, Stat};
 use lockscope_base::wire::Writer;

@@ -90,7 +90,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
 }
 
-/// `--config-check`: prints every mistake of the config file on standard error, or that there is none.
+/// Runs `--config-check`: prints every mistake of the config file on standard error, or that there
+/// is none.
 fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let usual = usual_config();
     let config = config::load(options.config.as_deref(), usual.as_deref())?;

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens from its start to its end, so that no signal is lost in between.
+/// Receives signals from its creation until it is dropped, so that no signal is lost in between.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -18,7 +18,7 @@ impl Signals {
         Ok(Self { interrupt: interrupt?, terminate: terminate?, hang_up: hang_up? })
     }
 
-    /// The next one; one that ends the program before SIGHUP. Cancel safe.
+    /// Waits for the next signal. A signal that ends the program comes before SIGHUP. Cancel safe.
     pub(super) async fn next(&mut self) -> SignalKind {
         tokio::select! {
             biased;

@@ -65,12 +65,12 @@ impl Key {
         })
     }
 
-    /// The key's name in a sentence.
+    /// Returns the key's name in a sentence.
     pub fn name(self) -> String {
         self.label(true)
     }
 
-    /// How the key is called in the footer and in Help.
+    /// Returns the label of the key in the footer and in Help.
     pub fn label(self, ascii: bool) -> String {
         let (plain, drawn) = match self {
             Self::Char(' ') => return "Space".to_owned(),

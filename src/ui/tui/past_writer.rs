@@ -124,7 +124,7 @@ impl PastWriter {
     }
 }
 
-/// A missing or empty file belongs to no other ensemble.
+/// Refuses the file if it belongs to another ensemble. A missing or empty file belongs to none.
 fn refuse_other_ensembles(path: &Path, connect: &str) -> Result<(), PastError> {
     if fs::metadata(path).map_or(true, |file| file.len() == 0) {
         return Ok(());

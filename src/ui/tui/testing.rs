@@ -21,7 +21,7 @@ pub const NOW: Timestamp = Timestamp(1_714_574_467_250);
 /// The console's own session.
 pub const OWN: SessionId = SessionId(0x0100_0a2b_3c40_0b31);
 
-/// A console of this size, not yet connected.
+/// Returns a console of this size, not yet connected.
 pub fn app(size: (u16, u16)) -> App {
     App::new(settings(), size, NOW)
 }
@@ -38,7 +38,7 @@ pub fn bound(bindings: Bindings, make: impl FnOnce() -> App) -> App {
     app
 }
 
-/// What the tests' console is started with.
+/// Returns the settings of the tests' console.
 pub fn settings() -> Settings {
     Settings {
         connect: "zk1:2181,zk2:2181/prod".to_owned(),
@@ -49,45 +49,45 @@ pub fn settings() -> Settings {
     }
 }
 
-/// A session of the ensemble's first server.
+/// Returns a session of the ensemble's first server.
 pub fn session(number: i64) -> SessionId {
     SessionId(0x0100_0a2b_3c40_0000 + number)
 }
 
-/// The time `seconds` before [`NOW`].
+/// Returns the time `seconds` before [`NOW`].
 pub fn ago(seconds: i64) -> Timestamp {
     Timestamp(NOW.0 - seconds * 1000)
 }
 
-/// The change for a node that was read.
+/// Returns the change for a node that was read.
 pub fn seen(node: &str, owner: i64, created: Timestamp, data: &[u8]) -> Change {
     let number = node.bytes().fold(0_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 1_000_003);
     let czxid = Zxid(8_589_000_000 + (created.0 - ago(100_000).0) + number % 10);
     crate::testing::seen(node, ZnodeStat::of_new(czxid, created, Some(session(owner))), data)
 }
 
-/// The change for a listed lock parent; `next` is the number of its next child. A child was deleted
-/// just before, so the stat proves nothing.
+/// Returns the change for a listed lock parent; `next` is the number of its next child. A child was
+/// deleted just before, so the stat proves nothing.
 pub fn listed(parent: &str, next: i32) -> Change {
     let Change::Seen { node, .. } = seen(parent, 0, ago(90_000), b"") else { unreachable!("seen makes Seen") };
     let stat = ZnodeStat { ephemeral_owner: None, cversion: next * 2, pzxid: Zxid(i64::MAX), ..node.stat };
     Change::Listed { path: path(parent), stat }
 }
 
-/// The change for a contender of Curator's mutex.
+/// Returns the change for a contender of Curator's mutex.
 pub fn curator(parent: &str, number: i32, owner: i64, waits: i64) -> Change {
     let data = format!("10.0.4.{}", owner % 250);
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     seen(&node, owner, ago(waits), data.as_bytes())
 }
 
-/// The change for the deleted node of [`curator`].
+/// Returns the change for the deleted node of [`curator`].
 pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     deleted(&path(&node))
 }
 
-/// The reading of a node from 14:40, with two entries in its ACL.
+/// Returns the reading of a node from 14:40, with two entries in its ACL.
 pub fn node_reading(data: &[u8]) -> NodeReading {
     let Change::Seen { node, .. } = seen("/a", 7, ago(67), data) else { unreachable!("seen makes Seen") };
     let entry = |scheme: &str, id: &str, permissions: &str| AclEntry {
@@ -99,13 +99,13 @@ pub fn node_reading(data: &[u8]) -> NodeReading {
     NodeReading { stat: node.stat, data: Ok(data.to_vec()), acl: Ok((acl, 2)) }
 }
 
-/// The change for a new connection.
+/// Returns the change for a new connection.
 pub fn connected() -> Change {
     Change::Connection(ConnectionState::Connected { session: OWN, recursive: true })
 }
 
-/// The changes of an ensemble with a few locks of different recipes, from the connection to the end
-/// of the first reading.
+/// Returns the changes of an ensemble with a few locks of different recipes, from the connection to
+/// the end of the first reading.
 pub fn ensemble() -> Vec<Change> {
     let mut changes = vec![connected(), Change::Syncing];
     changes.push(listed("/locks/billing", 4840));
@@ -130,12 +130,12 @@ pub fn ensemble() -> Vec<Change> {
     changes
 }
 
-/// The event for changes that were all seen at one time.
+/// Returns the event for changes that were all seen at one time.
 pub fn at(time: Timestamp, changes: Vec<Change>) -> Event {
     Event::Changes(changes.into_iter().map(|change| Observed { at: time, change }).collect())
 }
 
-/// A console in step with [`ensemble`].
+/// Returns a console in step with [`ensemble`].
 pub fn live(size: (u16, u16)) -> App {
     let mut app = app(size);
     app.update(at(NOW, ensemble()), NOW);

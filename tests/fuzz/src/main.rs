@@ -1,5 +1,5 @@
-//! What any clients send, in any order and cut anywhere, must neither panic nor leave the sandbox's machine in a state that
-//! cannot be. An input is a script: see `Script::step`.
+//! Checks that arbitrary input from clients, in any order and cut anywhere, neither panics nor
+//! leaves the sandbox's machine in an invalid state. An input is a script: see `Script::step`.
 
 #![no_main]
 

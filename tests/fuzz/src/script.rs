@@ -55,7 +55,8 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// The lower half of a byte says what, the upper half who; bytes that follow say with what.
+    /// Runs one step. The lower half of the byte selects the action, the upper half the connection.
+    /// The following bytes are the arguments.
     fn step(&mut self, step: u8) {
         let who = usize::from(step >> 4) % CONNECTIONS;
         match step & 15 {
@@ -84,7 +85,7 @@ impl<'a> Script<'a> {
         Some(*first)
     }
 
-    /// So many bytes as the next one says, if there are.
+    /// Returns as many bytes as the next byte says, or all that are left.
     fn some(&mut self) -> &'a [u8] {
         let count = usize::from(self.byte().unwrap_or_default()).min(self.rest.len());
         let (some, rest) = self.rest.split_at(count);
@@ -124,7 +125,7 @@ impl<'a> Script<'a> {
         self.frame(who, &body);
     }
 
-    /// A frame with a number, an operation and what follows.
+    /// Sends a frame with an xid, an arbitrary operation and arbitrary bytes.
     fn request(&mut self, who: usize) {
         let op = i32::from(self.byte().unwrap_or_default().cast_signed());
         let mut body = vec![0, 0, 0, 9];
@@ -133,7 +134,7 @@ impl<'a> Script<'a> {
         self.frame(who, &body);
     }
 
-    /// A request that a client would send, or a multi of several such.
+    /// Sends a valid request, or a multi of several valid operations.
     fn good(&mut self, who: usize) {
         let op = OPS[usize::from(self.byte().unwrap_or_default()) % OPS.len()];
         let mut body = [9, op].map(i32::to_be_bytes).concat();
@@ -150,7 +151,7 @@ impl<'a> Script<'a> {
         self.frame(who, &body);
     }
 
-    /// What stands after a request's header: a path, and what its operation needs.
+    /// Writes the body of a request: a path, and the fields of the operation.
     fn fields(&mut self, op: i32, body: &mut Vec<u8>) {
         let path = PATHS[usize::from(self.byte().unwrap_or_default()) % PATHS.len()];
         let choice = self.byte().unwrap_or_default();
@@ -224,7 +225,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// Takes what waits for the connections that have something, and closes those that are to be closed.
+    /// Takes the output of the connections that have some, and closes those that must be closed.
     fn deliver(&mut self) {
         let mut ready = Vec::new();
         self.machine.ready(&mut ready);

@@ -90,7 +90,8 @@ pub async fn serve(
 }
 
 impl Link<'_> {
-    /// The first frame is the handshake; every later one starts with an xid and an operation.
+    /// Reads the frames of the client. The first frame is the handshake; every later one starts
+    /// with an xid and an operation.
     async fn read_client(&self, mut from: impl AsyncRead + Unpin, up: Sender) -> io::Result<()> {
         let opening = wire::opening(&mut from).await?;
         lock(&self.state).raw = matches!(opening, Opening::Raw(_));

@@ -11,8 +11,8 @@ use crate::harness::server::Server;
 use crate::harness::zk;
 
 /// The requests of a deletion of a numbered node: a check, the parent's update, a read, a write and
-/// a check, and the deletion. Of another node: a check, a read, a read and a write, and the
-/// deletion.
+/// a check, and the deletion. A deletion of another node has a check, a read, a read and a write,
+/// and the deletion.
 const NUMBERED: usize = 6;
 const REUSED: usize = 5;
 

@@ -120,8 +120,8 @@ async fn the_screen_and_the_clients_model_the_same_costs() {
 async fn servers_at_their_connection_limit_are_reported_with_what_to_do() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
-    // The fleet's own session takes the last free connection. Of connections in one burst the
-    // server accepts more than its limit, since it counts them later.
+    // The fleet's own session takes the last free connection. When several connections open in one
+    // burst, the server accepts more than its limit, since it counts them later.
     let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let mut fleet = Fleet::start(options(&connect), scenario(Algorithm::Chain, "/full", 6, 1)).expect("a scenario");
     let error = loop {

@@ -60,7 +60,8 @@ impl ConsoleFixture {
 
     /// Observes a server, and asks the servers about themselves at another address.
     pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
-        // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
+        // On a busy machine the answers are slow, and slow servers are asked so rarely that a test
+        // would time out.
         let longest_pause = Duration::from_secs(2);
         let survey = SurveyOptions {
             by: ViewBy::FourLetter,

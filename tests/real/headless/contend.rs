@@ -179,8 +179,8 @@ async fn a_closed_pipe_ends_a_run_quietly_and_removes_its_nodes() {
 async fn a_server_at_its_connection_limit_is_reported_in_a_sentence() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
-    // The program's own session takes the last free connection. Of connections in one burst the
-    // server accepts more than its limit, since it counts them later.
+    // The program's own session takes the last free connection. When several connections open in
+    // one burst, the server accepts more than its limit, since it counts them later.
     let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
     let reported = run(command(&connect, &arguments)).await.refused();

@@ -37,8 +37,8 @@ struct RecordedClient {
     before: u64,
 }
 
-/// Returns the requests of the lock. Under load, a library may open a session twice and close one of
-/// the two at any time; these requests do not count.
+/// Returns the requests of the lock. Under load, a library may open a session twice and close one
+/// of the two at any time; these requests do not count.
 fn sent(relayed: &Relayed) -> u64 {
     relayed.relay.requests().into_iter().filter(|(code, _)| !op::is_housekeeping(*code)).map(|(_, count)| count).sum()
 }

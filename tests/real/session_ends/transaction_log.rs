@@ -22,7 +22,7 @@ const CLOSE_SESSION: i32 = -11;
 /// How a node was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// Its own session deleted it.
+    /// The node's own session deleted it.
     Deleted,
     /// Another session deleted it.
     DeletedByAnother,

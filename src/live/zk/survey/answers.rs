@@ -81,7 +81,8 @@ impl RoundAnswers {
     }
 }
 
-/// Returns the answer that `take` reads to questions with a pace of their own. Their cost and their problems are counted apart.
+/// Returns the answer that `take` reads to questions that have a pace of their own. Their cost and
+/// their problems are counted apart.
 pub(super) fn timed<A: AsMut<RoundAnswers>, T>(asking: &mut A, take: impl FnOnce(&mut A) -> T) -> TimedAnswer<T> {
     let answers = asking.as_mut();
     let (cost, problem) = (std::mem::take(&mut answers.cost), answers.problem.take());

@@ -130,7 +130,7 @@ async fn pair_once() -> io::Result<Secret> {
     Ok(Secret { bytes, session })
 }
 
-/// Gives a session with the secret, and answers heartbeats until the other side closes.
+/// Grants a session with the secret, and answers heartbeats until the other side closes.
 async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_BYTES]) -> io::Result<()> {
     let Some(_) = read_asked(&mut stream).await? else { return Err(io::ErrorKind::InvalidData.into()) };
     let timeout = i32::try_from(PAIRING_TIMEOUT.as_millis()).unwrap_or(i32::MAX);

@@ -136,7 +136,7 @@ pub(super) mod tests {
         assert!(stands(&world), "the next one holds beside it");
     }
 
-    /// As [`head_expired`], but the clients write their names into their nodes.
+    /// Does the same as [`head_expired`], but the clients write their names into their nodes.
     fn named_head_expired(others: &[(i64, &str)]) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let head = world.create_named(&curator("/l", 1), 1, "worker-1");

@@ -172,7 +172,8 @@ pub fn events(happenings: &[Happening]) -> Vec<LockEvent> {
     happenings.iter().map(|happening| happening.event).collect()
 }
 
-/// Of a server whose clock is as ours, and which grants no session timeout that is shorter.
+/// Returns the timing of a server whose clock agrees with ours, and which grants no shorter session
+/// timeout.
 pub fn timing(min_session_timeout_ms: u64) -> SessionTiming {
     let settings = ServerSettings::new(Duration::from_secs(2), Duration::from_millis(min_session_timeout_ms));
     SessionTiming { clock: Some(ExpiryClock::same_as_ours()), settings }

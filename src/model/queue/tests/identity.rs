@@ -32,7 +32,7 @@ fn survey(fixture: &mut TableFixture, sessions: impl IntoIterator<Item = i64>) -
     survey_watched(fixture, sessions, Vec::new())
 }
 
-/// As `survey`, with the watches.
+/// Does the same as `survey`, with the watches.
 fn survey_watched(
     fixture: &mut TableFixture,
     sessions: impl IntoIterator<Item = i64>,

@@ -14,7 +14,7 @@ const MAX_CHANGED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::record) struct GapRecord {
-    /// Its number; what an excerpt takes over is numbered anew.
+    /// The number of the gap. An excerpt numbers the gaps that it takes over anew.
     pub id: i64,
     pub began_at: Timestamp,
     /// `None` while it lasts.

@@ -18,8 +18,9 @@ pub fn lines(caption: &str, trouble: Option<&str>, width: u16, charset: Charset)
     lines
 }
 
-/// How many lines the tour takes: as many as the longest caption of a scene needs, so that nothing jumps within one, and one
-/// above them. Captions are ASCII, so that the charset makes no difference.
+/// Returns the lines that the tour takes: those of the longest caption of a scene, so that the
+/// screen does not jump within a scene, and one above them. Captions are ASCII, so the charset
+/// makes no difference.
 pub fn height(captions: impl Iterator<Item = String>, width: u16) -> u16 {
     let longest = captions.map(|caption| lines(&caption, None, width, Charset::Unicode).len()).max().unwrap_or(0);
     u16::try_from(longest + 1).unwrap_or(1)

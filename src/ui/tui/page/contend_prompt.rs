@@ -48,7 +48,8 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
     Page::new("Two fleets side by side", Columns::SIGNS, page.lines())
 }
 
-/// Before test clients stand in a queue that is there. `stop` is the key that stops them.
+/// Returns the page shown before test clients join an existing queue. `stop` is the key that stops
+/// them.
 pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
     let QueueClients { algorithm, path, naming, reads, in_own_queue, foreign, default } = clients;
     let names = match naming {

@@ -68,7 +68,7 @@ pub fn write(page: &mut Writer, of: &Selected<'_>) {
 }
 
 impl Selected<'_> {
-    /// The state of the contender; while disconnected, its last known state.
+    /// Returns the state of the contender; while disconnected, its last known state.
     fn state(&self) -> String {
         if self.live {
             return self.state_then();

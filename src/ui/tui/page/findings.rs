@@ -24,8 +24,8 @@ pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&s
     }
 }
 
-/// Writes that nothing is wrong, and how much that is worth. `servers`: what they report; `None` when they are not asked.
-/// `why` is the key of the screen that says more of them.
+/// Writes that nothing is wrong, and how reliable that is. `servers`: what the servers report;
+/// `None` when they are not asked. `why` is the key of the screen with the details.
 pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>, why: &str) {
     if !live {
         return page.sentence("Not in step with the ensemble: nobody can say what is wrong.", Tone::Text);

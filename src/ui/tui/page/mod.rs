@@ -1,4 +1,4 @@
-//! Text pages as data: lines with a label, a text, a tone and a sign, made to fit so many columns. Pure.
+//! Text pages as data: lines with a label, a text, a tone and a sign, fitted to a width. Pure.
 //!
 //! ```text
 //! border, space, [sign, space,] label, text, space, border

@@ -75,8 +75,8 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Gives each row its position; `spacing` is the number of lines from row to row. Where not all
-    /// rows fit, the most important ones are shown.
+    /// Assigns each row its position; `spacing` is the number of lines from row to row. When not
+    /// all rows fit, the most important ones are shown.
     pub fn of(picture: &'a QueuePicture, (width, height): (u16, u16), spacing: u16) -> Self {
         let spacing = spacing.max(1);
         let room = usize::from(height.div_ceil(spacing));

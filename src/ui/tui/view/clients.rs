@@ -147,7 +147,7 @@ fn cell(view: View<'_>, client: &ClientStatus, column: Placed<ClientColumn>) -> 
     }
 }
 
-/// The state of a client, with a sign. A frozen client keeps the state it last knew.
+/// Returns the state of a client, with a sign. A frozen client keeps the state it last knew.
 fn state(view: View<'_>, client: &ClientStatus) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;

@@ -76,7 +76,7 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
 }
 
-/// What stands before what is typed.
+/// Returns the text before the input of a prompt.
 fn label(view: View<'_>, purpose: PromptPurpose) -> &'static str {
     match purpose {
         PromptPurpose::Filter => " /",
@@ -88,7 +88,7 @@ fn label(view: View<'_>, purpose: PromptPurpose) -> &'static str {
     }
 }
 
-/// What the keys do with what is typed.
+/// Returns the keys of a prompt and what they do with the input.
 fn keys_of_prompt(view: View<'_>, purpose: PromptPurpose) -> String {
     let (enter, leave) = (FixedKey::Enter.name(), FixedKey::Leave.name());
     match purpose {
@@ -112,7 +112,8 @@ fn is_revocation(view: View<'_>) -> bool {
     view.app.deletion().is_some_and(|open| open.plan().action() == Action::Revoke)
 }
 
-/// What stands behind what is typed: why it is wrong, what else it could be, what the command takes, or the keys.
+/// Returns the text behind the input of a prompt: the error, other completions, the argument of the
+/// command, or the keys.
 fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &str, room: usize) -> Option<Span<'static>> {
     let theme = view.theme;
     let (text, style) = match prompt.purpose {

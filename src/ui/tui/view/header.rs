@@ -170,7 +170,7 @@ impl Parts {
     }
 }
 
-/// The state of the connection to the ensemble.
+/// Returns the state of the connection to the ensemble.
 fn state(view: View<'_>, form: Form) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
@@ -200,8 +200,8 @@ fn lagging(view: View<'_>, member: &str, columns: usize) -> String {
     format!("{bad} lags")
 }
 
-/// The context in use. A production ensemble is marked by a word too, for readers who see no
-/// colours. Empty where neither is known.
+/// Returns the context in use. A production ensemble is marked by a word too, for readers who see
+/// no colours. Empty where neither is known.
 fn context(view: View<'_>, roomy: bool) -> (String, Style) {
     let (settings, theme) = (view.app.settings(), view.theme);
     let most = if roomy { LONG_CONTEXT } else { SHORT_CONTEXT };
@@ -264,7 +264,7 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     write_line(spans, area, buffer);
 }
 
-/// `live`, and how many of the servers answered all questions about themselves.
+/// Returns `live`, and how many of the servers answered all questions about themselves.
 fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let servers = app.world().table().view();

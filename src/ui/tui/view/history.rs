@@ -130,7 +130,7 @@ fn stay_cell(view: View<'_>, stay: &Stay, column: Placed<HistoryColumn>) -> Cell
     }
 }
 
-/// When the contender acquired the lock or, before that, when it began to wait.
+/// Returns when the contender acquired the lock or, before that, when it began to wait.
 fn since(view: View<'_>, stay: &Stay) -> String {
     let utc = view.app.settings().utc;
     match stay.held_since() {

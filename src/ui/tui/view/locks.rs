@@ -85,7 +85,8 @@ impl ListView for Locks {
         }
     }
 
-    /// The sign of the worst finding. The sign stays visible whichever columns are left out.
+    /// Returns the sign of the worst finding. The sign stays visible whichever columns are left
+    /// out.
     fn mark(&self, view: View<'_>, row: &LockRow<'_>) -> Option<(&'static str, Style)> {
         let LockRow::Lock(lock) = row else { return None };
         let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
@@ -206,8 +207,8 @@ fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Opti
     Some(Cell::new(format!("~{text}"), view.theme.unsure))
 }
 
-/// Returns the bounds of how long the first holder has held the lock, such as `≤14m02s`; `None` when
-/// nobody holds it.
+/// Returns the bounds of how long the first holder has held the lock, such as `≤14m02s`; `None`
+/// when nobody holds it.
 pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
     let (holder, table) = (lock.first_holder()?, view.app.world().table());
     let HoldBounds { at_least, at_most } = table.hold_bounds(holder, view.app.now())?;
@@ -222,7 +223,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 
-/// Zero is drawn faintly.
+/// Returns the style of a number: zero is drawn faintly.
 fn faint(number: usize, dim: Style, otherwise: Style) -> Style {
     if number == 0 { dim } else { otherwise }
 }

@@ -128,12 +128,12 @@ fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
 }
 
 impl View<'_> {
-    /// A sentence in which the name of a command in braces stands for its key.
+    /// Returns a sentence in which each command name in braces is replaced by its key.
     fn sentence(self, template: &str) -> String {
         self.app.bindings().fill(template)
     }
 
-    /// A style of the data: nothing but dim when what is shown is not true any more.
+    /// Returns the style of data: `style`, or dim when the shown data may no longer be true.
     fn data(self, style: Style) -> Style {
         if self.app.shows_truth() { style } else { self.theme.dim }
     }

@@ -50,7 +50,7 @@ pub fn draw(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
     write_line(Line::styled(until, theme.dim), right, buffer);
 }
 
-/// Returns the bar. Of several things in one column, the most important one shows.
+/// Returns the bar. A column with several things shows the most important one.
 fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<Span<'static>> {
     let theme = view.theme;
     let signs = &theme.signs;

@@ -57,7 +57,8 @@ impl ListView for Queue {
     }
 }
 
-/// Below a single node's holder: who watches the node. They are not in the tree, so they cannot be selected.
+/// Draws the clients that watch a single node, below its holder. They have no nodes of their own,
+/// so they cannot be selected.
 fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let table_at = app.world().table_at(app.now());

@@ -69,7 +69,7 @@ fn whole(seconds: Vec<f64>) -> Vec<u64> {
     seconds.into_iter().map(|events| events.round() as u64).collect()
 }
 
-/// The average covers only full seconds: the current second would lower it.
+/// Returns the average of the full seconds. The current second would lower it.
 #[expect(clippy::cast_precision_loss, reason = "a sparkline's figure is rounded anyway")]
 fn average(values: &[u64]) -> f64 {
     let full = &values[..values.len().saturating_sub(1)];

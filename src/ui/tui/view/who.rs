@@ -41,7 +41,8 @@ pub fn client_style(view: View<'_>, client: &ClientIdentity) -> Style {
     view.data(if client.last_listed.is_some() { view.theme.wait } else { view.theme.text })
 }
 
-/// That somebody does not live, or how long it will; `None` for who lives, and where that is not known.
+/// Returns the state of a session that is not live, or the time until it expires; `None` when the
+/// session is live or its state is unknown.
 pub fn lifetime(life: OwnerState, expires_in: Option<Duration>) -> Option<String> {
     match (life, expires_in) {
         (OwnerState::Live | OwnerState::Unknown, _) => None,
@@ -79,7 +80,7 @@ fn drained(view: View<'_>, left: Duration, timeout: Duration, columns: usize) ->
     (length >= BAR.0).then(|| full.repeat(cells) + &empty.repeat(length - cells))
 }
 
-/// How somebody's life looks: with a sign where it is in danger.
+/// Returns the state of an owner and its style. Every state but `live` is marked.
 pub fn life(view: View<'_>, owner: OwnerState, expires_in: Option<Duration>) -> (String, Style) {
     let theme = view.theme;
     match owner {

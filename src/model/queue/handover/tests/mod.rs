@@ -165,7 +165,7 @@ fn after<const N: usize>(steps: [(Step, &[&str]); N]) -> Handover {
     handover
 }
 
-/// As [`after`], and at the end no contender is between the queue and a lease.
+/// Does the same as [`after`], and checks that no contender is left between the queue and a lease.
 #[track_caller]
 fn whole<const N: usize>(steps: [(Step, &[&str]); N]) {
     let handover = after(steps);

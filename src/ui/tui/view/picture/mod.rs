@@ -40,7 +40,7 @@ const LINES_FOR_LARGE_RATIO: u16 = 34;
 /// Columns of a client's address and its session.
 const CLIENT_WIDTH: usize = 32;
 
-/// Both fleets, or the only one.
+/// Draws both fleets, or the only one.
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let large = view.app.slow_motion().is_large() || area.height >= LINES_FOR_LARGE_RATIO;
@@ -55,7 +55,7 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The queue of the open lock in place of its list, whoever stands in it.
+/// Draws the queue of the open lock in place of its list, whatever clients are in it.
 pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let app = view.app;
     let panel = list::panel(&Queue, view, app.world().open_lock().map_or(0, LockQueue::len));
