@@ -15,7 +15,8 @@ use super::spec::LockSpec;
 #[derive(Debug)]
 pub(super) struct HeldLock {
     pub(super) own: OwnNode,
-    /// A semaphore's node in the queue for leases. It is deleted after the lease is granted.
+    /// A semaphore's node in the queue for leases. The client deletes the node after the lease is
+    /// granted.
     pub(super) queue_node: Option<OwnNode>,
     /// A watch that was set while waiting and has not fired.
     pub(super) unfired_watch: Option<OneShotWatch>,

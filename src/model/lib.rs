@@ -9,7 +9,8 @@
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
-//! - [`text`]: numbers, durations and times in words, and text that is safe to show in so many columns.
+//! - [`text`]: numbers, durations and times in words, and text that is safe to show, fitted to a
+//!   width.
 
 // The trees of the tests serve another crate too, which names this one so.
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn event(now: i64, changes: Vec<Change>) -> Event {
     Event::Changes(changes.into_iter().map(|change| Observed { at, change }).collect())
 }
 
-/// A live console with one long queue and a few short ones.
+/// Returns a live console with one long queue and a few short ones.
 fn console(length: i64) -> App {
     let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
     let mut changes = vec![
@@ -77,7 +77,8 @@ fn measure(
     });
 }
 
-/// The head leaves, a new contender comes, and the screen shows it.
+/// Measures a frame after a release: the head leaves, a new contender comes, and the screen shows
+/// it.
 fn frames(criterion: &mut Criterion) {
     let filtered = |text: &str| {
         let text = text.chars().map(Key::Char);
@@ -103,7 +104,7 @@ fn frames(criterion: &mut Criterion) {
     }
 }
 
-/// A live console with `locks` locks, each with a holder and a waiter.
+/// Returns a live console with `locks` locks, each with a holder and a waiter.
 fn console_of_locks(locks: i64) -> App {
     let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
     let mut changes = vec![
@@ -122,7 +123,8 @@ fn parent(lock: i64) -> String {
     format!("/locks/orders-{lock}")
 }
 
-/// The holder of one of many locks leaves, a new contender comes, and the screen shows it.
+/// Measures a frame with many locks: the holder of one leaves, a new contender comes, and the
+/// screen shows it.
 fn frames_of_many_locks(criterion: &mut Criterion) {
     let screens: [(&str, &[Key]); 2] = [("Locks", &[]), ("Locks, from its end", &[Key::Char('G')])];
     for (screen, keys) in screens {
@@ -143,8 +145,8 @@ fn frames_of_many_locks(criterion: &mut Criterion) {
     }
 }
 
-/// A herd of `many` clients: the first holds, the others watch the parent. `woken` of them have
-/// just got an event.
+/// Returns a herd of `many` clients: the first holds, the others watch the parent. `woken` of them
+/// have just got an event.
 fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
     let path = ZnodePath::new("/lockscope/herd").expect("a path");
     let place = WatchPlace::Children(path.clone());
@@ -202,8 +204,8 @@ fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
     }
 }
 
-/// Two herds in slow motion, each with an event on its way to every waiter. Each iteration advances
-/// the time and draws.
+/// Measures two herds in slow motion, each with an event on its way to every waiter. Each iteration
+/// advances the time and draws.
 fn frames_of_the_picture(criterion: &mut Criterion) {
     let mut app = App::new(Settings { write: true, ..Settings::default() }, SIZE, Timestamp(0));
     let keys = [Key::Char('5'), Key::Char('c'), Key::Char('1'), Key::Char('0'), Key::Char('0'), Key::Enter];

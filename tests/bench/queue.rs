@@ -11,7 +11,7 @@ mod nodes;
 
 const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
 
-/// A live table with one queue. Every tenth request of a read/write queue is for writing.
+/// Returns a live table with one queue. Every tenth request of a read/write queue is for writing.
 fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
     let mut table = LockTable::new([]);
     let now = Timestamp(0);
@@ -88,8 +88,8 @@ fn load(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Very many locks that some hundred sessions hold and wait for, each held for longer than the
-/// threshold.
+/// Measures very many locks that some hundred sessions hold and wait for, each held for longer than
+/// the threshold.
 fn examine(criterion: &mut Criterion) {
     const LOCKS: i64 = 100_000;
     const SESSIONS: i64 = 400;

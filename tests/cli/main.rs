@@ -21,7 +21,7 @@ const UNUSED_ADDRESS: &str = "127.0.0.1:1";
 /// The time limit of each command on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The program with an empty home and without environment variables.
+/// Returns a command of the program with an empty home and without environment variables.
 fn lockscope(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockscope").expect("the program is built");
     command.args(arguments).env_clear().env("HOME", home).timeout(DEADLINE);

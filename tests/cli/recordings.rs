@@ -37,7 +37,7 @@ fn refusal(home: &Path, arguments: &[String]) -> String {
     refused(lockscope(home, &arguments))
 }
 
-/// A recording of servers that never answered.
+/// Records servers that never answer. Returns the path.
 fn recording(home: &Path) -> PathBuf {
     let store = home.join("locks.db");
     let mut child = started(home, &["record", "--store", store.to_str().expect("text"), "--connect", UNUSED_ADDRESS]);

@@ -13,7 +13,7 @@ use super::wait::eventually_blocking;
 /// The maximum number of kept bytes of output: more than any test looks at.
 const MAX_SENT: usize = 64 << 20;
 
-/// A program that runs in a terminal. It is killed when dropped.
+/// A program that runs in a terminal. Dropping it kills the program.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,

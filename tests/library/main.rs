@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "its `main` is for the program")]
 #[path = "../../src/lock/examples/guarded_counter.rs"]
 mod guarded_counter;
-#[expect(dead_code, unused_imports, reason = "these tests need little of it")]
+#[expect(dead_code, unused_imports, reason = "these tests use only a part of it")]
 mod harness;
 
 use std::time::Duration;

@@ -49,7 +49,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Creates a log in a new folder. The folder is removed with the log.
+    /// Creates a log in a new folder. The folder is removed when the process that is started in it
+    /// ends.
     pub fn new(subject: &str) -> Self {
         let prefix = format!("lockscope-soak-{subject}-");
         let folder = tempfile::Builder::new().prefix(&prefix).tempdir().expect("a folder");

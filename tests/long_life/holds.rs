@@ -74,7 +74,7 @@ pub struct Holds {
     frozen: Vec<(String, u64, u64)>,
     last_token: HashMap<String, i64>,
     pub acquisitions: u64,
-    /// Overlaps without a frozen client, and tokens that did not rise.
+    /// Overlaps without a frozen client, and tokens that fell.
     pub violations: u64,
     /// Overlaps in which one client was frozen past the end of its session. The tokens tell which
     /// client may write.

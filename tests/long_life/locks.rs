@@ -116,9 +116,8 @@ impl Library {
                 ("write-lock", "/soak/write-lock"),
                 ("write-lock", "/soak/write-lock"),
             ],
-            // There are no readers of kazoo's own: a reader that lists the queue while a writer is
-            // behind it waits for that writer, which waits for the reader (see
-            // tests/real/locks/mixed.rs).
+            // No readers from kazoo: its reader that lists the queue while a writer is behind it
+            // waits for that writer, which waits for the reader (see tests/real/locks/mixed.rs).
             Self::Kazoo => &[
                 ("lock", "/soak/kazoo"),
                 ("lock", "/soak/kazoo"),

@@ -3,7 +3,7 @@
 //! with those that the servers list. See `tests/soak --help`.
 
 #[path = "../harness/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the tests need more of it")]
+#[expect(dead_code, unused_imports, reason = "this program uses only a part of it")]
 mod harness;
 
 mod arguments;

@@ -35,7 +35,7 @@ pub enum Place {
     Entries,
 }
 
-/// A number in postcard's encoding.
+/// Encodes a number as postcard does.
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number > 0x7f {
@@ -55,8 +55,8 @@ fn entries(name: &'static str, begin: &[u8], again: &[u8]) -> Content {
     Content { name, place: Place::Entries, begin, again: again.to_vec(), unpacked: UNPACKED }
 }
 
-/// A table of `locks` locks with `each` contenders, whose nodes have `data` bytes, and whose owners
-/// are partly alive.
+/// Returns a table of `locks` locks with `each` contenders, whose nodes have `data` bytes, and
+/// whose owners are partly alive.
 fn table(locks: usize, each: usize, data: usize) -> LockTable {
     let mut table = LockTable::new([]);
     let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
@@ -81,7 +81,7 @@ fn table(locks: usize, each: usize, data: usize) -> LockTable {
     table
 }
 
-/// The keyframe that a recorder would write for a table of this size.
+/// Returns the keyframe that a recorder would write for a table of this size.
 pub fn state(name: &'static str, locks: usize, each: usize, data: usize) -> Content {
     let diagnosis = Diagnosis::new(Thresholds::default());
     let recipes: &[OwnRecipe] = &[];
@@ -92,7 +92,7 @@ pub fn state(name: &'static str, locks: usize, each: usize, data: usize) -> Cont
 /// A `Seen` entry (number 2) for a new node. Texts that occurred before are encoded as numbers.
 const SEEN: &[u8] = &[0, 2, 1, 0, 0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0];
 
-/// The first such entry, which spells out the parent.
+/// Returns the first `Seen` entry, which spells out the parent.
 fn seen_first(parent: &str) -> Vec<u8> {
     let parent = [&varint(parent.len() as u64), parent.as_bytes()].concat();
     [&[0, 2, 1, 1], &*parent, &[1, 5], b"lock-", &[0, 0, 1, 2, 0, 2, 0, 1, 1, 2, 0]].concat()
@@ -130,7 +130,7 @@ pub fn contents() -> Vec<Content> {
     ]
 }
 
-/// Concatenated zstd frames unpack as one.
+/// Packs the content. Concatenated zstd frames unpack as one.
 fn pack(content: &Content) -> Vec<u8> {
     let frame = |bytes: &[u8]| zstd::encode_all(bytes, 1).expect("it is compressed");
     let mut packed = frame(&content.begin);
@@ -142,7 +142,7 @@ fn pack(content: &Content) -> Vec<u8> {
     packed
 }
 
-/// A recording with one replaced piece.
+/// Writes a recording with one replaced piece.
 pub fn recording(folder: &Path, content: &Content) -> PathBuf {
     let path = folder.join("crafted.db");
     sound(&path);
@@ -154,7 +154,7 @@ pub fn recording(folder: &Path, content: &Content) -> PathBuf {
     path
 }
 
-/// A valid recording of one minute with three contenders.
+/// Writes a valid recording of one minute with three contenders.
 pub fn sound(path: &Path) {
     let options = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
     let mut recorder = Recorder::start(path, "localhost:2181", options).expect("a file");

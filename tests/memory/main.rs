@@ -122,7 +122,7 @@ fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() 
     assert!(past < MOST_FOR_THE_PAST, "{past} bytes a contender");
 }
 
-/// The changes of the first reading: contenders of locks of their own, in batches.
+/// Returns the changes of the first reading in batches. Each contender has its own lock.
 fn fillings(locks: usize) -> impl Iterator<Item = Vec<Change>> {
     const AT_ONCE: usize = 1_000;
     let of = |lock: usize| nodes::seen(&format!("/locks/lock-of-service-{lock}"), "lock-", 0);

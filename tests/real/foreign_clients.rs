@@ -23,7 +23,7 @@ pub async fn queued(client: &Client, path: &str, count: usize) {
 /// Recipes whose library does not expose the holder's node.
 const HIDES_NODE: [&str; 3] = ["semaphore-mutex", "multi", "selector"];
 
-/// Two sessions of a library: one holds, the other waits and takes over.
+/// Checks a hand-over between two sessions of a library: one holds, the other waits and takes over.
 async fn hand_over(foreign: &mut Foreign, client: &Client, recipe: &str, nodes: usize) {
     let path = format!("/{recipe}/lock");
     zk::make(client, [format!("/{recipe}")]).await;
@@ -69,7 +69,7 @@ pub const JAVA_RECIPES: [(&str, usize); 8] = [
 ];
 pub const KAZOO_RECIPES: [(&str, usize); 4] = [("lock", 2), ("write", 2), ("semaphore", 2), ("election", 2)];
 
-/// Two sessions hand over a lock of each recipe.
+/// Checks a hand-over between two sessions for each recipe.
 pub async fn hand_overs(mut foreign: Foreign, connect: &str, recipes: &[(&str, usize)]) {
     let client = zk::connect(connect).await;
     assert_ne!(foreign.connect("a").await, foreign.connect("b").await);

@@ -90,7 +90,7 @@ fn every_page_is_linked_from_readme_which_fits_on_two_screens() {
     }
 }
 
-/// The fuzzer compiles modules of the sandbox by their paths.
+/// The fuzzer includes modules of the sandbox by their paths, which must exist.
 #[test]
 fn what_the_fuzzer_includes_exists() {
     let folder = root().join("tests/fuzz/src");

@@ -22,8 +22,8 @@ const MAX_HEADER_BYTES: usize = 1_024;
 /// The users with access, and the bcrypt hashes of their passwords.
 pub(super) struct BasicAuth {
     hashes: Arc<BTreeMap<String, String>>,
-    /// A hash that matches no password. It is checked for unknown users, so that the response time
-    /// does not reveal which users exist.
+    /// A hash that matches no password. Unknown users are checked against this hash, so that the
+    /// response time does not reveal which users exist.
     nobody: String,
     /// Bounds the checks to one at a time, since each costs much CPU time.
     checking: Semaphore,

@@ -35,7 +35,7 @@ fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
-/// The second contender does not watch the first.
+/// Returns a queue whose second contender does not watch the first.
 fn unwatched() -> DiagnosisFixture {
     let mut world = queue(&[1, 2]);
     world.client(2).sound = false;

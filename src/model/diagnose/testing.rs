@@ -319,7 +319,7 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
     }
 }
 
-/// The beginning of a name of Curator's mutex, for a lock at that path.
+/// Returns the prefix of a node name of Curator's mutex, for a lock at that path.
 pub fn curator(parent: &str, number: u32) -> String {
     format!("{parent}/_c_{}-lock-", uuid(number))
 }

@@ -87,8 +87,8 @@ fn one(
             since: context.now(),
         }),
     );
-    // No list shows who watches children, but their number may exclude it. It is requested less
-    // often.
+    // No list shows which sessions watch children, but the number of these watches may exclude this
+    // session. The survey requests that number less often.
     let gathered = match table_at.child_watches_beside(session) {
         _ if indifferent => gathered,
         Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),

@@ -33,7 +33,7 @@ impl MetricsFixture {
         reading(found).for_each(|change| self.apply(change));
     }
 
-    /// A new node was read.
+    /// Returns the change for a new node that was read.
     fn next(&mut self, node: &str) -> Change {
         self.zxid += 1;
         seen(node, ZnodeStat::of_new(Zxid(self.zxid), self.now, Some(SessionId(self.zxid))), b"")

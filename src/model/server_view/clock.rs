@@ -308,9 +308,9 @@ mod tests {
         }
     }
 
-    /// A round of answers by a leader that lists our session, and another that expires ten seconds
-    /// later. The leader heard of our requests until `counted`. Returns the best guess and the
-    /// bounds for the other session's expiry.
+    /// Plays a round of answers by a leader that lists our session and another one that expires ten
+    /// seconds later. The leader heard of our requests until `counted`. Returns the best guess and
+    /// the bounds of the other session's expiry.
     fn round_of_a_cut_off_session(clock: &mut ServerClock, asked: i64, counted: i64) -> (i64, ExpiryBounds) {
         let date = |millis: i64| Expiry::Date { millis: millis.div_euclid(1_000) * 1_000, utc: false };
         let timeout = Duration::from_secs(30);

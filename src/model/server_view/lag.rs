@@ -139,7 +139,7 @@ mod tests {
 
     const OWN: SessionId = SessionId(7);
 
-    /// A member that was asked at `asked_at` and answered 20 ms later.
+    /// Returns a member that was asked at `asked_at` and answered 20 ms later.
     fn member(name: &str, zxid: Option<i64>, asked_ms: i64) -> MemberView {
         MemberView {
             progress: Some(MemberProgress { asked_at: Timestamp(asked_ms), zxid: zxid.map(Zxid) }),

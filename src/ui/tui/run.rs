@@ -211,7 +211,8 @@ where
         Some((writer, self.app.end_recording()))
     }
 
-    /// Sets the source of the options. It is checked for changes, and knows the other ensembles.
+    /// Sets the source of the options. A watcher reports its changes; the source also knows the
+    /// other ensembles.
     #[must_use]
     pub fn with_source(self, source: Option<Source>) -> Self {
         let config = source.clone().map(ConfigWatch::start);

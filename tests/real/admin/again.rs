@@ -23,7 +23,7 @@ use crate::observe::fixture::{connection, curator, observing};
 /// The maximum number of nodes in one plan.
 const TAGGED: usize = 100;
 
-/// The plan to delete these nodes of a queue, with what the servers say of their owners.
+/// Returns the plan to delete these nodes of a queue, with the servers' reports of their owners.
 async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> DeletePlan {
     let mut found = Vec::new();
     for name in client.list_children(lock).await.expect("it is there") {

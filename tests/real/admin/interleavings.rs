@@ -63,7 +63,7 @@ impl<'a> Interleaving<'a> {
         (interleaving, stat)
     }
 
-    /// In one case the parent must not be writable.
+    /// Creates the parent. In one case it must not be writable.
     async fn make_parent(&self, data: &[u8]) {
         let closed = Permission::READ | Permission::CREATE | Permission::DELETE | Permission::ADMIN;
         let acl = [Acl::new(closed, AuthId::new("world", "anyone"))];

@@ -23,7 +23,7 @@ use crate::harness::zk;
 /// The time limit for each node.
 pub const NODE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A place of a test's own on the shared server: a session there, and the place's path.
+/// Returns a session on the shared server, and the path of a test's own node there.
 pub async fn place(subject: &str) -> (Client, String) {
     let server = Server::shared().connect_string();
     let root = zk::own_root(subject).await.split_off(server.len());

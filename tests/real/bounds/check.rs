@@ -19,7 +19,7 @@ fn codes<'a>(reported: &'a Value, lock: &str) -> Vec<&'a str> {
     findings.iter().filter(|found| found["lock"] == lock).filter_map(|found| found["code"].as_str()).collect()
 }
 
-/// One client holds the lock and another waits for it.
+/// Creates a lock that one client holds and another waits for.
 async fn held_and_awaited(holder: &Client, waiter: &Client, lock: &str) {
     zk::make(holder, [lock.to_owned()]).await;
     enqueue(holder, &curator(lock, 1)).await;

@@ -157,8 +157,8 @@ impl History {
         self.tight(table.hold_bounds(holders[0], at).expect("it holds"), at)
     }
 
-    /// Where nothing was deleted since the newest contender came, the bound reaches back to its
-    /// arrival.
+    /// Checks that the bound reaches back to the newest contender's arrival if nothing was deleted
+    /// since. Returns 1 if so, and 0 if there is nothing to check.
     fn tight(&self, HoldBounds { at_least, .. }: HoldBounds, at: Timestamp) -> usize {
         let newest = self.contenders.last().expect("somebody contends").created;
         if self.deleted.is_some_and(|(_, deleted)| deleted >= newest.0) {

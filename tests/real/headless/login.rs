@@ -12,7 +12,7 @@ use crate::harness::terminal::Terminal;
 const SECRET: &str = "w0nderland";
 const WRONG: &str = "l00king-glass";
 
-/// A server that admits clients without an identity after a failed login.
+/// Starts a server that admits clients without an identity after a failed login.
 fn lenient() -> Server {
     Settings::default().sasl_user("alice", SECRET).property("zookeeper.allowSaslFailedClients=true").start()
 }

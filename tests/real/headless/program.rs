@@ -71,7 +71,7 @@ pub async fn run(command: Command) -> Ended {
     Running::start(command).ended().await
 }
 
-/// A running command. It is killed when dropped.
+/// A running command. Dropping it kills the command.
 pub struct Running {
     child: Child,
     lines: mpsc::UnboundedReceiver<String>,

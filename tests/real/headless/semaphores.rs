@@ -170,7 +170,8 @@ async fn without_recursive_watches_a_waiter_that_gives_up_leaves_at_once() {
     gives_up(&format!("{}/{chroot}", relay.connect_string()), &client).await;
 }
 
-/// Two leases, three clients of a library: the third waits, and gets a lease when one is returned.
+/// Checks two leases and three clients of a library: the third client waits, and gets a lease when
+/// one is returned.
 async fn handed_over(foreign: fn(&str) -> Foreign, subject: &str, parents_of: Vec<String>) {
     let at = zk::own_root(subject).await;
     let client = zk::connect(&at).await;

@@ -15,7 +15,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The number at the end of the node's name.
+    /// Returns the number at the end of the node's name.
     pub fn sequence(&self) -> i64 {
         self.node[self.node.len() - 10..].parse().expect("it ends with its number")
     }

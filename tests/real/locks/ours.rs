@@ -95,7 +95,7 @@ impl Held {
         self.0.path().as_str().to_owned()
     }
 
-    /// The last component of the path.
+    /// Returns the last component of the path.
     pub fn name(&self) -> String {
         self.path().rsplit_once('/').expect("it is absolute").1.to_owned()
     }

@@ -11,7 +11,7 @@ fn lock(client: &Client, algorithm: Algorithm) -> Lock {
     Lock::new(client, "/shared", algorithm).expect("a good path")
 }
 
-/// A reader and a writer whose nodes are named so.
+/// Returns a reader and a writer that name their nodes this way.
 fn named(client: &Client, shared: fn(Access) -> Algorithm, naming: &Naming) -> [Lock; 2] {
     [Access::Read, Access::Write].map(|access| {
         let options = LockOptions::default().naming(naming.clone());

@@ -27,13 +27,13 @@ pub fn connection(connect: &str) -> ConnectOptions {
     }
 }
 
-/// To observe all that is there.
+/// Returns the options to observe the whole tree.
 pub fn observing(connection: ConnectOptions) -> ObserveOptions {
     let (roots, named, recipes) = (Vec::new(), Vec::new(), Vec::new());
     ObserveOptions { connection, roots, named, recipes, max_backlog: MAX_BACKLOG }
 }
 
-/// The name of a contender of Curator's mutex, without its number.
+/// Returns the name of a contender of Curator's mutex, without its sequence number.
 pub fn curator() -> String {
     format!("_c_c3d2e1f0-0000-4000-8000-{:012x}-lock-", 7)
 }

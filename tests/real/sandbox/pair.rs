@@ -29,7 +29,8 @@ impl Pair {
         Self::locked(&SHARED)
     }
 
-    /// A pair for scenarios that leave sessions behind, whose end would change the zxids of others.
+    /// Returns a pair for scenarios that leave sessions behind, whose end would change the zxids of
+    /// others.
     fn aside() -> MutexGuard<'static, Self> {
         static ASIDE: OnceLock<Mutex<Pair>> = OnceLock::new();
         Self::locked(&ASIDE)

@@ -19,7 +19,7 @@ const LENGTH: usize = 60;
 
 const SESSIONS: usize = 3;
 
-/// Few paths below a node of the case's own, so that the requests conflict.
+/// Returns one of a few paths below the case's own node, so that the requests conflict.
 fn path() -> impl Strategy<Value = String> {
     let names = prop_oneof![
         8 => Just(""), 12 => Just("/a"), 12 => Just("/b"), 10 => Just("/a/x"), 6 => Just("/a/y"), 4 => Just("/a/x/deep"),

@@ -16,7 +16,7 @@ use crate::harness::settings::Settings;
 use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 
-/// A server whose config node everybody may write.
+/// Starts a server whose config node is writable for everyone.
 fn server() -> Server {
     Settings::default().property("zookeeper.skipACL=yes").start()
 }

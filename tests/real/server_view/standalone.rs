@@ -17,7 +17,7 @@ use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// A server with AdminServer, and the address of that.
+/// Starts a server with AdminServer, and returns the address of AdminServer too.
 fn with_admin(settings: Settings) -> (Server, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let settings = settings.line("admin.enableServer=true").line("admin.serverAddress=127.0.0.1");

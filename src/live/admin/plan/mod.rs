@@ -336,7 +336,7 @@ impl DeletePlan {
     }
 
     /// Returns the plan to ask the owners to release instead, or `None` unless all nodes are
-    /// [`revocable`](PlannedNode::revocable). It is offered before the deletion.
+    /// [`revocable`](PlannedNode::revocable). Callers offer this plan before the deletion.
     pub fn revocation(&self) -> Option<Self> {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {

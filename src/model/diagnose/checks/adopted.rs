@@ -103,7 +103,7 @@ pub(super) mod tests {
         world
     }
 
-    /// Session 1 holds and loses its connection. Then session 7 connects from `address`.
+    /// Plays that session 1 holds and loses its connection. Then session 7 connects from `address`.
     fn come_back(address: &str) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
@@ -111,7 +111,7 @@ pub(super) mod tests {
         after_a_cut(world, address)
     }
 
-    /// Session 1 loses its connection. Then session 7 connects from `address`.
+    /// Plays that session 1 loses its connection. Then session 7 connects from `address`.
     fn after_a_cut(mut world: DiagnosisFixture, address: &str) -> DiagnosisFixture {
         world.pass(3);
         world.client(1).connected = false;

@@ -68,7 +68,8 @@ pub(super) mod tests {
         world
     }
 
-    /// Session 1 holds. Session 2 queues, forgets its node, and queues again with a watch.
+    /// Plays that session 1 holds; session 2 queues, forgets its node, and queues again with a
+    /// watch.
     fn forgotten() -> (DiagnosisFixture, lockscope_base::znode::ZnodePath) {
         let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);

@@ -54,7 +54,7 @@ pub(super) mod tests {
         vec![(Code::SilentHolder, silent(17))]
     }
 
-    /// The holder's client, with a timeout of 30 s, was last heard `seconds` ago.
+    /// Returns a lock whose holder, with a session timeout of 30 s, was last heard `seconds` ago.
     fn silent(seconds: u32) -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(2);

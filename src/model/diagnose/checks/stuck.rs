@@ -80,7 +80,7 @@ pub(super) mod tests {
         of_locks.into_iter().chain(of_leases).collect()
     }
 
-    /// Three readers hold, and a writer waits.
+    /// Returns a queue in which three readers hold, and a writer waits.
     fn readers() -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         for session in 1..=3 {
@@ -97,7 +97,7 @@ pub(super) mod tests {
         world
     }
 
-    /// Another console starts after a quarter of an hour and looks once.
+    /// Starts another console after a quarter of an hour, which looks once.
     fn at_the_first_look(mut world: DiagnosisFixture) -> DiagnosisFixture {
         let last = world.lock("/l").rows(0..9).last().expect("the lock has a waiter").contender;
         let at = world.lock("/l").path_of(last);

@@ -7,7 +7,8 @@ use super::restored::restored;
 use crate::testing::uuid;
 use lockscope_base::znode::ZnodePath;
 
-/// Two queues of one parent with different recipes.
+/// Returns the prefix of a node in one of two queues that share a parent but differ in their
+/// recipes.
 fn prefix(is_curator: bool, owner: i64) -> String {
     let unique = uuid(u32::try_from(owner).expect("a small number"));
     if is_curator { format!("/a/_c_{unique}-lock-") } else { "/a/lock-".to_owned() }

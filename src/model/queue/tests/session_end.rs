@@ -143,7 +143,8 @@ fn a_node_without_a_session_is_released_whenever_it_goes() {
     assert_eq!((gone.event, gone.may_have_expired), RELEASED);
 }
 
-/// A leader that lists the sessions and a follower, each with the time at which it was asked.
+/// Returns a leader that lists the sessions and a follower, each with the time at which it was
+/// asked.
 fn ensemble(sessions: Vec<ListedSession>, (leader_at, follower_at, at): (i64, i64, i64)) -> Change {
     but(&surveyed(sessions, Timestamp(leader_at)), |view| {
         view.at = Timestamp(at);

@@ -136,7 +136,7 @@ pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The name that is most like this one, if any is like it at all.
+/// Returns the most similar name; `None` if no name is similar.
 pub(super) fn nearest<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // From 0 (nothing alike) to 1 (the same).
     const ALIKE: f64 = 0.8;

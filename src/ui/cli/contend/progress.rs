@@ -18,7 +18,7 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 /// The width of a terminal that does not report it.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// The progress line. It is cleared on drop.
+/// The progress line. Dropping it clears the line.
 pub(super) struct ProgressLine<W: Write = Stderr> {
     /// `None` without a terminal.
     out: Option<W>,

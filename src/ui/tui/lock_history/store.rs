@@ -179,8 +179,8 @@ impl LockHistories {
         }
     }
 
-    /// Gives a new lock the history of an earlier lock at the same path: to the user both are the
-    /// same lock.
+    /// Transfers the history of an earlier lock at the same path to a new lock: to the user both
+    /// are the same lock.
     fn lock_found(&mut self, lock: LockId, path: &ZnodePath) {
         let Some(before) = self.gone.remove(path).filter(|before| *before != lock) else { return };
         let Some(mut history) = self.locks.remove(&before) else { return };

@@ -10,19 +10,19 @@ use lockscope_model::server_view::{
     AskedBy, Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView,
 };
 
-/// The settings of a console with the permission to write.
+/// Returns the settings of a console with the permission to write.
 pub fn may_delete() -> Settings {
     Settings { write: true, audit_log: Some("/home/ann/.local/state/lockscope/audit.jsonl".into()), ..settings() }
 }
 
-/// A console that may delete, in step with the small ensemble and its servers' reports. The owners
-/// up to `0x40` are connected, except that 0x33 has lost its connection and expires in nine
+/// Returns a console that may delete, in step with the small ensemble and its servers' reports. The
+/// owners up to `0x40` are connected, except that 0x33 has lost its connection and expires in nine
 /// seconds. All other sessions have ended, including the owner 60 of `/controller`.
 pub fn deleting(size: (u16, u16)) -> App {
     with(may_delete(), size)
 }
 
-/// The same console with other settings.
+/// Returns the same console with other settings.
 pub fn with(settings: Settings, size: (u16, u16)) -> App {
     let mut app = App::new(settings, size, NOW);
     let mut changes = ensemble();
@@ -41,8 +41,8 @@ pub fn with(settings: Settings, size: (u16, u16)) -> App {
     app
 }
 
-/// The report of the only server at a time: the connected sessions, and those that expire in the
-/// given number of seconds.
+/// Returns the report of the only server at a time: the connected sessions, and those that expire
+/// in the given number of seconds.
 pub fn told(connected: &[i64], expiring: &[(i64, i64)], now: Timestamp) -> Change {
     let connections = connected.iter().map(|owner| Connection {
         session: session(*owner),
@@ -104,13 +104,13 @@ pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
     })
 }
 
-/// The event for a plan that was carried out; all nodes had the same ending.
+/// Returns the event for a plan that was carried out; all nodes had the same ending.
 pub fn done(plan: &DeletePlan, ending: &Ending) -> Event {
     let outcome = |node: &PlannedNode| NodeOutcome::new(node, ending.clone());
     Event::DeletionDone(Ok(plan.nodes().iter().map(outcome).collect()))
 }
 
-/// A change in the audit log, in the minute `at`.
+/// Returns a change in the audit log, in the minute `at`.
 pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) -> AuditEntry {
     let at = format!("2024-05-01T14:{:02}:07.250Z", number % 60);
     AuditEntry {
@@ -147,7 +147,7 @@ pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) 
     }
 }
 
-/// The event for the audit log with these entries.
+/// Returns the event for the audit log with these entries.
 pub fn log(entries: Vec<AuditEntry>) -> Event {
     let history = AuditHistory { entries, ..AuditHistory::default() };
     Event::AuditRead(Box::new(AuditReading { history: Ok(history), unwritable: None }))

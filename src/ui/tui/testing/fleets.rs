@@ -12,12 +12,12 @@ use lockscope_lab::contend::{
 };
 use lockscope_lock::Access;
 
-/// A console that may write, in step with the small ensemble.
+/// Returns a console that may write, in step with the small ensemble.
 pub fn writing(size: (u16, u16)) -> App {
     with(Settings { write: true, ..settings() }, size)
 }
 
-/// A console with these settings, in step with the small ensemble.
+/// Returns a console with these settings, in step with the small ensemble.
 pub fn with(settings: Settings, size: (u16, u16)) -> App {
     let mut app = App::new(settings, size, NOW);
     app.update(at(NOW, ensemble()), NOW);
@@ -33,7 +33,7 @@ pub fn started(update: &Update) -> Vec<Scenario> {
     update.effects.iter().filter_map(scenario).collect()
 }
 
-/// A client that has done some work.
+/// Returns a client that has done some work.
 pub fn client(id: u32, doing: ClientState) -> ClientStatus {
     let work = u64::from(id);
     ClientStatus {
@@ -62,12 +62,12 @@ pub fn client(id: u32, doing: ClientState) -> ClientStatus {
     }
 }
 
-/// The clients of a fleet: the first holds and the others wait.
+/// Returns the clients of a fleet: the first holds and the others wait.
 pub fn clients(many: u32) -> Vec<ClientStatus> {
     (1..=many).map(|id| client(id, if id == 1 { ClientState::Holding } else { ClientState::Waiting })).collect()
 }
 
-/// The figures after some acquisitions, each of which cost `events_each` watch events.
+/// Returns the figures after some acquisitions, each of which cost `events_each` watch events.
 pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
     let millis = |millis| Duration::from_millis(millis);
     let waits =
@@ -95,7 +95,7 @@ pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
     }
 }
 
-/// A fleet that has contended for one second less than its age.
+/// Returns a fleet that has contended for one second less than its age.
 pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: FleetTotals) -> FleetStatus {
     let server = ServerEvents { children: totals.events, deleted: totals.events };
     FleetStatus {
@@ -115,19 +115,19 @@ pub fn tell(app: &mut App, side: FleetSide, status: FleetStatus) -> Update {
     app.update(Event::Fleet { side, status: Arc::new(status) }, now)
 }
 
-/// A herd and a chain that have run for twelve seconds.
+/// Returns a herd and a chain that have run for twelve seconds.
 pub fn running(size: (u16, u16), many: u32) -> App {
     run(writing(size), many)
 }
 
-/// The same fleets on a given console.
+/// Runs the same fleets on a given console.
 pub fn run(mut app: App, many: u32) -> App {
     let update = press(&mut app, &format!("5c{many} 20ms\n"));
     let scenarios = started(&update);
     contend(app, &scenarios, many)
 }
 
-/// The first step of a tour, twelve seconds after its start.
+/// Runs the first step of a tour, and returns the console twelve seconds after its start.
 pub fn run_tour(mut app: App, tour: Tour) -> App {
     let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
     contend(app, &started(&update), 8)
@@ -145,7 +145,7 @@ fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
     app
 }
 
-/// Client 1 froze while it held, and client 2 has acquired the lock.
+/// Returns a fleet whose client 1 froze while it held, and whose client 2 has acquired the lock.
 pub fn outlived(scenario: &Scenario) -> FleetStatus {
     let mut all = clients(10);
     let first = Zxid(8_589_934_001);
@@ -163,7 +163,7 @@ pub fn outlived(scenario: &Scenario) -> FleetStatus {
     status
 }
 
-/// The outcome of a fleet.
+/// Returns the outcome of a fleet.
 pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
     let status = status(scenario, 16_000, Vec::new(), totals(412, 50));
     FleetOutcome {

@@ -15,7 +15,7 @@ use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 /// The ensemble of the recording.
 pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
 
-/// The time `number` seconds after the recording began.
+/// Returns the time `number` seconds after the recording began.
 pub fn second(number: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(number))
 }

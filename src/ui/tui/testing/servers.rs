@@ -27,7 +27,7 @@ pub struct Clients {
     pub fired: u64,
 }
 
-/// The report of a single server that was asked for everything at this time.
+/// Returns the report of a single server that was asked for everything at this time.
 pub fn told(at: Timestamp, clients: &Clients) -> Change {
     let looked_at = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
     let watches = looked_at.len() as u64;
@@ -55,7 +55,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
     view(at, vec![member])
 }
 
-/// The reports of three servers: one reports everything, one less, and one nothing.
+/// Returns the reports of three servers: one reports everything, one less, and one nothing.
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
     let whole = MemberView { mode: Some(ServerMode::Leader), ..alone.members[0].clone() };
@@ -125,8 +125,9 @@ fn rebuilding(name: &str, number: i32, owner: i64) -> ZnodePath {
     path(&format!("/apps/catalogue/index-rebuild/{node}"))
 }
 
-/// The clients of [`trouble`]. All are connected except the first reader of `index-rebuild`. Each
-/// watches its blocker, except for one in `orders`. Two stand by for the controller.
+/// Returns the clients of [`trouble`]. All are connected except the first reader of
+/// `index-rebuild`. Each watches its blocker, except for one in `orders`. Two stand by for the
+/// controller.
 pub fn clients() -> Clients {
     let waiters = (1..=128).map(|at| (curators(4711 + at - 1, 0x1b + i64::from(at) - 1), 0x1b + i64::from(at)));
     let mut watching: Vec<_> = waiters.collect();
@@ -147,8 +148,8 @@ pub fn clients() -> Clients {
     Clients { connected, expiring: vec![(50, 9)], watching, child_watches: 0, fired: 0 }
 }
 
-/// The tests' ensemble with two sessions that wait for each other, and its server's reports of the
-/// first five seconds.
+/// Returns the tests' ensemble with two sessions that wait for each other, and its server's reports
+/// of the first five seconds.
 pub fn trouble(size: (u16, u16)) -> App {
     let mut app = live(size);
     let knot =

@@ -129,7 +129,8 @@ fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &Figure, ar
     }
 }
 
-/// `first` is true for the first fleet of its size: only that bar is labelled with the size.
+/// Draws one bar. `first` is true for the first fleet of its size: only that bar is labelled with
+/// the size.
 fn draw_bar(
     view: View<'_>,
     fleet: &ComparedFleet<'_>,

@@ -122,7 +122,7 @@ fn second(number: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(number))
 }
 
-/// The lock `/locks/billing` changes hands twice a second for half a minute.
+/// Returns a console in which `/locks/billing` changes hands twice a second for half a minute.
 fn busy(size: (u16, u16)) -> App {
     let mut app = live(size);
     for turn in 0..60_i64 {

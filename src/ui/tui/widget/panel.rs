@@ -13,8 +13,8 @@ use lockscope_model::text::{Charset, Keep, cut, width};
 /// Minimum columns of a line in the lower border for its `end` to be shown.
 const MIN_BOTTOM: usize = 24;
 
-/// A line in the lower border, escaped for the terminal. It is cut only once, when the width of the
-/// texts beside it is known.
+/// A line in the lower border, escaped for the terminal. The panel cuts the line only once, when
+/// the width of the texts beside it is known.
 #[derive(Clone, Debug)]
 pub struct Bottom {
     pub text: String,

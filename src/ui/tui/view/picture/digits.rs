@@ -14,7 +14,7 @@ const BLOCK: u16 = 2;
 /// Columns of a digit, with the gap after it.
 const DIGIT: u16 = 4 * BLOCK;
 
-/// The rows of a character from the top. Each row has three bits, the leftmost first.
+/// Returns the rows of a character from the top. Each row has three bits, the leftmost first.
 fn blocks(letter: char) -> [u8; 5] {
     match letter {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],

@@ -89,7 +89,7 @@ fn filled(cells: usize, part: u64, most: u64) -> usize {
     usize::try_from(share).unwrap_or(cells).max(usize::from(part > 0)).min(cells)
 }
 
-/// The ratio has decimals only below 10.
+/// Formats the ratio, with decimals only below 10.
 fn times(times: f64) -> String {
     if times < 10.0 { format!("{}x", ratio(times)) } else { format!("{times:.0}x") }
 }

@@ -6,7 +6,7 @@ use crate::tui::testing::{at, curator, deleted, gone, listed, live, path, press,
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{MemberView, ServerMode, ServerView};
 
-/// The server at `address` reports that it leads the ensemble.
+/// Returns the change by which the server at `address` reports that it leads the ensemble.
 fn led_by(address: &str, now: u64) -> Change {
     let member = |name: &str| MemberView {
         mode: Some(if name == address { ServerMode::Leader } else { ServerMode::Follower }),
@@ -16,8 +16,8 @@ fn led_by(address: &str, now: u64) -> Change {
     Change::Surveyed { view: ServerView { at: second(now), members, ..ServerView::default() }.into() }
 }
 
-/// A quiet night: hand-overs, another leader, a free lock and a vanished one. Nobody has pressed a
-/// key for minutes.
+/// Shows a quiet night: hand-overs, another leader, a free lock and a vanished one. Nobody has
+/// pressed a key for minutes.
 fn quiet(size: (u16, u16)) -> App {
     let mut app = live(size);
     press(&mut app, ":sort lock\n");

@@ -6,7 +6,7 @@ use crate::tui::testing::fleets::{outcome, run_tour, writing};
 use crate::tui::testing::{NOW, path};
 use lockscope_lab::demo::Script;
 
-/// The tour at its comparison, after `fleets` fleets have run.
+/// Returns the tour at its comparison, after `fleets` fleets have run.
 fn compared(size: (u16, u16), fleets: usize) -> App {
     let script = Script::built_in();
     let scene = 1 + script.scenes.iter().position(|scene| scene.comparison.is_some()).expect("the tour compares");

@@ -10,7 +10,7 @@ use lockscope_model::queue::{Change, ConnectionState};
 const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
                     kept until it has caught up; name other members in --connect to go on with one of them";
 
-/// More events than the observer can follow, and two samples of two locks.
+/// Shows more events than the observer can follow, and two samples of two locks.
 fn overloaded(size: (u16, u16)) -> App {
     let mut app = live(size);
     let reason = "events come faster than they can be taken in: queues are shown as they were until everything is read again, \

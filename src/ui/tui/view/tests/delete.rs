@@ -21,7 +21,7 @@ fn tagged(size: (u16, u16)) -> App {
     after(deleting(size), ":lock /locks/billing\nj  j ")
 }
 
-/// A console after a deletion with this ending.
+/// Returns a console after a deletion with this ending.
 fn ended(size: (u16, u16), ending: &Ending) -> App {
     let mut app = ghost(size);
     let update = press(&mut app, "y");

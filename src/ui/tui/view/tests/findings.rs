@@ -17,17 +17,17 @@ use lockscope_model::server_view::{
 };
 use lockscope_model::text::width;
 
-/// The line of a picture that contains `text`.
+/// Returns the line of a picture that contains `text`.
 fn line_with<'a>(picture: &'a str, text: &str) -> &'a str {
     picture.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("nothing shows {text}:\n{picture}"))
 }
 
-/// The words of a picture, without the borders of its boxes.
+/// Returns the words of a picture, without the borders of its boxes.
 fn words_of(picture: &str) -> String {
     picture.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A group whose members are numbered but follow no recipe.
+/// Shows a group whose members are numbered but follow no recipe.
 fn registry(size: (u16, u16)) -> App {
     let mut app = app(size);
     let members = (1..=3).map(|number| seen(&format!("/group/m-{number:010}"), number, ago(90 - number), b""));
@@ -71,7 +71,7 @@ fn no_name_of_a_finding_is_cut_in_the_narrowest_column() {
     assert_eq!(name_of(Code::PersistentContender, "!", 24), "! persistent-contender");
 }
 
-/// The client of session `own` is connected and sends only heartbeats.
+/// Reports that the client of session `own` is connected and sends only heartbeats.
 fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     let clients = Clients { connected: vec![own, 0x1c, 0x1d], child_watches: 2, ..Clients::default() };
     let now = second(number);
@@ -89,18 +89,18 @@ fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     app.update(Event::Tick, now);
 }
 
-/// A lock that had been stuck for a quarter of an hour when the console started. The console has
-/// watched it for `seconds` since.
+/// Shows a lock that had been stuck for a quarter of an hour when the console started. The console
+/// has watched it for `seconds` since.
 fn stands_still(size: (u16, u16), seconds: u64) -> App {
     stands_still_since(size, seconds, Zxid(i64::MAX), 3)
 }
 
-/// The same lock, released by an earlier holder before that.
+/// Shows the same lock, released by an earlier holder before that.
 fn stands_still_after_a_release(size: (u16, u16)) -> String {
     picture(&after(stands_still_since(size, 2, Zxid(0), 5), "\n"), size)
 }
 
-/// A stuck lock whose parent has the `pzxid` `last` and the `cversion` given.
+/// Shows a stuck lock whose parent has the `pzxid` `last` and the `cversion` given.
 fn stands_still_since(size: (u16, u16), seconds: u64, last: Zxid, cversion: i32) -> App {
     let mut app = app(size);
     let Change::Listed { path, stat } = listed("/locks/a", 3) else { unreachable!("listed makes Listed") };
@@ -132,7 +132,7 @@ fn a_fresh_and_an_older_console_show_the_same_headline_for_a_stuck_lock() {
     }
 }
 
-/// The session of the first holder expires, and its successor holds.
+/// Expires the session of the first holder, so that its successor holds.
 fn head_expired(size: (u16, u16)) -> App {
     let mut app = live(size);
     let (holder, expires_at) = (0x1b, second(6));
@@ -217,7 +217,7 @@ fn the_end_of_a_possible_holder_before_the_first_look_is_shown_as_unknown() {
     assert!(!first.contains("the holder before it"), "nobody ever released it: {first}");
 }
 
-/// The first holder of `/locks/orders` releases.
+/// Returns the change by which the first holder of `/locks/orders` releases.
 fn gone_from_orders() -> Change {
     let node = format!("/locks/orders/{:032x}__lock__{:010}", 7, 7);
     deleted(&path(&node))

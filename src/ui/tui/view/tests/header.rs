@@ -7,7 +7,7 @@ use crate::tui::testing::live_past::LiveConsole;
 use crate::tui::testing::servers::{clients, motley};
 use crate::tui::testing::{NOW, at, ensemble, settings};
 
-/// A console with three servers and a past, and one of a production ensemble.
+/// Returns a console with three servers and a past, and one of a production ensemble.
 fn consoles() -> [App; 2] {
     let mut console = LiveConsole::new((100, 20), &PastPlace::Memory(64 << 20));
     console.feed(vec![motley(console.now, &clients())]);

@@ -151,8 +151,8 @@ fn the_pictures_of_other_recipes_match_their_snapshots() {
     show_once("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
 }
 
-/// A semaphore with three leases. One lease was just returned: the next client lists the leases,
-/// and the one behind it sleeps on.
+/// Shows a semaphore with three leases. One lease was just returned: the next client lists the
+/// leases, and the one behind it sleeps on.
 fn semaphore(size: (u16, u16)) -> App {
     let mut app = Pair::of(writing(size), 7, [Algorithm::Herd, Algorithm::Chain]).app;
     let (lease, place) = (|number: u32| path(&format!("/s/leases/lease-{number:010}")), path("/s/leases"));

@@ -34,7 +34,7 @@ fn findings_match_their_snapshots() {
     show_once("trouble-timeline", |size| after(trouble(size), "6"));
 }
 
-/// A holder whose connection was listed until four seconds ago.
+/// Shows a holder whose connection was listed until four seconds ago.
 fn cut_off(size: (u16, u16)) -> App {
     let mut app = live(size);
     let holder = 0x1b;
@@ -62,7 +62,7 @@ fn a_bar_beside_the_countdown_of_a_disconnected_holder_shrinks() {
     assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
 }
 
-/// The servers' settings call for session timeouts of 51.25 s; the clients have 30 s.
+/// Shows servers whose settings call for session timeouts of 51.25 s; the clients have 30 s.
 fn lagging(size: (u16, u16)) -> App {
     let mut app = trouble(size);
     let mut view = ServerView::clone(app.world().table().view());
@@ -156,7 +156,7 @@ fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
     assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);
 }
 
-/// The page of a node with this data.
+/// Opens the page of a node with this data.
 fn node_page(size: (u16, u16), data: &[u8]) -> App {
     let mut app = after(live(size), ":node /locks/a\u{202e}b\n");
     let read = Ok(Box::new(Some(node_reading(data))));
