@@ -1,4 +1,4 @@
-//! What commands do to test clients, and what the screen says of what these report.
+//! Carries out commands on test clients, and shows what the fleets report.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::tui::keymap::Command;
 use lockscope_lab::contend::{FleetOutcome, FleetStatus};
 
 impl App {
-    /// Does to the fleet of the chosen side what the command says.
+    /// Applies a command to the fleet of the listed side.
     pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
         let selected = self.selected_client().map(|client| client.id);
         match self.test_clients.order(command, argument, selected, &self.settings.bindings) {
@@ -32,7 +32,7 @@ impl App {
         Update { redraw: true, effects }
     }
 
-    /// Carries out a command of slow motion.
+    /// Carries out a slow-motion command: slower, faster, stop or resume, or play one step.
     pub(in crate::tui::app) fn change_motion(&mut self, command: Command) -> Update {
         let (clients, now) = (&mut self.test_clients, self.wall);
         let effects = match command {
@@ -73,7 +73,7 @@ impl App {
     fn end_fleet(&mut self, side: FleetSide, phase: Phase) -> Update {
         self.test_clients.end(side, phase);
         if !self.has_fleets() {
-            // A pause keeps the figures of its moment, but there is nobody left to give orders to.
+            // The question about leaving is obsolete: no client is left to stop.
             self.footer.leaving = None;
         }
         Update::redraw()

@@ -1,5 +1,5 @@
-//! The test clients of this console: the fleets, which of them has the keys, and what is made of
-//! what they report.
+//! The test clients of this console: the fleets, the side that the keys act on, and the handling
+//! of status reports.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::tui::app::event::Effect;
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{FleetStatus, Scenario};
 
-/// The fleets, and which of them has the keys.
+/// The fleets, and the side that the keys act on.
 #[derive(Debug, Default)]
 pub(in crate::tui::app) struct TestClients {
     pub(super) fleets: Fleets,
@@ -19,17 +19,17 @@ pub(in crate::tui::app) struct TestClients {
 }
 
 impl TestClients {
-    /// The fleets as they are, also while the screen is paused.
+    /// Returns the current fleets, even while the screen is paused.
     pub fn fleets(&self) -> &Fleets {
         &self.fleets
     }
 
-    /// The side whose clients are listed.
+    /// Returns the side whose clients are listed. Commands act on its fleet.
     pub fn side(&self) -> FleetSide {
         self.side
     }
 
-    /// How they go, and how they are shown.
+    /// Returns the speed of the clients and how they are drawn.
     pub fn motion(&self) -> &SlowMotion {
         &self.motion
     }
@@ -44,7 +44,7 @@ impl TestClients {
         }
     }
 
-    /// Starts new fleets in place of those that are listed.
+    /// Replaces the listed fleets with new ones, and returns the effects that start them.
     pub fn start(&mut self, left: Scenario, right: Option<Scenario>) -> Vec<Effect> {
         let both = FleetSide::BOTH.into_iter().zip([Some(left.clone()), right.clone()]);
         let start = |(side, scenario)| Some(Effect::StartFleet { side, scenario: Box::new(scenario?) });
@@ -54,8 +54,8 @@ impl TestClients {
         effects
     }
 
-    /// Starts the fleets of a scene of the tour, two at most; those of the scene before are
-    /// dismissed. How they went and were shown there counts no longer.
+    /// Starts the fleets of a scene of the tour, at most two, and its comparison. Drops the fleets
+    /// of the previous scene, and resets speed and display to their defaults.
     pub fn begin_scene(&mut self, scenarios: Vec<Scenario>, comparison: Vec<Scenario>) -> Vec<Effect> {
         let mut scenarios = scenarios.into_iter();
         self.fleets = Fleets::default();
@@ -66,7 +66,7 @@ impl TestClients {
         effects
     }
 
-    /// Stops what runs; without an effect when nothing does.
+    /// Stops all running fleets. Returns no effects if none is running.
     pub fn stop(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
@@ -78,7 +78,7 @@ impl TestClients {
         effects
     }
 
-    /// A side has said how it is.
+    /// Takes a status report of one side, then corrects its speed and plays a due step.
     pub fn report(&mut self, side: FleetSide, status: Arc<FleetStatus>, now: Timestamp) -> Vec<Effect> {
         if let Some(fleet) = self.fleets.fleet_mut(side).filter(|fleet| fleet.is_active()) {
             fleet.take(status, now);
@@ -88,7 +88,7 @@ impl TestClients {
         effects
     }
 
-    /// A side has ended, or could not run.
+    /// Records that the fleet of a side ended or failed.
     pub fn end(&mut self, side: FleetSide, phase: Phase) {
         if let Some(fleet) = self.fleets.fleet_mut(side) {
             fleet.phase = phase;

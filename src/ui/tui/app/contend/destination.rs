@@ -1,4 +1,4 @@
-//! Where test clients contend: in a place of their own, or in the queue of an application, by its own rules.
+//! Which algorithm and node names test clients use to join the queue of an application.
 
 use std::num::NonZeroU32;
 
@@ -7,45 +7,46 @@ use lockscope_base::znode::{Sequence, ZnodePath};
 use lockscope_lock::{Access, Algorithm, Naming};
 use lockscope_model::queue::LockQueue;
 
-/// Percent of requests for reading that test clients send into a lock with readers.
+/// The percentage of read requests that test clients make in a read-write lock.
 const READ_PERCENT: u8 = 50;
 
-/// How test clients stand in a queue that is there: in its own place, naming and algorithm.
+/// The path, node names and algorithm that test clients use to join an existing queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     pub algorithm: Algorithm,
     pub path: ZnodePath,
     pub naming: Naming,
-    /// Percent of the requests that are for reading.
+    /// The percentage of requests that are for reading.
     pub reads: u8,
-    /// Whether their names are another library's than the queue's: then the console lists them in a queue of their own.
+    /// Whether the clients' node names belong to another library than the queue's. The console then
+    /// lists the clients in a separate queue.
     pub in_own_queue: bool,
 }
 
-/// Why test clients cannot stand in a queue.
+/// The reason why test clients cannot join a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotJoin {
-    /// Leading is not a lock that is passed on.
+    /// The queue is an election: a test client cannot do the work of a leader.
     #[error(
         "Test clients cannot stand here: whoever is first leads an application, and a test client cannot do its work."
     )]
     Election,
-    /// The built-in semaphore has Curator's names.
+    /// The queue is kazoo's semaphore; the built-in semaphore uses Curator's node names.
     #[error("Test clients cannot stand here: they know Curator's semaphore, and this one is kazoo's.")]
     KazooSemaphore,
-    /// Hive polls and knows nothing of fairness.
+    /// The lock is Hive's: its clients poll and do not queue in a fair order.
     #[error("Test clients cannot stand here: Hive's locks depend on what is locked above and below them.")]
     Hive,
-    /// Names that the built-in locks do not make.
+    /// The built-in locks cannot create nodes with the names of this queue.
     #[error("Test clients cannot stand here: they cannot make nodes with the names of this queue.")]
     Names,
-    /// Nobody knows its rules.
+    /// The queue has no known recipe.
     #[error("Test clients cannot stand here: this queue is of no recipe that is known, so nobody knows its rules.")]
     Unknown,
 }
 
 impl Destination {
-    /// The place of test clients in this lock's queue.
+    /// Returns how test clients join the queue of this lock.
     pub fn of(lock: &LockQueue) -> Result<Self, CannotJoin> {
         let (algorithm, naming) = match lock.recipe() {
             Recipe::CuratorMutex | Recipe::GoLock | Recipe::TextbookQueue => (Algorithm::Chain, Naming::Curator),
@@ -76,7 +77,8 @@ impl Destination {
         Ok(Self { algorithm, path: lock.path().clone(), naming, reads, in_own_queue: apart })
     }
 
-    /// A single node is competed for as it is: at its own path, or as the child `lock` of its parent.
+    /// Returns the destination for a lock that is a single node: the node itself, or the parent of
+    /// a node named `lock` below a parent other than the root.
     fn single(node: &ZnodePath) -> Self {
         let (algorithm, path) = match node.parent() {
             Some(parent) if node.name() == "lock" && !parent.is_root() => (Algorithm::MutexParent, parent),
@@ -86,18 +88,21 @@ impl Destination {
     }
 }
 
-/// How many hold a semaphore now: the most that test clients may take for granted.
+/// Returns the number of current holders, at least 1. The semaphore's real limit is unknown, and
+/// test clients must not exceed it.
 fn leases(lock: &LockQueue) -> NonZeroU32 {
     u32::try_from(lock.holding()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Whether there are contenders and each one's name ends so before its number. Work follows the queue.
+/// Returns whether the queue has contenders and each name, without its sequence number, ends with
+/// one of `ends`. Linear in the length of the queue.
 fn every_name(lock: &LockQueue, ends: &[&str]) -> bool {
     let fits = |node: &str| Sequence::split(node).is_some_and(|(head, _)| ends.iter().any(|end| head.ends_with(end)));
     !lock.is_empty() && lock.rows(0..lock.len()).all(|row| fits(&row.contender.node))
 }
 
-/// The name of a queue that may share its parent with others.
+/// Returns the name of a queue that may share its parent with other queues. Without a known name,
+/// takes it from the first contender's node, `NAME_lock_` and a sequence number.
 fn own_name(lock: &LockQueue) -> Option<String> {
     if let Some(name) = lock.name() {
         return Some(name.to_owned());

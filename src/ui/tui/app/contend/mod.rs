@@ -1,4 +1,5 @@
-//! Test clients on the screen: up to two fleets side by side, as their statuses tell.
+//! Test clients on the screen: up to two fleets side by side, as their latest reports describe
+//! them.
 
 mod acts;
 mod clients;
@@ -26,18 +27,19 @@ use lockscope_lock::Algorithm;
 use lockscope_model::diagnose::WatchTarget;
 use lockscope_model::queue::{ContenderRow, ContenderState, LockQueue};
 
-/// Where a fleet stands on the screen.
+/// The half of the screen that shows a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FleetSide {
-    /// The herd beside a chain, the chain beside one that looks ahead, or the only fleet.
+    /// The only fleet; in a pair, the herd beside a chain, or the chain beside one that looks
+    /// ahead.
     #[default]
     Left,
-    /// The chain beside a herd, or the one that looks ahead beside a chain.
+    /// The chain beside a herd, or the chain that looks ahead beside a plain one.
     Right,
 }
 
 impl FleetSide {
-    /// Both, from left to right.
+    /// Both sides, from left to right.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     #[must_use]
@@ -51,12 +53,12 @@ impl FleetSide {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// Its clients connect or contend.
+    /// The clients connect or contend.
     Running,
-    /// It was asked to stop.
+    /// The fleet was asked to stop.
     Stopping,
     Ended(Box<FleetOutcome>),
-    /// It could not run: why, and what to do.
+    /// The fleet could not run. The text says why and what to do.
     Failed(String),
 }
 
@@ -97,7 +99,7 @@ impl FleetView {
         &self.phase
     }
 
-    /// What it said last; `None` as long as it has said nothing.
+    /// Returns the latest status report; `None` before the first.
     pub fn status(&self) -> Option<&FleetStatus> {
         self.status.as_deref()
     }
@@ -106,7 +108,7 @@ impl FleetView {
         &self.rates
     }
 
-    /// What is shown of its trace.
+    /// Returns the part of the trace that the picture shows.
     pub fn replay(&self) -> &TraceReplay {
         &self.replay
     }
@@ -115,22 +117,23 @@ impl FleetView {
         &self.wake_rates
     }
 
-    /// How many of its clients live: none of a fleet that has ended.
+    /// Returns the number of living clients; 0 once the fleet has ended.
     pub fn living(&self) -> usize {
         if self.is_active() { self.living } else { 0 }
     }
 
-    /// Who holds the lock with which token, as far as is known; of several, whoever got it last.
+    /// Returns the holder in the latest report, with its fencing token. Of several holders, returns
+    /// the one with the highest token, which acquired last.
     pub fn holder(&self) -> Option<(ClientId, Zxid)> {
         self.holder.filter(|_| self.is_active())
     }
 
-    /// Whether there is something to stop: it runs, or is being stopped.
+    /// Returns whether the fleet is running or stopping.
     pub fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Running | Phase::Stopping)
     }
 
-    /// What it has come to so far, or in the end; `None` as long as it has said nothing.
+    /// Returns the final outcome, or the outcome so far. `None` before the first report.
     pub fn outcome(&self) -> Option<FleetOutcome> {
         match (&self.phase, &self.status) {
             (Phase::Ended(outcome), _) => Some((**outcome).clone()),
@@ -138,17 +141,17 @@ impl FleetView {
         }
     }
 
-    /// Its clients, by number; none of a fleet that has ended.
+    /// Returns the clients, sorted by id; an empty slice once the fleet has ended.
     pub fn clients(&self) -> &[ClientStatus] {
         self.status.as_deref().filter(|_| self.is_active()).map_or(&[], |status| &status.clients)
     }
 
-    /// A client; `None` when it has gone.
+    /// Returns the client with this id; `None` if it has left.
     pub fn client(&self, id: ClientId) -> Option<&ClientStatus> {
         self.clients().rank(&id).and_then(|rank| self.clients().get(rank))
     }
 
-    /// Whether a session belongs to one of its clients.
+    /// Returns whether a session belongs to a client of this fleet.
     pub fn has_session(&self, session: SessionId) -> bool {
         self.is_active() && self.sessions.contains(&session)
     }
@@ -167,7 +170,7 @@ impl FleetView {
     }
 }
 
-/// Whether a client has a process that does something, or is stopped.
+/// Returns whether a client is alive. A frozen client is alive; a crashed or failed one is not.
 pub fn is_living(client: &ClientStatus) -> bool {
     !matches!(client.state, ClientState::Crashed | ClientState::Failed)
 }
@@ -212,22 +215,22 @@ impl Fleets {
         self.fleet(side).map_or(&[], FleetView::clients)
     }
 
-    /// Both sides that have a fleet, running or not.
+    /// Iterates over the fleets with their sides, running or not.
     pub fn each(&self) -> impl Iterator<Item = (FleetSide, &FleetView)> {
         FleetSide::BOTH.into_iter().filter_map(|side| Some((side, self.fleet(side)?)))
     }
 
-    /// Whether two stand side by side.
+    /// Returns whether both sides have a fleet.
     pub fn is_pair(&self) -> bool {
         self.left.is_some() && self.right.is_some()
     }
 
-    /// Whether any runs or is being stopped.
+    /// Returns whether any fleet is running or stopping.
     pub fn is_active(&self) -> bool {
         self.each().any(|(_, fleet)| fleet.is_active())
     }
 
-    /// Whether any runs that nobody asked to stop.
+    /// Returns whether any fleet is running and not stopping.
     pub fn is_running(&self) -> bool {
         self.each().any(|(_, fleet)| *fleet.phase() == Phase::Running)
     }
@@ -236,15 +239,15 @@ impl Fleets {
         self.each().map(|(_, fleet)| fleet.living()).sum()
     }
 
-    /// What a waiter watches that is one of these clients; `None` of others. No server need be
-    /// asked.
+    /// Returns what a waiter watches if it is one of these test clients. Their algorithm determines
+    /// the watch, so no server is asked. `None` for other waiters and other algorithms.
     pub(in crate::tui::app) fn watched_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<WatchTarget> {
         let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
         let fleets = self.each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
         let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
         Some(match own.next()?.1.scenario().algorithm {
             Algorithm::Herd => WatchTarget::Parent,
-            // The second in the queue has nobody else before it.
+            // The second in the queue (position 1) has only its predecessor to watch.
             Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
             Algorithm::Chain | Algorithm::ChainAhead => WatchTarget::Predecessor,
             _ => return None,

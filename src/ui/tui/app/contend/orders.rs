@@ -1,4 +1,4 @@
-//! What is done to test clients while they run.
+//! Turns commands of the user into orders to running test clients.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::tui::app::event::Effect;
 use crate::tui::keymap::{Bindings, Command};
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
 
-/// The delays that `d` goes through.
+/// The link delays that `d` cycles through.
 const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
-/// The word for whoever holds the lock at that moment.
+/// The argument that names the client that holds the lock now.
 const HOLDER: &str = "holder";
 
-/// What the command line said: which client, and how long.
+/// The parsed argument of a command on one client.
 #[derive(Default)]
 struct ClientArgument<'a> {
     client: Option<&'a str>,
@@ -35,8 +35,8 @@ impl<'a> ClientArgument<'a> {
 }
 
 impl TestClients {
-    /// Does to the fleet of the chosen side what the command says: to the client that is named,
-    /// else to the one that is selected. The error is a sentence.
+    /// Returns the order that a command means for the fleet of the listed side. The order goes to
+    /// the client named in `argument`, or else to the selected one. The error is a sentence.
     pub fn order(
         &self,
         command: Command,
@@ -94,7 +94,8 @@ impl TestClients {
         })
     }
 
-    /// The client that was meant: by its number, as the holder, or the selected one.
+    /// Returns the client with the number `word`, the holder for `holder`, or the selected client
+    /// without a word. The error is a sentence.
     fn meant(&self, word: Option<&str>, selected: Option<ClientId>) -> Result<&ClientStatus, String> {
         let fleet = self.fleets.fleet(self.side);
         match word {

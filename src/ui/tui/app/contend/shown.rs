@@ -1,4 +1,4 @@
-//! What the screen shows of the test clients, and where new ones would go.
+//! Test clients as the screen shows them, and the lock that new ones would contend for.
 
 use super::{CannotJoin, Destination, FleetSide, Fleets, SlowMotion};
 use crate::tui::app::comparison::FleetComparison;
@@ -6,27 +6,27 @@ use crate::tui::app::{App, Cursor, Screen};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{ClientId, ClientStatus};
 
-/// The node that all of the console's own queues lie below.
+/// The name of the node that contains the console's own queues.
 const OWN_NODE: &str = "lockscope";
 
 impl App {
-    /// What the screen shows of the fleets: as they are, or as they were when the screen was
-    /// paused.
+    /// Returns the fleets that the screen shows: the current ones, or those at the time of the
+    /// pause.
     pub fn fleets(&self) -> &Fleets {
         self.shown.fleets(self.test_clients.fleets())
     }
 
-    /// How many test clients live, paused or not.
+    /// Returns the current number of living test clients, even while the screen is paused.
     pub fn living_clients(&self) -> usize {
         self.test_clients.fleets().living()
     }
 
-    /// Whether there are test clients to stop, paused or not.
+    /// Returns whether any fleet is running or stopping now, even while the screen is paused.
     pub fn has_fleets(&self) -> bool {
         self.test_clients.fleets().is_active()
     }
 
-    /// The side whose clients are listed.
+    /// Returns the side whose clients are listed.
     pub fn side(&self) -> FleetSide {
         self.test_clients.side()
     }
@@ -43,20 +43,21 @@ impl App {
         *self.test_clients.motion()
     }
 
-    /// Whether Contend shows the picture in place of figures and clients.
+    /// Returns whether Contend shows the picture instead of figures and clients.
     pub fn shows_picture(&self) -> bool {
         self.screen() == Screen::Contend
             && self.slow_motion().wants_picture()
             && self.fleets().fleet(FleetSide::Left).is_some()
     }
 
-    /// What the fleets of a comparison came to; without a fleet when there is none.
+    /// Returns the results of the comparison; empty if there is none.
     pub fn comparison(&self) -> &FleetComparison {
         &self.test_clients.comparison
     }
 
-    /// The node below which the console's own queues lie: within what is observed, so that they
-    /// show.
+    /// Returns the node that contains the console's own queues. It is within an observed root, so
+    /// that the console shows the queues: `/lockscope` if a root covers it, or else a root below
+    /// `/lockscope`, or else the child `lockscope` of the first root.
     pub fn own_node(&self) -> ZnodePath {
         let own = ZnodePath::root().child(OWN_NODE);
         let roots = &self.settings.roots;
@@ -67,7 +68,7 @@ impl App {
         within.or_else(|| roots.first().map(|root| root.child(OWN_NODE))).unwrap_or(own)
     }
 
-    /// Where clients would be sent from Queue; `None` when no lock is open.
+    /// Returns how test clients would join the open lock; `None` if no lock is open.
     pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
         let name = self.opened()?;
         let table = self.live.table();

@@ -1,26 +1,27 @@
-//! Slow motion: how test clients go, and the pictures that show it.
+//! Slow motion: the speed of the test clients, and the pictures that show them.
 
 use std::time::Duration;
 
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::Speed;
 
-/// How long an event travels where clients that go at full speed were stopped.
+/// The time that a watch event travels in the picture at full speed, shown when clients are
+/// stopped.
 const FLIGHT_AT_FULL_SPEED: Duration = Duration::from_millis(500);
-/// The time from step to step of clients that nobody looks at.
+/// The time between two steps while the user is idle.
 const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How the test clients go, and how they are shown.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+/// The speed of the test clients, and which pictures show them.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch, and every combination is valid")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlowMotion {
     pub(super) speed: Speed,
-    /// Whether they stand still until somebody plays a step.
+    /// Whether the clients are stopped until the user plays a step.
     pub(super) is_stopped: bool,
-    /// Whether nobody looks at them: they go slowly then, whatever their speed.
+    /// Whether the user is idle. The clients then take one step every 5 s, whatever their speed.
     pub(super) is_idle: bool,
     pub(super) last_step: Timestamp,
-    /// When each side was last told to be held or let go.
+    /// When each side was last sent a `Hold` order, which starts or ends stepping.
     pub(super) told: [Option<Timestamp>; 2],
     pub(super) shows_picture: bool,
     shows_queue_picture: bool,
@@ -40,17 +41,17 @@ impl SlowMotion {
         self.is_idle
     }
 
-    /// Whether Contend is to show the picture in place of figures and clients.
+    /// Returns whether Contend should show the picture instead of figures and clients.
     pub fn wants_picture(&self) -> bool {
         self.shows_picture
     }
 
-    /// Whether Queue is to show its picture in place of the list.
+    /// Returns whether Queue should show its picture instead of the list.
     pub fn wants_queue_picture(&self) -> bool {
         self.shows_queue_picture
     }
 
-    /// Whether a picture is drawn for those who sit far away.
+    /// Returns whether pictures are drawn large, to be readable from a distance.
     pub fn is_large(&self) -> bool {
         self.is_large
     }
@@ -63,8 +64,8 @@ impl SlowMotion {
         self.shows_queue_picture = !self.shows_queue_picture;
     }
 
-    /// Draws the pictures larger, and shows the one of Queue or the one of Contend, or draws them
-    /// as usual.
+    /// Switches between large and normal pictures. Switching to large also shows the picture of
+    /// Queue (`is_of_queue`) or of Contend.
     pub fn turn_large(&mut self, is_of_queue: bool) {
         self.is_large = !self.is_large;
         if is_of_queue {
@@ -82,27 +83,28 @@ impl SlowMotion {
         self.shows_picture = false;
     }
 
-    /// New clients go by themselves and are shown as a list, until somebody wants it otherwise. How large the picture is stays.
+    /// Resets to full speed and lists, for new clients. Keeps the size of the pictures.
     pub(super) fn leave(&mut self) {
         *self = Self { is_large: self.is_large, ..Self::default() };
     }
 
-    /// How long a watch event travels in the picture: half of the time from step to step.
+    /// Returns how long a watch event travels in the picture: half of the time between two steps.
     pub(super) fn flight(&self) -> Duration {
         self.speed.interval().unwrap_or(FLIGHT_AT_FULL_SPEED * 2) / 2
     }
 
-    /// Whether the clients wait to be let go on.
+    /// Returns whether the clients wait for a `Step` order before each step.
     pub(super) fn holds(&self) -> bool {
         self.is_stopped || self.interval().is_some()
     }
 
-    /// The time from step to step; `None` where they go on by themselves.
+    /// Returns the time between two steps; `None` at full speed, where clients do not wait.
     fn interval(&self) -> Option<Duration> {
         if self.is_idle { Some(IDLE_INTERVAL) } else { self.speed.interval() }
     }
 
-    /// When the next step is due by itself.
+    /// Returns when the next automatic step is due; `None` if the clients are stopped or at full
+    /// speed.
     pub(super) fn next_step(&self) -> Option<Timestamp> {
         let interval = self.interval().filter(|_| !self.is_stopped)?;
         Some(self.last_step.plus(interval))

@@ -1,4 +1,5 @@
-//! Starting test clients: a herd beside a chain, a chain beside one that looks ahead, or more contenders in a queue that is there.
+//! Starts test clients: a herd beside a chain, a chain beside one that looks ahead, or more
+//! contenders in an existing queue.
 
 use std::time::Duration;
 
@@ -7,29 +8,30 @@ use crate::tui::app::{App, Cursor, PromptPurpose, Screen, Update};
 use lockscope_lab::contend::{MAX_CLIENTS, Scenario};
 use lockscope_lock::Algorithm;
 
-/// How many clients there are when no number is given.
+/// The number of clients if the user gives none.
 pub const DEFAULT_CLIENTS: u32 = 10;
-/// Why nothing starts.
+/// The refusal of a console that was started without `--write`.
 const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope contend` / `compare`).";
 
-/// The word after which chains look ahead.
+/// The last word of the input that makes chains look ahead.
 const LOOKING_AHEAD: &str = "ahead";
 
-/// Why clients do not look ahead in the queue that is open.
+/// The refusal of `ahead` for a queue that is not an exclusive chain.
 const ONLY_A_CHAIN: &str = "Only the clients of an exclusive lock can look ahead: leave out `ahead`.";
 
-/// How many clients, and how long each holds.
+/// The test clients that the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientsWanted {
-    /// How many; of a pair, on each side.
+    /// The number of clients; of a pair, on each side.
     pub clients: u32,
     pub hold: Duration,
-    /// Whether a chain is to look ahead.
+    /// Whether a chain should look ahead.
     pub looks_ahead: bool,
 }
 
 impl ClientsWanted {
-    /// Reads `N`, `N HOLD` or nothing at all, and `ahead` behind it; the error is a sentence.
+    /// Parses `[N [HOLD]] [ahead]`. Defaults to [`DEFAULT_CLIENTS`] and no hold time. The error is
+    /// a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace().collect::<Vec<_>>();
         let looks_ahead = words.pop_if(|word| *word == LOOKING_AHEAD).is_some();
@@ -50,8 +52,8 @@ impl ClientsWanted {
 }
 
 impl App {
-    /// Asks how many clients, or starts them when that was said. Into a lock that is there nothing is sent before the user
-    /// has seen whose it is.
+    /// Starts the test clients in `argument`, or asks how many to start. On Queue it always asks,
+    /// so that the user sees whose lock it is before clients join it.
     pub(in crate::tui::app) fn start(&mut self, argument: Option<&str>) -> Update {
         if let Some(why) = self.why_not() {
             self.show_failure(why);
@@ -67,7 +69,7 @@ impl App {
         Update::redraw()
     }
 
-    /// Why no clients can be started from this screen now.
+    /// Returns why this screen cannot start clients now; `None` if it can.
     fn why_not(&self) -> Option<String> {
         if !self.settings.write {
             return Some(READ_ONLY.to_owned());
@@ -90,7 +92,7 @@ impl App {
         }
     }
 
-    /// A herd and a chain, side by side, or a chain and one that looks ahead.
+    /// Starts a herd beside a chain; with `ahead`, a chain beside one that looks ahead.
     pub(in crate::tui::app) fn start_pair(&mut self, text: &str) -> Update {
         let wanted = match ClientsWanted::parse(text) {
             Ok(wanted) => wanted,
@@ -109,7 +111,7 @@ impl App {
         self.launch(scenario(left), Some(scenario(right)))
     }
 
-    /// More contenders in the queue that is open.
+    /// Starts more contenders in the open queue.
     pub(in crate::tui::app) fn start_in_queue(&mut self, text: &str) -> Update {
         if let Some(why) = self.why_not() {
             return self.refuse(why);

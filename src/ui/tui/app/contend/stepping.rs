@@ -1,5 +1,4 @@
-//! Lets test clients go and holds them: in slow motion they go on only step by step, in step on
-//! both sides.
+//! Stops, steps and resumes test clients. In slow motion, both sides take each step together.
 
 use std::time::Duration;
 
@@ -8,11 +7,11 @@ use crate::tui::app::event::Effect;
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{FleetCommand, Speed};
 
-/// How long a side that cannot go on keeps the other from its next step.
+/// How long the other side waits for a side that is not ready for the next step.
 const MAX_WAIT_FOR_OTHER_SIDE: Duration = Duration::from_secs(1);
-/// After how long it is said again to a fleet how it is to go.
+/// The minimum time between two `Hold` orders that correct the speed of a fleet.
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
-/// The time between two frames while an event travels.
+/// The time between two frames while a watch event travels.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
 impl TestClients {
@@ -24,7 +23,8 @@ impl TestClients {
         self.set_speed(self.motion.speed.faster(), now)
     }
 
-    /// Slow motion shows the picture: it is what one slows down for.
+    /// Sets the speed and resumes. Any speed but full also shows the picture, the purpose of slow
+    /// motion.
     pub fn set_speed(&mut self, speed: Speed, now: Timestamp) -> Vec<Effect> {
         self.motion.speed = speed;
         self.motion.is_stopped = false;
@@ -32,7 +32,8 @@ impl TestClients {
         self.hold_or_let_go(now)
     }
 
-    /// Nobody looks at the clients, or somebody does again. Their speed stays what it was for then.
+    /// Slows the clients down while the user is idle, or returns them to their speed, which is
+    /// kept.
     pub fn set_idle(&mut self, is_idle: bool, now: Timestamp) -> Vec<Effect> {
         self.motion.is_idle = is_idle;
         self.hold_or_let_go(now)
@@ -44,7 +45,7 @@ impl TestClients {
         self.hold_or_let_go(now)
     }
 
-    /// Stops, and lets one client go on, on both sides.
+    /// Stops the clients, and lets one client on each side take a step.
     pub fn play_one_step(&mut self, now: Timestamp) -> Vec<Effect> {
         let held = self.motion.holds();
         (self.motion.is_stopped, self.motion.shows_picture) = (true, true);
@@ -73,7 +74,8 @@ impl TestClients {
         running.map(|(side, _)| Effect::Order { side, order: FleetCommand::Step }).collect()
     }
 
-    /// A side has said how it is: where it does not go as it should, it is told again.
+    /// Corrects a fleet whose reported speed differs from the wanted one. Repeats the order at most
+    /// once a second.
     pub(super) fn correct_speed(&mut self, side: FleetSide, now: Timestamp) -> Option<Effect> {
         let holds = self.motion.holds();
         let fleet = self.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
@@ -89,8 +91,8 @@ impl TestClients {
         Some(Effect::Order { side, order: FleetCommand::Hold(holds) })
     }
 
-    /// The step that is due, for both sides at once; nothing as long as one of them is not ready
-    /// for it, for a while.
+    /// Plays the step that is due, on both sides at once. Waits up to 1 s for a side that is not
+    /// ready.
     pub fn play_due_step(&mut self, now: Timestamp) -> Vec<Effect> {
         let Some(due) = self.motion.next_step().filter(|due| *due <= now) else { return Vec::new() };
         let is_ready = self.fleets.each().all(|(_, fleet)| {
@@ -100,7 +102,7 @@ impl TestClients {
         if is_ready || now >= due.plus(MAX_WAIT_FOR_OTHER_SIDE) { self.step_both(now) } else { Vec::new() }
     }
 
-    /// Moves the pictures on up to now; gives whether anything in them moved.
+    /// Advances the pictures to `now`. Returns whether anything in them moved.
     pub fn move_pictures(&mut self, now: Timestamp) -> bool {
         let mut moved = false;
         for side in FleetSide::BOTH {
@@ -111,10 +113,10 @@ impl TestClients {
         moved
     }
 
-    /// When the next step is due, or the next frame of what moves, where that shows; `None` while
-    /// nothing does.
+    /// Returns when the next step is due or, if `shows_moves`, the next frame of a picture. `None`
+    /// if neither is due.
     pub fn next_due(&self, now: Timestamp, shows_moves: bool) -> Option<Timestamp> {
-        // A side that was not ready says so itself when it is.
+        // After the due time, a report of the side that was not ready plays the step earlier.
         let step = self.motion.next_step().filter(|_| self.fleets.is_running());
         let step = step.map(|due| if due > now { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
         let moves = self.fleets.each().filter(|_| shows_moves).filter_map(|(_, fleet)| {

@@ -54,12 +54,14 @@ impl Deletion {
         self.answers(bindings).into_iter().filter_map(|(keys, _, word)| Some((*keys.first()?, word)))
     }
 
-    /// The key that turns from deleting to asking the owner, or back; `None` when it cannot be asked.
+    /// The key that turns from deleting to asking the owner, or back; `None` when it cannot be
+    /// asked.
     pub fn turn_key(&self, bindings: &Bindings) -> Option<Key> {
         self.turn_keys(bindings).into_iter().next().filter(|_| self.can_turn())
     }
 
-    /// A key that may be part of what is typed turns nothing: where all chosen ones may, those that are usual do.
+    /// A key that may be part of what is typed turns nothing: where all chosen ones may, those that
+    /// are usual do.
     fn turn_keys(&self, bindings: &Bindings) -> Vec<Key> {
         let usual = entry_of(Command::AskOwner).keys;
         let untyped = |keys: &[Key]| keys.iter().copied().filter(|key| !self.may_be_typed(*key)).collect::<Vec<_>>();

@@ -1,7 +1,8 @@
 //! Deleting what is chosen: the plan while somebody reads it, the answer, and what came of it.
 //!
-//! A plan is made of what is live, made anew every second and once more at the answer: nobody confirms what is not true any
-//! more. Only [`admin::confirm`](lockscope_live::admin::confirm) makes of it what can be carried out.
+//! A plan is made of what is live, made anew every second and once more at the answer: nobody
+//! confirms what is not true any more. Only [`admin::confirm`](lockscope_live::admin::confirm)
+//! makes of it what can be carried out.
 
 mod answer;
 mod deletions;
@@ -84,7 +85,8 @@ impl Deletion {
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
     }
 
-    /// Whether it is being found out how the nodes can be made sure of: until then nothing can be answered.
+    /// Whether it is being found out how the nodes can be made sure of: until then nothing can be
+    /// answered.
     pub fn is_finding_out(&self) -> bool {
         !self.plan.is_guarded()
     }

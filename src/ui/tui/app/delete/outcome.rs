@@ -80,7 +80,8 @@ impl Told {
 }
 
 impl App {
-    /// Says what came of it, on every screen and in the timeline. The table shows the truth by itself.
+    /// Says what came of it, on every screen and in the timeline. The table shows the truth by
+    /// itself.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         match done {
             Err(why) => {

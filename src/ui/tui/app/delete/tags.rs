@@ -6,7 +6,8 @@ use lockscope_base::znode::{ZnodePath, Zxid};
 use lockscope_live::admin::MAX_TARGETS;
 use lockscope_model::queue::LockTable;
 
-/// The contenders of the open lock that are tagged, in the order in which they were: at most as many as a plan may hold.
+/// The contenders of the open lock that are tagged, in the order in which they were: at most as
+/// many as a plan may hold.
 #[derive(Clone, Debug, Default)]
 pub struct Tags(Vec<(ZnodePath, Zxid)>);
 

@@ -6,7 +6,8 @@ use crate::tui::app::{App, Effect, Update};
 pub(in crate::tui::app) const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
 
 impl App {
-    /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key does what it does at any time.
+    /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key
+    /// does what it does at any time.
     pub(in crate::tui::app) fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
         self.navigation.attention.attend(self.wall);
         let resumed = self.attend_tour();
