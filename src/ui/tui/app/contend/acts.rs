@@ -73,7 +73,7 @@ impl App {
     fn end_fleet(&mut self, side: FleetSide, phase: Phase) -> Update {
         self.test_clients.end(side, phase);
         if !self.has_fleets() {
-            // The question about leaving is obsolete: no client is left to stop.
+            // A paused screen still shows clients, but none is left to ask about before leaving.
             self.footer.leaving = None;
         }
         Update::redraw()

@@ -55,7 +55,8 @@ impl TestClients {
     }
 
     /// Starts the fleets of a scene of the tour, at most two, and its comparison. Drops the fleets
-    /// of the previous scene, and resets speed and display to their defaults.
+    /// of the previous scene. Resets speed and display to their defaults, except for the size of
+    /// the pictures.
     pub fn begin_scene(&mut self, scenarios: Vec<Scenario>, comparison: Vec<Scenario>) -> Vec<Effect> {
         let mut scenarios = scenarios.into_iter();
         self.fleets = Fleets::default();

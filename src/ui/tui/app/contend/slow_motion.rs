@@ -5,8 +5,7 @@ use std::time::Duration;
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::Speed;
 
-/// The time that a watch event travels in the picture at full speed, shown when clients are
-/// stopped.
+/// How long a watch event travels in the picture if clients at full speed were stopped.
 const FLIGHT_AT_FULL_SPEED: Duration = Duration::from_millis(500);
 /// The time between two steps while the user is idle.
 const IDLE_INTERVAL: Duration = Duration::from_secs(5);
@@ -98,13 +97,14 @@ impl SlowMotion {
         self.is_stopped || self.interval().is_some()
     }
 
-    /// Returns the time between two steps; `None` at full speed, where clients do not wait.
+    /// Returns the time between two steps. `None` at full speed, where clients do not wait, unless
+    /// the user is idle.
     fn interval(&self) -> Option<Duration> {
         if self.is_idle { Some(IDLE_INTERVAL) } else { self.speed.interval() }
     }
 
-    /// Returns when the next automatic step is due; `None` if the clients are stopped or at full
-    /// speed.
+    /// Returns when the next automatic step is due; `None` if the clients are stopped or do not
+    /// wait between steps.
     pub(super) fn next_step(&self) -> Option<Timestamp> {
         let interval = self.interval().filter(|_| !self.is_stopped)?;
         Some(self.last_step.plus(interval))

@@ -53,7 +53,7 @@ impl ClientsWanted {
 
 impl App {
     /// Starts the test clients in `argument`, or asks how many to start. On Queue it always asks,
-    /// so that the user sees whose lock it is before clients join it.
+    /// with `argument` filled in, so that the user sees whose lock it is before clients join it.
     pub(in crate::tui::app) fn start(&mut self, argument: Option<&str>) -> Update {
         if let Some(why) = self.why_not() {
             self.show_failure(why);

@@ -9,7 +9,7 @@ use lockscope_lab::contend::{FleetCommand, Speed};
 
 /// How long the other side waits for a side that is not ready for the next step.
 const MAX_WAIT_FOR_OTHER_SIDE: Duration = Duration::from_secs(1);
-/// The minimum time between two `Hold` orders that correct the speed of a fleet.
+/// The time after a `Hold` order before it is repeated to a fleet that does not follow it.
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// The time between two frames while a watch event travels.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
