@@ -46,7 +46,8 @@ impl Tour {
     ///
     /// # Panics
     ///
-    /// Never for a script that was [read](Script::read): it has a scene with a step.
+    /// Panics if the script has no scene, or if its first scene has no steps. A script that was
+    /// [read](Script::read) always has both.
     pub fn new(script: Script, namespace: ZnodePath, sandbox: bool, playing: bool) -> Self {
         assert!(script.scenes.first().is_some_and(|scene| !scene.steps.is_empty()), "a script has scenes with steps");
         Self {
@@ -76,32 +77,33 @@ impl Tour {
         &self.scene().steps[self.step]
     }
 
-    /// The number of the scene, counted from 1, and the number of scenes.
+    /// Returns the number of the scene, counted from 1, and the number of scenes.
     pub fn scene_number(&self) -> (usize, usize) {
         (self.scene + 1, self.script.scenes.len())
     }
 
-    /// The number of the step in its scene, counted from 1, and the number of the scene's steps.
+    /// Returns the number of the step, counted from 1, and the number of steps in its scene.
     pub fn step_number(&self) -> (usize, usize) {
         (self.step + 1, self.scene().steps.len())
     }
 
-    /// Whether the tour runs on the sandbox, and not on a real ensemble.
+    /// Returns whether the tour runs on the sandbox, and not on a real ensemble.
     pub fn is_on_sandbox(&self) -> bool {
         self.sandbox
     }
 
-    /// The node that contains all nodes of the tour.
+    /// Returns the node that contains all nodes of the tour.
     pub fn namespace(&self) -> &ZnodePath {
         &self.namespace
     }
 
-    /// Whether the tour advances by itself.
+    /// Returns whether the tour advances by itself.
     pub fn is_playing(&self) -> bool {
         self.playing
     }
 
-    /// The time until the next automatic step; `None` when the tour does not advance by itself.
+    /// Returns the time until the next automatic step; `None` when the tour does not advance by
+    /// itself.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         self.playing.then(|| self.step().lasts.saturating_sub(now.since(self.since)))
     }
@@ -114,7 +116,8 @@ impl Tour {
         self.scene + 1 == self.script.scenes.len() && self.step + 1 == self.scene().steps.len()
     }
 
-    /// The path of a lock of the scene.
+    /// Returns the path of a lock of the scene. From the second time the scene is set up, its name
+    /// ends with the count.
     fn path(&self, lock: &str) -> ZnodePath {
         match self.times_set[self.scene] {
             0 | 1 => self.namespace.child(lock),
@@ -126,7 +129,7 @@ impl Tour {
         self.scene().fleets.iter().map(|cast| cast.scenario(self.path(&cast.lock))).collect()
     }
 
-    /// The fleets of the scene that run one after the other.
+    /// Returns the fleets of the scene's comparison, which run one after the other.
     fn comparison(&self) -> Vec<Scenario> {
         let comparison = self.scene().comparison.as_ref();
         comparison.map(|comparison| comparison.scenarios(&self.path(&comparison.lock))).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the commands of the tour do to the screen. The keys work as ever meanwhile.
+//! Carries out the commands of the tour. All other keys keep working during the tour.
 
 use super::Tour;
 use super::turns::Turn;
@@ -13,7 +13,7 @@ impl App {
         self.set_scene(0)
     }
 
-    /// The user pressed a key: what was about to be shown is not shown any more.
+    /// Cancels the pending change of screen: the user pressed a key, or the screen is open.
     pub(in crate::tui::app) fn tour_yields(&mut self) {
         if let Some(tour) = &mut self.tour {
             tour.yields();
@@ -30,7 +30,7 @@ impl App {
         self.take_turn(turn)
     }
 
-    /// Shows what the tour has got to.
+    /// Updates the screen after the tour moved.
     pub(super) fn take_turn(&mut self, turn: Turn) -> Update {
         match turn {
             Turn::Step => self.begin_step(),
@@ -58,7 +58,7 @@ impl App {
         Update::redraw()
     }
 
-    /// The scene before is taken down and this one set up.
+    /// Ends the previous scene and sets up this one.
     fn set_scene(&mut self, scene: usize) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
         tour.begin_scene(scene, self.wall);
@@ -72,14 +72,14 @@ impl App {
     }
 
     fn begin_step(&mut self) -> Update {
-        // While the tour plays, a question may still be open that nobody has answered.
+        // While the tour advances by itself, a question of the previous step may still be open.
         (self.deletions.open, self.footer.prompt) = (None, None);
         let was_rewound = std::mem::take(&mut self.shown).is_past();
         let Some(tour) = &mut self.tour else { return Update::default() };
         let act = tour.begin_step(self.wall);
         let mut effects: Vec<Effect> = act.map(|act| Effect::DirectScene(SceneCommand::Act(act))).into_iter().collect();
         effects.extend(was_rewound.then_some(Effect::ForgetPast));
-        // As picture or as list, and how fast they go.
+        // The step's speed comes first: a slow one shows the picture, which the step may hide.
         let step = tour.step();
         effects.extend(step.speed.into_iter().flat_map(|speed| self.test_clients.set_speed(speed, self.wall)));
         match step.picture {

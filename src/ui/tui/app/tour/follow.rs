@@ -1,4 +1,4 @@
-//! What a step of the tour waits for: the screen looks, acts and types as soon as that can be done.
+//! Follows the steps of the tour: opens screens, acts and types as soon as each is possible.
 
 use super::turns::Played;
 use crate::tui::app::{App, Cursor, Effect, FleetSide, Key, Screen, Travel, Update};
@@ -7,7 +7,8 @@ use lockscope_lab::contend::FleetCommand;
 use lockscope_lab::demo::{PresenterInput, TourScreen};
 
 impl App {
-    /// Does what a step waits for, after every event; `second`: whether a second passed.
+    /// Carries out, after every event, what the step waits for. `second` says whether a second
+    /// passed; only then does time advance the tour and the idle check run.
     pub(in crate::tui::app) fn follow_tour(&mut self, mut update: Update, second: bool) -> Update {
         if self.tour.is_none() {
             return update;
@@ -22,7 +23,7 @@ impl App {
         update
     }
 
-    /// Goes to the screen of the step once what it shows is there; gives whether it went.
+    /// Opens the screen of the step once its contents exist. Returns whether it did.
     fn look_where_the_step_says(&mut self) -> bool {
         let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look()?))) else { return false };
         let filter = tour.step().filter.clone().unwrap_or_default();
@@ -42,14 +43,13 @@ impl App {
                 self.cursors.timeline = Cursor::last();
             }
         }
-        // A filter of an earlier step would hide what this one is about.
+        // A filter of an earlier step could hide the subject of this one.
         self.set_filter(&filter);
         self.tour_yields();
         true
     }
 
-    /// Goes back to where something was first found to be wrong in this scene, if the step wants
-    /// that.
+    /// Goes back to the first finding of this scene, if the step asks for it.
     fn rewind_when_possible(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
         match tour.rewinds_to(self.live.timeline(), self.wall) {
@@ -58,7 +58,8 @@ impl App {
         }
     }
 
-    /// Does to the test clients what the step says, once that can be done.
+    /// Sends the step's orders to the test clients once that is possible. Selects a client that
+    /// the step crashes or freezes.
     fn act_when_possible(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
         let orders = tour.orders(self.test_clients.fleets(), self.wall);
@@ -70,7 +71,7 @@ impl App {
         Update { redraw, effects: orders.into_iter().map(order).collect() }
     }
 
-    /// The keys and the step that time brings.
+    /// Presses the presenter's keys that are due, or goes to the next step when it is due.
     fn step_on(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
         match tour.play(self.wall) {
@@ -84,8 +85,8 @@ impl App {
         }
     }
 
-    /// Does as a presenter would, who would not type into something else: only on the queue of the
-    /// step, and a number only where one is asked for.
+    /// Presses a key of the presenter, but only on the queue of the step. Deletes only while no
+    /// question is open, and types a number only into an open deletion.
     fn do_for_presenter(&mut self, input: PresenterInput) -> Update {
         let queue = self.tour.as_ref().and_then(|tour| tour.lock_of_step());
         let is_there = self.screen() == Screen::Queue && self.opened().map(|open| &open.path) == queue.as_ref();
@@ -98,7 +99,7 @@ impl App {
         }
     }
 
-    /// Types the number of the first contender of the open queue, and Enter.
+    /// Types the sequence number of the first contender of the open queue, then Enter.
     fn type_first_number(&mut self) -> Update {
         let first = self.world().queue_rows().row(0).and_then(|row| row.contender.sequence);
         let number = first.map(|number| number.0.to_string()).unwrap_or_default();

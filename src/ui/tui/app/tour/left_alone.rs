@@ -1,13 +1,14 @@
-//! A tour that nobody looks at: its clients go slowly until somebody presses a key.
+//! The tour without a user: after a minute without a key, its clients run slowly until the next
+//! key.
 
 use crate::tui::app::{App, Effect, Update};
 
-/// What is said then.
+/// The message while the clients run slowly.
 pub(in crate::tui::app) const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
 
 impl App {
-    /// Somebody pressed a key or a button of the mouse: the clients go on as before, and the key
-    /// does what it does at any time.
+    /// Handles a key or mouse button of the user. The clients return to their speed, then `act`
+    /// handles the input as usual.
     pub(in crate::tui::app) fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
         self.navigation.attention.attend(self.wall);
         let resumed = self.attend_tour();
@@ -24,7 +25,7 @@ impl App {
         if self.tour_is_left_alone() { self.test_clients.set_idle(false, now) } else { Vec::new() }
     }
 
-    /// Notices, once a second, that nobody has pressed a key for a while.
+    /// Slows the clients down if no key was pressed for a minute. Called once a second.
     pub(super) fn leave_alone(&mut self) -> Update {
         let (now, motion) = (self.wall, self.slow_motion());
         let is_due = self.tour.as_mut().is_some_and(|tour| tour.is_left_alone(now));

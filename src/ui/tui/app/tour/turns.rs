@@ -1,5 +1,4 @@
-//! From step to step and from scene to scene of the tour: what comes next, and what a step waits
-//! for.
+//! Moves through the steps and scenes of the tour, and tracks what a step waits for.
 
 use std::time::Duration;
 
@@ -11,47 +10,47 @@ use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand};
 use lockscope_lab::demo::{PresenterInput, SceneAction, TourScreen};
 use lockscope_model::queue::Timeline;
 
-/// How long a step waits until what it does can be done.
+/// How long a step waits until its action or its rewind becomes possible.
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
-/// After how long without a key a tour that does not play is left alone.
+/// How long without a key until a tour that does not advance by itself counts as left alone.
 const LEFT_ALONE_AFTER: Duration = Duration::from_secs(60);
 
-/// Where a command leads in the tour.
+/// Where a command moves the tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// To the step that the tour is at now.
+    /// To the current step, which begins.
     Step,
-    /// Back to the step that the tour is at now: what it does is done already.
+    /// Back to the current step, whose action was done before and is not repeated.
     StepBack,
-    /// To a scene, which begins anew.
+    /// To the first step of this scene, which is set up again.
     Scene(usize),
-    /// Nowhere.
+    /// The tour stays at its step.
     Stays,
-    /// Nowhere, since nothing follows. The sentence names other commands in braces.
+    /// The tour stays at its step, because no scene follows. The sentence names commands in braces.
     End(&'static str),
-    /// There is no such scene: what to type, as a sentence.
+    /// The scene does not exist. The sentence says what to type.
     NoScene(String),
 }
 
-/// What time brings to a tour that plays.
+/// What a tour that advances by itself does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Played {
-    /// A second of the step has passed.
+    /// Nothing is due; only the remaining time changed.
     Waits,
-    /// What the presenter does now.
+    /// The presenter presses a key.
     Does(PresenterInput),
-    /// The next step.
+    /// The next step is due.
     Next,
 }
 
 impl Tour {
-    /// Follows a command of the tour.
+    /// Carries out a command of the tour. Returns where it moves.
     pub(super) fn turn(&mut self, command: Command, argument: Option<&str>, now: Timestamp) -> Turn {
         match command {
             Command::TourNext => self.next(),
             Command::TourBack => self.back(),
             Command::TourNextScene => self.next_scene(),
-            // From the middle of a scene too.
+            // Goes to the previous scene from any step, not only from the first.
             Command::TourPreviousScene => Turn::Scene(self.scene.saturating_sub(1)),
             Command::TourScene => self.scene_named(argument),
             Command::TourPlay => {
@@ -83,7 +82,8 @@ impl Tour {
         })
     }
 
-    /// One step back; what was done to the scene cannot be undone, so that it then begins anew.
+    /// Goes one step back; from the first step, to the previous scene. An action cannot be undone,
+    /// so going back from a step with an action restarts the scene.
     fn back(&mut self) -> Turn {
         if self.step == 0 {
             return Turn::Scene(self.scene.saturating_sub(1));
@@ -103,14 +103,14 @@ impl Tour {
         }
     }
 
-    /// Goes to the first step of a scene, which is set up once more.
+    /// Goes to the first step of a scene, and counts that it is set up once more.
     pub(super) fn begin_scene(&mut self, scene: usize, now: Timestamp) {
         (self.scene, self.step, self.trouble, self.scene_since) = (scene, 0, None, now);
         self.times_set[scene] += 1;
     }
 
-    /// Begins the step that it is at. Gives what is done at once; what is done to test clients
-    /// waits until it can be done.
+    /// Begins the current step. Returns an action that is done at once; an action on test clients
+    /// stays pending until it is possible.
     pub(super) fn begin_step(&mut self, now: Timestamp) -> Option<SceneAction> {
         (self.since, self.typed) = (now, 0);
         self.look = Some(self.step().screen);
@@ -119,23 +119,23 @@ impl Tour {
         self.act.take_if(|act| !act.is_of_clients())
     }
 
-    /// What the step does is done already.
+    /// Cancels the pending action of the step.
     pub(super) fn act_no_more(&mut self) {
         self.act = None;
     }
 
-    /// The user pressed a key: what was about to be shown is not shown any more.
+    /// Cancels the pending change of screen.
     pub(super) fn yields(&mut self) {
         self.look = None;
     }
 
-    /// What is to be looked at as soon as it is there.
+    /// Returns the screen to open as soon as its contents exist.
     pub(super) fn look(&self) -> Option<TourScreen> {
         self.look
     }
 
-    /// When something was first found to be wrong in this scene, if the step goes back there, and
-    /// did not yet.
+    /// Returns, once, the time of the first finding of this scene, if the step goes back to it.
+    /// `None` until the step's screen is open; gives up 10 s after the step began.
     pub(super) fn rewinds_to(&mut self, timeline: &Timeline<TimelineEntry>, now: Timestamp) -> Option<Timestamp> {
         if !self.rewinds || self.look.is_some() {
             return None;
@@ -151,8 +151,8 @@ impl Tour {
         Some(found)
     }
 
-    /// What is done to the test clients on the left for this step, once it can be done; then it is
-    /// done no more.
+    /// Returns, once, the step's orders to the test clients on the left, as soon as they are
+    /// possible. Gives up 10 s after the step began.
     pub(super) fn orders(&mut self, fleets: &Fleets, now: Timestamp) -> Vec<FleetCommand> {
         if now.since(self.since) > MAX_WAIT_FOR_ACT {
             self.act = None;
@@ -175,7 +175,7 @@ impl Tour {
         orders
     }
 
-    /// What time brings; `None` unless it plays.
+    /// Returns what is due at `now`; `None` unless the tour advances by itself.
     pub(super) fn play(&mut self, now: Timestamp) -> Option<Played> {
         if !self.playing {
             return None;
@@ -190,17 +190,18 @@ impl Tour {
         Some(Played::Does(input))
     }
 
-    /// The path of the lock that the step is about.
+    /// Returns the path of the step's lock; `None` if the step names none.
     pub(super) fn lock_of_step(&self) -> Option<ZnodePath> {
         Some(self.path(self.step().lock.as_ref()?))
     }
 
-    /// Somebody pressed a key.
+    /// Records that the user pressed a key.
     pub(super) fn attend(&mut self, now: Timestamp) {
         self.attended_at = now;
     }
 
-    /// Whether nobody has pressed a key for a while. A tour that plays is looked at up to its end.
+    /// Returns whether no key was pressed for a minute. A tour that advances by itself never counts
+    /// as left alone.
     pub(super) fn is_left_alone(&mut self, now: Timestamp) -> bool {
         if self.playing {
             self.attended_at = now;
@@ -209,7 +210,9 @@ impl Tour {
     }
 }
 
-/// Who holds, and will for a while: what is known of it is a moment old.
+/// Returns a client that holds and is not frozen. Unless the fleet is stepped, the client must have
+/// held for at most half of the hold time: the report is slightly old, and the client should still
+/// hold when the order arrives.
 fn recent_holder(fleet: &FleetView) -> Option<ClientId> {
     let (age, stepped) = fleet.status().map(|status| (status.age, status.stepped))?;
     let half = fleet.scenario().hold / 2;
