@@ -1,4 +1,4 @@
-//! What a key answers to the plan of a deletion.
+//! Handles the keys while the plan of a deletion is open.
 
 use super::{Deletion, MIN_READING_TIME, sentence};
 use crate::tui::app::{App, Effect, Key, Prompt, PromptPurpose, Update, Working};
@@ -6,16 +6,16 @@ use crate::tui::keymap::{Bindings, Command, FixedKey, entry_of};
 use crate::tui::page::Scroll;
 use lockscope_live::admin::{self, Confirmation};
 
-/// What a key means while a plan is open: all others mean nothing.
+/// The meaning of a key while a plan is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// It is meant.
+    /// Confirms the plan.
     Yes,
-    /// What was typed is the answer.
+    /// Submits the typed answer.
     Typed,
-    /// From the deletion to asking the owner, or back.
+    /// Switches between deleting and asking the owner to release.
     Turn,
-    /// Nothing is to be done.
+    /// Closes the plan without doing anything.
     Leave,
 }
 
@@ -35,7 +35,7 @@ impl Deletion {
         };
         if open {
             answers.push(match self.plan().confirmation() {
-                // A capital letter is not meant: here only the small one is.
+                // Only the lower-case letter confirms.
                 Confirmation::Yes => (vec![FixedKey::Yes.key()], Answer::Yes, yes),
                 Confirmation::SequenceNumber(_) | Confirmation::Context { .. } => {
                     (FixedKey::Enter.keys().to_vec(), Answer::Typed, yes)
@@ -49,19 +49,20 @@ impl Deletion {
         answers
     }
 
-    /// The keys that mean something now, with what they do.
+    /// Returns the first key of each possible answer, with a description of the answer.
     pub fn keys(&self, bindings: &Bindings) -> impl Iterator<Item = (Key, &'static str)> {
         self.answers(bindings).into_iter().filter_map(|(keys, _, word)| Some((*keys.first()?, word)))
     }
 
-    /// The key that turns from deleting to asking the owner, or back; `None` when it cannot be
-    /// asked.
+    /// Returns the key that switches between deleting and asking the owner; `None` if the owner
+    /// cannot be asked.
     pub fn turn_key(&self, bindings: &Bindings) -> Option<Key> {
         self.turn_keys(bindings).into_iter().next().filter(|_| self.can_turn())
     }
 
-    /// A key that may be part of what is typed turns nothing: where all chosen ones may, those that
-    /// are usual do.
+    /// Returns the keys that switch between deleting and asking the owner. Leaves out keys that may
+    /// be part of the typed answer; if that leaves out all configured keys, falls back to the
+    /// default keys.
     fn turn_keys(&self, bindings: &Bindings) -> Vec<Key> {
         let usual = entry_of(Command::AskOwner).keys;
         let untyped = |keys: &[Key]| keys.iter().copied().filter(|key| !self.may_be_typed(*key)).collect::<Vec<_>>();
@@ -69,7 +70,8 @@ impl Deletion {
         if chosen.is_empty() { untyped(usual) } else { chosen }
     }
 
-    /// Whether the expected answer could have the key in it.
+    /// Returns whether the key may be part of the expected answer. For a number, only digits and
+    /// `-` are; for a name, every character is.
     fn may_be_typed(&self, key: Key) -> bool {
         let Key::Char(letter) = key else { return false };
         let Some(expected) = self.plan().confirmation().typed() else { return false };
@@ -77,7 +79,8 @@ impl Deletion {
         !is_number || letter.is_ascii_digit() || letter == '-'
     }
 
-    /// Takes what is typed; only what the expected answer could be made of.
+    /// Edits the typed answer. Ignores characters that cannot be part of the expected one. Returns
+    /// whether the text changed.
     fn type_key(&mut self, key: Key) -> bool {
         let edits = !matches!(key, Key::Char(_)) && self.plan().confirmation() != Confirmation::Yes;
         (edits || self.may_be_typed(key)) && self.is_open() && self.typed.edit(key)
@@ -86,7 +89,7 @@ impl Deletion {
 
 impl App {
     pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
-        // What cannot be seen cannot be confirmed.
+        // Without a layout the plan is not visible, and must not be confirmed.
         let seen = self.layout().is_some();
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         match deletion.meaning(key, &self.settings.bindings) {
@@ -120,7 +123,8 @@ impl App {
         Update::redraw()
     }
 
-    /// By how many lines a key moves in the plan; `None` when it moves nothing, or is typed.
+    /// Returns how many lines a key scrolls the plan; `None` if it does not scroll, or may be
+    /// typed.
     fn scrolled_by(&self, key: Key) -> Option<isize> {
         let moves = [
             (Command::Up, -1),

@@ -1,4 +1,4 @@
-//! What is to be deleted, and what is being deleted.
+//! The open plan, the tagged contenders, and the deletion that is being carried out.
 
 use super::outcome::{Told, Working};
 use super::tags::Tags;
@@ -8,12 +8,12 @@ use crate::tui::keymap::Bindings;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::admin::{Action, DeletePlan, NodeOutcome};
 
-/// What is to be deleted, and what is being deleted.
+/// The open plan, the tagged contenders, and the deletion that is being carried out.
 #[derive(Debug, Default)]
 pub(in crate::tui::app) struct Deletions {
-    /// The plan that somebody is asked about.
+    /// The plan that the user is asked to confirm.
     pub open: Option<Deletion>,
-    /// What was confirmed and is being carried out.
+    /// The confirmed plan that is being carried out.
     pub(super) working: Option<Working>,
     pub tags: Tags,
 }
@@ -23,7 +23,8 @@ impl Deletions {
         self.working.as_ref()
     }
 
-    /// Why nothing more can be deleted now: something is under way. A sentence.
+    /// Returns, as a sentence, that a deletion or request is under way; `None` if none is. Only one
+    /// runs at a time.
     pub(super) fn why_busy(&self) -> Option<&'static str> {
         self.working.as_ref().map(|working| match working.action() {
             Action::Delete => "A deletion is under way: wait for what comes of it.",
@@ -31,8 +32,8 @@ impl Deletions {
         })
     }
 
-    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use. Gives
-    /// whether it counts.
+    /// Stores the recreation guards found for the open plan, or why they could not be determined.
+    /// Ignored once the plan is closed. Returns whether a plan is open.
     pub(super) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> bool {
         let Some(deletion) = &mut self.open else { return false };
         match found {
@@ -43,8 +44,9 @@ impl Deletions {
         true
     }
 
-    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node
-    /// that is gone.
+    /// Updates the tags and the open plan after a change in the ensemble. Makes the plan again only
+    /// if it has no obstacle yet, and its nodes are no longer as planned (gone, recreated, a parent
+    /// not empty) or the table is no longer live.
     pub fn recheck(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
         let table = live.table();
         self.tags.keep(table);
@@ -56,19 +58,19 @@ impl Deletions {
         }
     }
 
-    /// A second has passed: the plan is made anew of what is true now.
+    /// Makes the open plan again from the current state. Called once a second.
     pub fn tick(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
         if let Some(deletion) = &mut self.open {
             deletion.look_again(live.table(), live.diagnosis(), bindings, now);
         }
     }
 
-    /// What was confirmed is done: what to say of it, on every screen and in the timeline.
+    /// Ends the deletion under way. Returns what to show on the screen and in the timeline.
     pub(super) fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> Told {
         Told::new(outcomes, self.working.take(), now)
     }
 
-    /// What was confirmed was not even tried.
+    /// Forgets the confirmed plan, of which nothing was tried.
     pub(super) fn not_tried(&mut self) {
         self.working = None;
     }

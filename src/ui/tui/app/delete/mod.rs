@@ -1,8 +1,9 @@
-//! Deleting what is chosen: the plan while somebody reads it, the answer, and what came of it.
+//! Deletes chosen nodes: the plan while the user reads it, the answer, and the outcome.
 //!
-//! A plan is made of what is live, made anew every second and once more at the answer: nobody
-//! confirms what is not true any more. Only [`admin::confirm`](lockscope_live::admin::confirm)
-//! makes of it what can be carried out.
+//! A plan is made from live data. It is made again every second and once more at the answer, so
+//! that the user never confirms outdated facts. Only
+//! [`admin::confirm`](lockscope_live::admin::confirm) turns a plan into one that can be carried
+//! out.
 
 mod answer;
 mod deletions;
@@ -26,22 +27,22 @@ use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
 const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
-/// What is left to do when nothing can be confirmed.
+/// Returns the sentence that names the key to close a plan that cannot be confirmed.
 fn leaves() -> String {
     format!("{} leaves.", FixedKey::Leave.name())
 }
 
-/// How long something must have been known before an answer to it counts: nobody reads faster.
+/// How long a changed plan must be visible before an answer counts, so that the user can read it.
 const MIN_READING_TIME: Duration = Duration::from_secs(1);
 
-/// A plan that somebody is asked about.
+/// A plan that the user is asked to confirm.
 #[derive(Debug)]
 pub struct Deletion {
-    /// The plan to delete, as it was true the last time.
+    /// The latest valid plan to delete.
     plan: DeletePlan,
     revokes: bool,
     obstacle: Option<String>,
-    /// Why it could not be found out what may be done; a sentence.
+    /// Why the recreation guards could not be determined; a sentence.
     not_found_out: Option<String>,
     changed: Option<Timestamp>,
     refused: Option<String>,
@@ -63,18 +64,18 @@ impl Deletion {
         }
     }
 
-    /// What is asked about: to delete, or to ask the owners to release.
+    /// Returns the plan that is asked about: to delete, or to ask the owners to release.
     pub fn plan(&self) -> DeletePlan {
         let revocation = if self.revokes { self.plan.revocation() } else { None };
         revocation.unwrap_or_else(|| self.plan.clone())
     }
 
-    /// Whether one can turn from the deletion to asking the owners, and back.
+    /// Returns whether the owners can be asked to release instead.
     pub fn can_turn(&self) -> bool {
         self.plan.revocation().is_some()
     }
 
-    /// Why it cannot be confirmed now; a sentence.
+    /// Returns why the plan cannot be confirmed now, as a sentence.
     pub fn obstacle(&self) -> Option<String> {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
             format!(
@@ -85,8 +86,8 @@ impl Deletion {
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
     }
 
-    /// Whether it is being found out how the nodes can be made sure of: until then nothing can be
-    /// answered.
+    /// Returns whether the recreation guards are still unknown. Until they are known, nothing can
+    /// be confirmed.
     pub fn is_finding_out(&self) -> bool {
         !self.plan.is_guarded()
     }
@@ -95,17 +96,18 @@ impl Deletion {
         !self.is_finding_out() && self.obstacle().is_none()
     }
 
-    /// Whether what is known of the nodes changed while the plan was shown.
+    /// Returns whether facts about the nodes changed while the plan was shown.
     pub fn has_changed(&self) -> bool {
         self.changed.is_some()
     }
 
-    /// Why the last answer did not count; a sentence.
+    /// Returns why the last answer was refused, as a sentence.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// What is being typed; `None` when yes is enough, or nothing can be confirmed.
+    /// Returns the prompt for the typed answer; `None` if `y` is enough, or nothing can be
+    /// confirmed.
     pub fn typed(&self) -> Option<&Prompt> {
         let wanted = self.is_open() && self.plan().confirmation() != Confirmation::Yes;
         wanted.then_some(&self.typed)
@@ -115,7 +117,7 @@ impl Deletion {
         self.scroll
     }
 
-    /// Makes the plan anew of what is true now.
+    /// Makes the plan again from the current state, or stores why it can no longer be confirmed.
     fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, bindings: &Bindings, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
         match DeletePlan::of_diagnosed(&TableAt::new(table, now), diagnosis, &paths) {
@@ -150,7 +152,8 @@ impl Deletion {
         self.revokes &= self.can_turn();
     }
 
-    /// Whether the nodes are those of the plan. Logarithmic for each.
+    /// Returns whether the table still has the nodes of the plan, with the same czxids, and every
+    /// parent to delete is still empty. Takes logarithmic time for each node.
     fn is_still_there(&self, table: &LockTable) -> bool {
         self.plan.nodes().iter().all(|node| match node.kind {
             TargetKind::Contender => is_there(table, &node.path, node.czxid),
@@ -162,19 +165,20 @@ impl Deletion {
     }
 }
 
-/// Whether the contender at a path is the one that was created by that transaction.
+/// Returns whether the contender at a path exists and was created by the transaction `czxid`.
 fn is_there(table: &LockTable, path: &ZnodePath, czxid: Zxid) -> bool {
     let found = table.position(path).and_then(|(lock, position)| table.lock(lock)?.row(position));
     found.is_some_and(|row| row.contender.czxid == czxid)
 }
 
-/// The first node of `before` whose name another one has in `after`.
+/// Returns the first path of `before` that names another node in `after`: one with another czxid.
 fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a ZnodePath> {
     let mut pairs = before.nodes().iter().zip(after.nodes());
     pairs.find(|(before, after)| before.czxid != after.czxid).map(|(before, _)| &before.path)
 }
 
-/// What an answer depends on.
+/// Returns the facts that the user's answer depends on, for each node. If they change, a typed
+/// answer is discarded.
 fn facts_that_count(plan: &DeletePlan) -> Vec<AnswerBasis> {
     let facts = plan.nodes().iter().map(|node| AnswerBasis {
         owner: node.liveness.id(),
@@ -185,7 +189,7 @@ fn facts_that_count(plan: &DeletePlan) -> Vec<AnswerBasis> {
     facts.collect()
 }
 
-/// What an answer about one node depends on.
+/// The facts about one node that the user's answer depends on.
 #[derive(PartialEq, Eq)]
 struct AnswerBasis {
     owner: &'static str,
@@ -194,7 +198,7 @@ struct AnswerBasis {
     confirmation: Confirmation,
 }
 
-/// An error's words as a sentence: with a capital letter and a full stop.
+/// Returns an error message as a sentence, with a capital letter and a full stop.
 pub(super) fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -202,7 +206,7 @@ pub(super) fn sentence(words: &str) -> String {
 }
 
 impl App {
-    /// Opens the plan to delete what is tagged, else what is selected.
+    /// Opens the plan to delete the tagged contenders, or else the selected node.
     pub(super) fn ask_to_delete(&mut self) -> Update {
         if let Some(why) = self.why_no_deletion() {
             return self.refuse(why);
@@ -218,12 +222,12 @@ impl App {
         }
     }
 
-    /// It was found out how the nodes can be made sure of.
+    /// Stores the recreation guards found for the open plan.
     pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
         Update { redraw: self.deletions.guards_found(found), effects: Vec::new() }
     }
 
-    /// Why nothing can be deleted now, whatever it is.
+    /// Returns why no deletion can start now, whatever is selected; `None` if one can.
     pub(super) fn why_no_deletion(&self) -> Option<String> {
         if !self.settings.write {
             return Some(READ_ONLY.to_owned());
@@ -238,7 +242,7 @@ impl App {
         self.deletions.why_busy().map(str::to_owned)
     }
 
-    /// What is tagged, else what is selected.
+    /// Returns the tagged contenders on Queue, or else what the list of the screen selects.
     fn targets(&self) -> Vec<ZnodePath> {
         let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
         list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))

@@ -1,23 +1,23 @@
-//! A confirmed deletion while it is carried out, and what came of it.
+//! A confirmed deletion while it is carried out, and its outcome.
 
 use crate::tui::app::{App, Notice, TimelineEntry, Update};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::admin::{Action, DeletePlan, Ending, NodeOutcome};
 use lockscope_model::queue::{ClientIdentity, LockName, LockQueue, LockTable};
 
-/// What was confirmed and is being carried out.
+/// A confirmed plan that is being carried out.
 #[derive(Clone, Debug)]
 pub struct Working {
     action: Action,
     nodes: Vec<WorkingNode>,
 }
 
-/// One node of it.
+/// One node of a confirmed plan.
 #[derive(Clone, Debug)]
 struct WorkingNode {
     path: ZnodePath,
     lock: Option<LockName>,
-    /// Who owns it, as far as is known when it is confirmed.
+    /// The owner, as known when the plan was confirmed.
     client: ClientIdentity,
 }
 
@@ -34,7 +34,7 @@ impl Working {
         Self { action: plan.action(), nodes: nodes.collect() }
     }
 
-    /// The only node that is deleted, with its lock.
+    /// Returns the deleted node and its lock, if the plan deletes exactly one node of a known lock.
     fn freed(self) -> Option<(ZnodePath, LockName)> {
         match <[_; 1]>::try_from(self.nodes) {
             Ok([WorkingNode { path, lock, .. }]) if self.action == Action::Delete => Some((path, lock?)),
@@ -55,15 +55,15 @@ impl Working {
     }
 }
 
-/// What there is to say of a deletion that is done.
+/// What the console reports about a finished deletion.
 #[derive(Debug)]
 pub(super) struct Told {
-    /// In a sentence or two.
+    /// The text of the notice, a few sentences.
     text: String,
-    /// Whether something did not work.
+    /// Whether a deletion or request failed, or an outcome is missing in the audit log.
     failed: bool,
     entries: Vec<TimelineEntry>,
-    /// The only node that is gone, with its lock.
+    /// The deleted node and its lock, if exactly one node was deleted and nothing failed.
     freed: Option<(ZnodePath, LockName)>,
 }
 
@@ -80,8 +80,8 @@ impl Told {
 }
 
 impl App {
-    /// Says what came of it, on every screen and in the timeline. The table shows the truth by
-    /// itself.
+    /// Shows the outcome on every screen and in the timeline. Does not touch the table of locks,
+    /// which follows the ensemble.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         match done {
             Err(why) => {
@@ -100,7 +100,8 @@ impl App {
         self.read_audit_again()
     }
 
-    /// Adds to the notice of a deletion who holds the lock now, as soon as the deletion was seen.
+    /// Adds the new holder to the notice of a deletion, once the table no longer has the deleted
+    /// node.
     pub(in crate::tui::app) fn name_new_holder(&mut self) {
         let (now, table) = (self.wall, self.live.table());
         let Some(notice) = &mut self.footer.notice else { return };
@@ -126,7 +127,8 @@ fn timeline_entry(outcome: &NodeOutcome, working: Option<&Working>, at: Timestam
     TimelineEntry::Deletion { at, lock, node, client, ending }
 }
 
-/// What came of all of them, in a sentence or two.
+/// Returns the outcomes as text: the number of nodes done, the first failure, and a missing audit
+/// entry.
 fn summary(outcomes: &[NodeOutcome], working: Option<&Working>, now: Timestamp) -> String {
     let sentence_of = |outcome| sentence_of(outcome, working, now);
     let mut text = match outcomes {
@@ -150,7 +152,7 @@ fn summary(outcomes: &[NodeOutcome], working: Option<&Working>, now: Timestamp) 
     text
 }
 
-/// With whose node it is.
+/// Returns the outcome of one node as a sentence that names its owner.
 fn sentence_of(outcome: &NodeOutcome, working: Option<&Working>, now: Timestamp) -> String {
     let node = working.and_then(|working| working.node(outcome));
     let owner = node.map(|node| node.client.behind_node(now)).unwrap_or_default();

@@ -6,8 +6,8 @@ use lockscope_base::znode::{ZnodePath, Zxid};
 use lockscope_live::admin::MAX_TARGETS;
 use lockscope_model::queue::LockTable;
 
-/// The contenders of the open lock that are tagged, in the order in which they were: at most as
-/// many as a plan may hold.
+/// The tagged contenders of the open lock, in the order of tagging. At most `MAX_TARGETS`, the
+/// limit of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Tags(Vec<(ZnodePath, Zxid)>);
 
@@ -28,7 +28,8 @@ impl Tags {
         self.0.iter().map(|(path, _)| path)
     }
 
-    /// Tags a contender, or takes its tag away; `false` when there are as many as a plan may hold.
+    /// Toggles the tag of a contender. Returns `false` if `MAX_TARGETS` contenders are tagged
+    /// already.
     fn turn(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
         if self.has(&path) {
             self.0.retain(|(tagged, _)| *tagged != path);
@@ -44,14 +45,14 @@ impl Tags {
         self.0.clear();
     }
 
-    /// Forgets those that are gone, or whose names other nodes have now.
+    /// Drops the tags of contenders that are gone or were recreated under the same name.
     pub(super) fn keep(&mut self, table: &LockTable) {
         self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
     }
 }
 
 impl App {
-    /// Tags the selected contender, or takes its tag away, and goes on to the next.
+    /// Toggles the tag of the selected contender, and selects the next one.
     pub(in crate::tui::app) fn tag(&mut self) {
         if let Some(why) = self.why_no_deletion() {
             return self.show_failure(why);
