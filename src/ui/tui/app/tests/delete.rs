@@ -236,7 +236,7 @@ fn nothing_can_be_confirmed_without_a_connection() {
 fn nothing_is_deleted_on_a_paused_screen() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\npx");
-    assert!(app.deletion().is_none() && notice(&app).contains("stands still"), "{}", notice(&app));
+    assert!(app.deletion().is_none() && notice(&app).contains("Paused data may be stale"), "{}", notice(&app));
 }
 
 #[test]
