@@ -55,5 +55,5 @@ pub enum LockActivity {
 pub trait ActivityRecorder: Debug + Send + Sync {
     /// Records an activity. Called between the attempt's requests: must not block and must not call
     /// a lock.
-    fn note(&self, activity: LockActivity);
+    fn record(&self, activity: LockActivity);
 }

@@ -98,7 +98,7 @@ impl AttemptMeter {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
-        self.note(|| LockActivity::Sends(kind));
+        self.record(|| LockActivity::Sends(kind));
     }
 
     /// Records that a node in a queue was created.
@@ -108,13 +108,13 @@ impl AttemptMeter {
             nodes.insert(node.clone());
         }
         drop(nodes);
-        self.note(|| LockActivity::Created(node.clone()));
+        self.record(|| LockActivity::Created(node.clone()));
     }
 
     /// Records that a node is gone.
     pub(super) fn gone(&self, node: &ZnodePath) {
         self.lock.remembered().remove(node);
-        self.note(|| LockActivity::Deleted(node.clone()));
+        self.record(|| LockActivity::Deleted(node.clone()));
     }
 
     /// Counts a delivered watch event.
@@ -133,14 +133,14 @@ impl AttemptMeter {
     /// Reports the end of a watch to the recorder.
     pub(super) fn note_watch(&self, place: Option<&WatchPlace>, activity: impl FnOnce(WatchPlace) -> LockActivity) {
         if let Some(place) = place {
-            self.note(|| activity(place.clone()));
+            self.record(|| activity(place.clone()));
         }
     }
 
     /// Reports an activity to the recorder, if there is one.
-    pub(super) fn note(&self, activity: impl FnOnce() -> LockActivity) {
+    pub(super) fn record(&self, activity: impl FnOnce() -> LockActivity) {
         if let Some(recorder) = &self.lock.0.recorder {
-            recorder.note(activity());
+            recorder.record(activity());
         }
     }
 }

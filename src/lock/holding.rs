@@ -96,7 +96,7 @@ impl<'a> Holding<'a> {
         }
         // The event of the deletion came before its reply.
         let _ = (&mut self.own_node).now_or_never();
-        self.held.unfired_watch.iter_mut().for_each(OneShotWatch::settle);
+        self.held.unfired_watch.iter_mut().for_each(OneShotWatch::check_fired);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
         let created = attempt.client.create(path.as_str(), &data, &options).await;
         if let Some(mut watch) = superseded.take() {
             // This create, or the one that was faster, has fired it before the reply.
-            watch.settle();
+            watch.check_fired();
         }
         match created {
             Ok((stat, _)) => {
@@ -47,7 +47,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
             }
             // Whether the node was created is seen when it is created again.
             Err(error) if is_transient(&error) => {
-                attempt.client.unanswered.note(CreatePlace::Node(path.clone()));
+                attempt.client.unanswered.record_lost(CreatePlace::Node(path.clone()));
                 retries.wait().await;
             }
             Err(error) => return Err(lock_error(error, &attempt.spec.path, "create", &path).into()),

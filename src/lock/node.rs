@@ -98,7 +98,7 @@ impl NodeCreator<'_> {
             let (created, listed) = join(create, list).await;
             match created {
                 Ok(own) => {
-                    self.client.unanswered.settle(&path, &own.path);
+                    self.client.unanswered.record_created(&path, &own.path);
                     return Ok((self.in_order(own, parent).await?, listed));
                 }
                 Err(Error::NoNode) => {
@@ -120,7 +120,7 @@ impl NodeCreator<'_> {
                         return Ok((self.in_order(own, parent).await?, None));
                     }
                     let (parent, names, prefix) = (parent.clone(), names.clone(), prefix.clone());
-                    self.client.unanswered.note(CreatePlace::Queue(QueuePlace { parent, names, prefix, after }));
+                    self.client.unanswered.record_lost(CreatePlace::Queue(QueuePlace { parent, names, prefix, after }));
                 }
                 // The server repeats the last number, and names that contain nothing else are
                 // taken.

@@ -49,7 +49,7 @@ pub(super) struct UnansweredCreates {
 
 impl UnansweredCreates {
     /// Records that the connection was lost before the reply to a create.
-    pub(super) fn note(&self, place: CreatePlace) {
+    pub(super) fn record_lost(&self, place: CreatePlace) {
         let (mut creates, lost_at) = (self.creates(), Instant::now());
         match creates.iter_mut().find(|known| known.place.path() == place.path()) {
             Some(known) => known.lost_at = lost_at,
@@ -58,7 +58,7 @@ impl UnansweredCreates {
     }
 
     /// Records that the attempt has created a node whose path begins with `prefix`.
-    pub(super) fn settle(&self, prefix: &ZnodePath, own: &ZnodePath) {
+    pub(super) fn record_created(&self, prefix: &ZnodePath, own: &ZnodePath) {
         if let Some(known) = self.creates().iter_mut().find(|known| known.place.path() == *prefix) {
             known.own = Some(own.clone());
             self.settled.notify_one();

@@ -112,7 +112,7 @@ fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() 
         for change in changes {
             recorder.apply(change, now, &mut table, &diagnosis);
         }
-        assert!(writer.take(recorder.take_batches(now, &table), now).is_none(), "nothing is lost");
+        assert!(writer.write_batches(recorder.take_batches(now, &table), now).is_none(), "nothing is lost");
     }
     assert_eq!(table.contender_count(), LOCKS);
     let with_past = dhat::HeapStats::get().curr_bytes;

@@ -53,7 +53,7 @@ fn a_panic_gives_the_terminal_back_before_its_message() {
 #[test]
 #[ignore = "it is no test: it is the child process of the one above, and panics with the terminal in its hands"]
 fn panicking_child() {
-    let taken = lockscope::tui::terminal::TerminalGuard::take(true).expect("a terminal");
+    let taken = lockscope::tui::terminal::TerminalGuard::take_over(true).expect("a terminal");
     let mut surface = taken.surface().expect("a surface");
     surface.draw(|frame| frame.render_widget("drawn", frame.area())).expect("a frame");
     panic!("a panic on purpose");

@@ -93,7 +93,7 @@ impl Classifier {
 
     /// Records a hint; ignores other nodes. Returns whether the hint is new. If so, the nodes below
     /// [`Self::regrouped_by`] must be classified again.
-    pub fn note(&mut self, path: &ZnodePath) -> bool {
+    pub fn add_hint(&mut self, path: &ZnodePath) -> bool {
         Self::is_hint(path) && self.hints.insert(path.clone())
     }
 

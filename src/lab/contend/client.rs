@@ -60,7 +60,7 @@ pub(super) struct ClientRecorder {
 }
 
 impl ActivityRecorder for ClientRecorder {
-    fn note(&self, activity: LockActivity) {
+    fn record(&self, activity: LockActivity) {
         self.fleet.tally().notes(self.client, activity, self.fleet.now());
     }
 }

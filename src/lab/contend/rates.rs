@@ -32,7 +32,7 @@ pub struct FleetRates {
 
 impl FleetRates {
     /// Adds a status. The cost does not depend on the number of clients.
-    pub fn take(&mut self, status: &FleetStatus) {
+    pub fn add(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
         let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
         let last = self.recent.back().copied();

@@ -212,7 +212,7 @@ impl Tally {
             // The library's activity for a killed client reaches no server.
             Process::Dead => return,
         }
-        if let Some(step) = stats.wire.take(activity, stats.state == ClientState::Waiting) {
+        if let Some(step) = stats.wire.record(activity, stats.state == ClientState::Waiting) {
             self.trace.push(client, step, now);
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct WireState {
 impl WireState {
     /// Records an activity and returns the step to trace. `waits` is whether the client waits for
     /// the lock.
-    pub(super) fn take(&mut self, activity: LockActivity, waits: bool) -> Option<TraceStep> {
+    pub(super) fn record(&mut self, activity: LockActivity, waits: bool) -> Option<TraceStep> {
         Some(match activity {
             LockActivity::Sends(kind) => {
                 self.counts.requests += 1;
@@ -137,7 +137,7 @@ mod tests {
     fn waiting(activities: impl IntoIterator<Item = LockActivity>) -> WireState {
         let mut state = WireState::default();
         for activity in activities {
-            state.take(activity, true);
+            state.record(activity, true);
         }
         state
     }
@@ -148,10 +148,10 @@ mod tests {
         let mut state = waiting([Watches(children()), Waits, Woken(children())]);
         assert_eq!(state.counts(), WireCounts { events: 1, ..WireCounts::default() }, "nobody knows yet");
         for activity in [Sends(RequestKind::List), Watches(children()), Waits] {
-            state.take(activity, true);
+            state.record(activity, true);
         }
         assert_eq!(state.counts(), WireCounts { requests: 1, events: 1, in_vain: 1 });
-        state.take(Woken(children()), true);
+        state.record(Woken(children()), true);
         state.acquires();
         state.decide();
         assert_eq!(state.counts(), WireCounts { requests: 1, events: 2, in_vain: 1 });
@@ -163,9 +163,9 @@ mod tests {
         let mut state = waiting([LockActivity::Woken(place("/l/1")), LockActivity::Woken(place("/l/2"))]);
         state.acquires();
         assert_eq!(state.counts().in_vain, 1);
-        state.take(LockActivity::Woken(children()), false);
+        state.record(LockActivity::Woken(children()), false);
         assert_eq!(state.counts().in_vain, 2);
-        state.take(LockActivity::Woken(children()), true);
+        state.record(LockActivity::Woken(children()), true);
         state.decide();
         assert_eq!(state.counts(), WireCounts { requests: 0, events: 4, in_vain: 3 });
     }
@@ -175,7 +175,7 @@ mod tests {
         use LockActivity::{Unwatches, Watches, Woken};
         let mut state = waiting([Watches(children()), Watches(children()), Woken(children())]);
         assert_eq!(state.watches(), [children()]);
-        assert_eq!(state.take(Unwatches(children()), true), Some(TraceStep::Unwatches(children())));
+        assert_eq!(state.record(Unwatches(children()), true), Some(TraceStep::Unwatches(children())));
         assert_eq!(state.watches(), []);
     }
 
@@ -184,8 +184,8 @@ mod tests {
         use LockActivity::{Created, Deleted};
         let mut state = waiting([Created(path("/s/locks/1")), Created(path("/s/leases/1"))]);
         assert_eq!(state.node(), Some(&path("/s/leases/1")));
-        assert_eq!(state.take(Deleted(path("/s/locks/1")), true), Some(TraceStep::Deleted(path("/s/locks/1"))));
-        assert_eq!(state.take(Deleted(path("/s/locks/1")), true), None);
+        assert_eq!(state.record(Deleted(path("/s/locks/1")), true), Some(TraceStep::Deleted(path("/s/locks/1"))));
+        assert_eq!(state.record(Deleted(path("/s/locks/1")), true), None);
         assert_eq!(state.node(), Some(&path("/s/leases/1")));
         state.session_ends();
         assert_eq!(state.node(), None);

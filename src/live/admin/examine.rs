@@ -71,14 +71,14 @@ impl Examiner {
         loop {
             while !self.table.is_live() {
                 let batch = self.observer.next().await;
-                self.take(batch)?;
+                self.apply_batch(batch)?;
             }
             if self.surveyed.is_none_or(|at| at.elapsed() >= MAX_SURVEY_AGE) {
                 self.ask_servers().await?;
             }
             // The batches that have arrived already.
             while let Some(batch) = self.observer.next().now_or_never() {
-                self.take(batch)?;
+                self.apply_batch(batch)?;
             }
             if self.table.is_live() {
                 return Ok(());
@@ -93,7 +93,7 @@ impl Examiner {
         let view = loop {
             tokio::select! {
                 view = &mut asked => break view,
-                batch = self.observer.next() => self.take(batch)?,
+                batch = self.observer.next() => self.apply_batch(batch)?,
             }
         };
         self.surveyed = Some(Instant::now());
@@ -101,7 +101,7 @@ impl Examiner {
         Ok(())
     }
 
-    fn take(&mut self, batch: Option<Vec<Observed>>) -> Result<(), String> {
+    fn apply_batch(&mut self, batch: Option<Vec<Observed>>) -> Result<(), String> {
         let ended = || self.refused.clone().unwrap_or_else(|| "the connection ended".to_owned());
         for Observed { at, change } in batch.ok_or_else(ended)? {
             if let Change::Connection(ConnectionState::Refused { reason }) = &change {

@@ -148,7 +148,7 @@ impl<'a> ConnectionRun<'a> {
             state = self.states.changed() => Err(end_of(state)),
             Some(answered) = self.reads.next(), if !self.reads.is_empty() => {
                 self.handle_waiting()?;
-                self.take(answered)
+                self.handle_answer(answered)
             }
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
             lag = self.member.lags() => self.leave_or_wait(lag).await,
@@ -205,7 +205,7 @@ impl<'a> ConnectionRun<'a> {
         self.reads.push(wire::send(self.client, request, self.watching, awaited));
     }
 
-    fn take(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
+    fn handle_answer(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
         let Answered { request, answers, watcher } = answered;
         match answers {
             Ok(answers) => {

@@ -63,7 +63,7 @@ impl<'a> MemberWatch<'a> {
         }
         let view = Arc::clone(&self.views.borrow_and_update());
         let Some(member) = self.servers.member() else { return Standing::Unknown };
-        self.lag.look(&view, &member, self.session, self.since)
+        self.lag.check(&view, &member, self.session, self.since)
     }
 
     /// Leaves the member for another one. Returns `false` when the connect string names no other

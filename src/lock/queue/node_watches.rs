@@ -58,7 +58,7 @@ impl<'a> NodeWatches<'a> {
         self.set.retain_mut(|(node, watch)| {
             let kept = nodes.contains(node);
             if !kept {
-                watch.settle();
+                watch.check_fired();
             }
             kept
         });
@@ -100,7 +100,7 @@ impl<'a> NodeWatches<'a> {
     /// Waits for the first event and returns it; its node is then no longer watched. Returns an
     /// error when the session ends or the attempt is cancelled. Cancel safe.
     pub(super) async fn event(&mut self) -> Result<EventType, NotAcquired> {
-        self.client.meter.note(|| LockActivity::Waits);
+        self.client.meter.record(|| LockActivity::Waits);
         let first = poll_fn(|context| {
             let mut watches = self.set.iter_mut().enumerate();
             let first = watches.find_map(|(at, (_, watch))| match watch.poll_fired(context) {

@@ -211,7 +211,7 @@ impl RetryingClient {
 
     /// Waits for a watch to fire, for a cancellation or for the end of the session.
     pub(crate) async fn wait(&self, watch: &mut OneShotWatch) -> Result<EventType, NotAcquired> {
-        self.meter.note(|| LockActivity::Waits);
+        self.meter.record(|| LockActivity::Waits);
         tokio::select! {
             biased;
             event = watch.fired() => self.node_event(&event),

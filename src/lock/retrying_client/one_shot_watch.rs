@@ -60,17 +60,17 @@ impl OneShotWatch {
     pub(crate) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
         let event = self.event.poll_unpin(context);
         if let Poll::Ready(event) = &event {
-            self.note(event);
+            self.count_event(event);
         }
         event
     }
 
     /// Takes the event if it has come already: then the watch need not be removed.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn check_fired(&mut self) {
         let _ = self.fired().now_or_never();
     }
 
-    fn note(&mut self, event: &WatchedEvent) {
+    fn count_event(&mut self, event: &WatchedEvent) {
         if self.set && event.event_type != EventType::Session {
             self.meter.event(self.place.as_ref());
         }

@@ -97,13 +97,13 @@ impl Diagnosis {
             let gone = self.ledger.forget_all();
             return self.replace(Look::default(), gone);
         }
-        let look = self.look(TableAt::new(table, now));
+        let look = self.run_checks(TableAt::new(table, now));
         let gone = self.ledger.end();
         self.replace(look, gone)
     }
 
     /// Runs all checks. Handles one lock at a time, so that only standing findings stay in memory.
-    fn look(&mut self, table_at: TableAt<'_>) -> Look {
+    fn run_checks(&mut self, table_at: TableAt<'_>) -> Look {
         let Self { thresholds, checks, ledger, .. } = self;
         let mut look = Look::default();
         let mut found = Vec::new();

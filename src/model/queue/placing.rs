@@ -84,7 +84,7 @@ impl LockTable {
         lock.cost(cost, now);
         self.totals.cost(cost, now);
         let at = out.len();
-        self.settle(id, Some(slot), now, out);
+        self.update_holders(id, Some(slot), now, out);
         let Some(lock) = self.locks.get(&id) else { return };
         let is_lease = lock.contender(slot).is_some_and(|contender| contender.role == Role::Lease);
         if joins && !(lock.is_pending() && is_lease) {
@@ -159,16 +159,16 @@ impl LockTable {
         }
         self.node_gone(id, slot, stood, Gone { contender, event, at_end, cost }, now, out);
         if live {
-            self.settle(id, None, now, out);
+            self.update_holders(id, None, now, out);
         }
         self.after_removal(id, now, out);
     }
 
-    pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
+    pub(super) fn update_holders(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let mut acquired = Vec::new();
         counting(&mut self.contenders, lock, |lock| {
-            lock.settle(came, Hold::Acquired(now), |contender| acquired.push(contender.clone()));
+            lock.update_holders(came, Hold::Acquired(now), |contender| acquired.push(contender.clone()));
         });
         for contender in acquired.into_iter().filter(|contender| !contender.returned) {
             let Some(lock) = self.locks.get(&id) else { return };

@@ -25,7 +25,7 @@ impl LockTable {
     /// Notes that a hint exists.
     pub(super) fn note_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.hint_epochs.insert(hint.clone(), self.epoch);
-        if self.classifier.note(hint) {
+        if self.classifier.add_hint(hint) {
             self.regroup(hint, now, out);
         }
     }
@@ -117,7 +117,7 @@ impl LockTable {
         let Some(lock) = self.locks.get_mut(&id).filter(|_| is_live) else { return };
         let mut acquired = Vec::new();
         counting(&mut self.contenders, lock, |lock| {
-            lock.settle_all(Hold::Acquired(now), |contender| acquired.push(contender.clone()));
+            lock.update_all_holders(Hold::Acquired(now), |contender| acquired.push(contender.clone()));
         });
         for contender in acquired.into_iter().filter(|contender| !contender.returned) {
             self.acquires(id, &contender, now, out);

@@ -35,7 +35,7 @@ impl LockTable {
             // The acquisition was missed, so its time is unknown.
             let hold = Hold::Found(FoundHolding { at: now, proven: None });
             counting(&mut self.contenders, lock, |lock| {
-                lock.settle_all(hold, |contender| {
+                lock.update_all_holders(hold, |contender| {
                     acquired.extend((again && !contender.returned).then(|| contender.clone()));
                 });
             });

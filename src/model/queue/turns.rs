@@ -93,7 +93,7 @@ impl LockQueue {
     /// Calls `acquired` for each new holder; `hold` is recorded for it. Holders always come first,
     /// before and after. So only the contenders between the old and the new end, and the one that
     /// came, can have changed.
-    pub(super) fn settle(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
+    pub(super) fn update_holders(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
         let (before, now) = (self.holding(), self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
@@ -102,7 +102,7 @@ impl LockQueue {
     }
 
     /// Determines the holders after any number of contenders came or went. Linear in the queue.
-    pub(super) fn settle_all(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
+    pub(super) fn update_all_holders(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
         self.order_changed();
         self.mark(0..self.len(), self.count_holders(), hold, acquired);
     }

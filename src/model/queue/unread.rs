@@ -132,7 +132,7 @@ impl LockTable {
         self.mark_parent(path);
         if live {
             self.clock.created(created_at, seen_at);
-            self.settle(id, Some(slot), now, out);
+            self.update_holders(id, Some(slot), now, out);
         } else {
             self.clock.found(created_at, now);
         }

@@ -57,7 +57,7 @@ impl FirstListed {
 impl ListedAnchor {
     /// Takes a list in which our session has the expiry `listed`. Returns the first time of that
     /// expiry.
-    pub(super) fn take(&mut self, listed: Expiry, anchor: Anchor, at: Timestamp) -> FirstListed {
+    pub(super) fn record(&mut self, listed: Expiry, anchor: Anchor, at: Timestamp) -> FirstListed {
         let known = self.0.filter(|known| known.listed == listed && known.anchor.session == anchor.session);
         let hears_us = self.0.is_some_and(|known| known.anchor.session == anchor.session);
         *self.0.insert(known.unwrap_or(FirstListed { listed, anchor, at, hears_us }))

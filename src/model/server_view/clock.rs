@@ -92,7 +92,7 @@ impl ServerClock {
     pub fn date(&mut self, sessions: &mut [ListedSession], anchor: Option<Anchor>, at: Timestamp) {
         let own = anchor.and_then(|anchor| {
             let listed = sessions.iter().find(|session| session.id == anchor.session)?.expiry;
-            let counted = self.listed.take(listed, anchor, at).anchor;
+            let counted = self.listed.record(listed, anchor, at).anchor;
             Some((listed.millis(), counted.heard.plus(counted.timeout)))
         });
         for session in sessions {
@@ -133,7 +133,7 @@ impl ServerClock {
             // Our session is connected to another server, which tells this one when it heard the
             // session.
             let tick_ms = tick_ms?;
-            let first = self.listed.take(listed, anchor, at);
+            let first = self.listed.record(listed, anchor, at);
             let heard = (first.earliest(MAX_LEADER_LAG_MS.saturating_add(tick_ms)), first.at.0);
             return Some(ExpiryClock { ahead: own(heard, tick_ms).ahead(), calendar: Some((0, 0)), tick_ms: None });
         };

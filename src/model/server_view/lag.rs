@@ -87,7 +87,7 @@ pub struct LagWatch {
 impl LagWatch {
     /// Compares the member at `own` with the others. `session` has been connected to it since
     /// `since`.
-    pub fn look(&mut self, view: &ServerView, own: &str, session: SessionId, since: Timestamp) -> Standing {
+    pub fn check(&mut self, view: &ServerView, own: &str, session: SessionId, since: Timestamp) -> Standing {
         let Some(member) = view.members.iter().find(|member| member.address == own && may_serve(member, session))
         else {
             return Standing::Unknown;
@@ -152,23 +152,23 @@ mod tests {
         ServerView { members: members.into(), ..ServerView::default() }
     }
 
-    fn look(watch: &mut LagWatch, own: (i64, i64), other: (i64, i64)) -> bool {
+    fn lags(watch: &mut LagWatch, own: (i64, i64), other: (i64, i64)) -> bool {
         let view = view([member("zk1", Some(other.0), other.1), member("zk2", Some(own.0), own.1)]);
-        matches!(watch.look(&view, "zk2", OWN, Timestamp(0)), Standing::Lags(_))
+        matches!(watch.check(&view, "zk2", OWN, Timestamp(0)), Standing::Lags(_))
     }
 
     #[test]
     fn a_member_lags_if_it_lacks_a_transaction_a_second_after_another_showed_it() {
         let mut watch = LagWatch::default();
-        assert!(!look(&mut watch, (100, 1_000), (100, 1_500)));
-        assert!(!look(&mut watch, (100, 2_000), (105, 1_900)), "they were asked at the same time");
-        assert!(!look(&mut watch, (100, 2_000), (109, 2_910)));
+        assert!(!lags(&mut watch, (100, 1_000), (100, 1_500)));
+        assert!(!lags(&mut watch, (100, 2_000), (105, 1_900)), "they were asked at the same time");
+        assert!(!lags(&mut watch, (100, 2_000), (109, 2_910)));
         let view = view([member("zk1", Some(109), 2_910), member("zk2", Some(100), 3_000)]);
-        let Standing::Lags(lag) = watch.look(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
+        let Standing::Lags(lag) = watch.check(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
         assert_eq!((&*lag.member, &lag.evidence), ("zk2", &LagEvidence::Behind("zk1".to_owned())));
         assert_eq!(lag.current_until, Some(Timestamp(1_000)));
-        assert!(look(&mut watch, (104, 4_000), (200, 3_910)), "it has not all of it");
-        assert!(!look(&mut watch, (105, 5_000), (300, 4_910)), "it has what it lacked");
+        assert!(lags(&mut watch, (104, 4_000), (200, 3_910)), "it has not all of it");
+        assert!(!lags(&mut watch, (105, 5_000), (300, 4_910)), "it has what it lacked");
     }
 
     #[test]
@@ -178,8 +178,8 @@ mod tests {
             // With 1,000 transactions per second, this member has applied those that are older than
             // 0.9 s.
             let (own, other) = (round * 1_000, round * 1_000 + 700);
-            assert!(!look(&mut watch, (own - 900, own), (other - 1_000, other - 1_000)), "{round}");
-            assert!(!look(&mut watch, (own - 900, own), (other, other)), "{round}");
+            assert!(!lags(&mut watch, (own - 900, own), (other - 1_000, other - 1_000)), "{round}");
+            assert!(!lags(&mut watch, (own - 900, own), (other, other)), "{round}");
         }
     }
 
@@ -187,17 +187,17 @@ mod tests {
     fn a_new_leader_without_a_transaction_is_not_ahead() {
         let mut watch = LagWatch::default();
         let (old, new) = (0x1_0000_0042, 0x2_0000_0000);
-        assert!(!look(&mut watch, (old, 9_000), (new, 1_000)));
-        assert!(look(&mut watch, (old, 9_000), (new + 1, 1_000)));
+        assert!(!lags(&mut watch, (old, 9_000), (new, 1_000)));
+        assert!(lags(&mut watch, (old, 9_000), (new + 1, 1_000)));
     }
 
     #[test]
     fn answers_from_before_the_connection_do_not_count() {
         let mut watch = LagWatch::default();
         let view = view([member("zk1", Some(9), 1_000), member("zk2", Some(5), 3_000)]);
-        assert_eq!(watch.look(&view, "zk2", OWN, Timestamp(3_001)), Standing::Unknown);
-        assert_eq!(watch.look(&view, "zk3", OWN, Timestamp(0)), Standing::Unknown);
-        assert!(matches!(watch.look(&view, "zk2", OWN, Timestamp(3_000)), Standing::Lags(_)));
+        assert_eq!(watch.check(&view, "zk2", OWN, Timestamp(3_001)), Standing::Unknown);
+        assert_eq!(watch.check(&view, "zk3", OWN, Timestamp(0)), Standing::Unknown);
+        assert!(matches!(watch.check(&view, "zk2", OWN, Timestamp(3_000)), Standing::Lags(_)));
     }
 
     #[test]
@@ -205,13 +205,13 @@ mod tests {
         let mut other = member("zk2", Some(5), 3_000);
         other.connections = Some(Listing::new(Vec::new(), true, Timestamp(3_000)));
         let view = view([member("zk1", Some(9), 1_000), other]);
-        assert_eq!(LagWatch::default().look(&view, "zk2", OWN, Timestamp(0)), Standing::Unknown);
+        assert_eq!(LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)), Standing::Unknown);
     }
 
     #[test]
     fn a_member_that_says_that_it_has_no_leader_lags() {
         let view = view([member("zk1", Some(9), 1_000), member("zk2", None, 1_000)]);
-        let Standing::Lags(lag) = LagWatch::default().look(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
+        let Standing::Lags(lag) = LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
         assert_eq!(lag.evidence, LagEvidence::Leaderless);
     }
 }

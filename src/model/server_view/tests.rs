@@ -115,7 +115,7 @@ fn watches_listed_before_a_client_connected_prove_nothing() {
 fn watchers_are_found_by_path_and_by_session() {
     let mut one = member(ServerMode::Standalone, &[S]);
     let mut listed = four_letter::WatchedPathsReader::default();
-    listed.take(b"/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
+    listed.push(b"/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
     let (watched, whole) = listed.end();
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
@@ -165,7 +165,7 @@ fn read_by_all(bytes: &[u8]) {
     assert!(four_letter::cons(&text).with_session.len() <= bytes.len());
     assert!(four_letter::dump(&text).is_none_or(|(sessions, _)| sessions.len() <= bytes.len()));
     let mut watches = four_letter::WatchedPathsReader::default();
-    watches.take(bytes);
+    watches.push(bytes);
     assert!(watches.end().0.len() <= bytes.len());
     let _ = (four_letter::wchs(&text), four_letter::srvr(&text), four_letter::mntr(&text));
     let _ = (admin::connections(bytes), admin::dump(bytes), admin::watches_by_path(bytes));

@@ -28,7 +28,7 @@ pub struct WatchEventRates {
 
 impl WatchEventRates {
     /// Takes a view. Linear in the number of servers.
-    pub fn take(&mut self, view: &ServerView) {
+    pub fn add(&mut self, view: &ServerView) {
         self.loads.push_back((view.at, view.asked));
         while self.loads.front().is_some_and(|(at, _)| view.at.0 - at.0 > KEPT * 1000) {
             self.loads.pop_front();
@@ -116,13 +116,13 @@ mod tests {
     #[test]
     fn events_between_two_answers_are_spread_over_the_seconds_between_them() {
         let mut fired = WatchEventRates::default();
-        fired.take(&view(100, Some(1000)));
+        fired.add(&view(100, Some(1000)));
         assert_eq!(sum(&fired), 0, "what it sent before we came is not of this minute");
-        fired.take(&view(104, Some(1040)));
+        fired.add(&view(104, Some(1040)));
         let seconds = fired.seconds().unwrap();
         let shown: Vec<_> = seconds[seconds.len() - 5..].iter().map(|events| format!("{events:.1}")).collect();
         assert_eq!(shown, ["0.0", "10.0", "10.0", "10.0", "10.0"]);
-        fired.take(&view(106, Some(7)));
+        fired.add(&view(106, Some(7)));
         assert_eq!(sum(&fired), 40, "it started anew and counts from nothing");
     }
 
@@ -130,7 +130,7 @@ mod tests {
     fn a_server_that_does_not_report_makes_the_sum_unknown() {
         let mut fired = WatchEventRates::default();
         assert_eq!(fired.seconds(), None);
-        fired.take(&view(100, None));
+        fired.add(&view(100, None));
         assert_eq!(fired.seconds(), None);
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn seconds_older_than_a_minute_are_forgotten() {
         let mut fired = WatchEventRates::default();
         for at in 0..1000_u32 {
-            fired.take(&view(at.into(), Some(at.into())));
+            fired.add(&view(at.into(), Some(at.into())));
         }
         assert!(fired.sent.len() <= 61 && fired.loads.len() <= 62, "{}", fired.sent.len());
     }

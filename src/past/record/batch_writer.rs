@@ -93,7 +93,7 @@ impl BatchWriter {
 
     /// Takes batches, oldest first, and writes as much as possible. The rest is kept and retried
     /// with growing pauses. When too much is kept, all of it is lost and returned as such.
-    pub fn take(&mut self, batches: Vec<Batch>, now: Timestamp) -> Option<LostBatches> {
+    pub fn write_batches(&mut self, batches: Vec<Batch>, now: Timestamp) -> Option<LostBatches> {
         self.unwritten.extend(batches);
         if !self.unwritten.is_empty() && self.unwritten.is_due(now) {
             let written = self.write(now);

@@ -293,7 +293,7 @@ impl Cutter<'_> {
         };
         let Written { batches, writer, state, .. } = self.written.insert(written);
         // Writing a state takes memory, which is freed before the entries add to the state.
-        _ = writer.take(batches.take_batches(at, &state.table), at);
+        _ = writer.write_batches(batches.take_batches(at, &state.table), at);
         self.flushed_at = at;
         Ok(())
     }
@@ -302,7 +302,7 @@ impl Cutter<'_> {
         let Some(Written { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
         if at.since(self.flushed_at) >= FLUSH_INTERVAL {
             excerpt.take_deletions(at).into_iter().for_each(|deletion| batches.deleted(deletion));
-            _ = writer.take(batches.take_batches(*until, &state.table), *until);
+            _ = writer.write_batches(batches.take_batches(*until, &state.table), *until);
             self.flushed_at = at;
             if let Some(reason) = writer.trouble() {
                 return Err(CutError::NotWritten { path: self.target.to_owned(), reason: reason.to_owned() });

@@ -83,7 +83,7 @@ impl LiveState {
 
     /// Looks for findings; returns `None` while the locks are not seen. The cost grows with the
     /// number of contenders.
-    pub fn look(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
+    pub fn diagnose(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
         let RecordedState { table, diagnosis } = &mut self.known;
         if !table.is_live() {
             self.was_cut_off = true;
@@ -126,7 +126,7 @@ mod tests {
         let mut live = LiveState::new(fixture.table, Thresholds::default());
         let mut said = Vec::new();
         let mut look = |live: &mut LiveState, recorder: Option<&mut BatchRecorder>| {
-            said.push(match live.look(now, recorder) {
+            said.push(match live.diagnose(now, recorder) {
                 Some(looked) => {
                     format!("forgot {:?}, raised {:?}", codes(&looked.forgotten), codes(&looked.changes.raised))
                 }

@@ -57,7 +57,7 @@ impl Past {
             let mut query = sql.prepare_cached(query)?;
             let memory = RowMemory::default();
             let rows = query.query_map([most], |row| {
-                memory.take(row)?;
+                memory.charge(row)?;
                 let id: String = row.get(1)?;
                 Ok((Timestamp(row.get(0)?), severity(&id), row.get(2)?))
             })?;

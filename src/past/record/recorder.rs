@@ -55,7 +55,7 @@ impl Recorder {
     /// them.
     pub fn flush(&mut self, now: Timestamp, table: &LockTable) {
         let batches = self.batches.take_batches(now, table);
-        if let Some(LostBatches { from, reason, tables }) = self.writer.take(batches, now) {
+        if let Some(LostBatches { from, reason, tables }) = self.writer.write_batches(batches, now) {
             self.batches.lost(from, now, &reason, tables);
         }
     }

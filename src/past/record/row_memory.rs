@@ -29,7 +29,7 @@ impl Default for RowMemory {
 
 impl RowMemory {
     /// Charges the memory of a row. Must be called before its values are read.
-    pub fn take(&self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub fn charge(&self, row: &Row<'_>) -> rusqlite::Result<()> {
         let columns = row.as_ref().column_count();
         let text = |column| match row.get_ref(column)? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok::<_, rusqlite::Error>(bytes.len() as u64),

@@ -169,7 +169,7 @@ impl Machine {
 
     /// Swaps a connection's output into `buffer`, and returns the reason when the connection must
     /// be closed after it is sent. The old `buffer` becomes the connection's next output buffer.
-    pub fn take(&mut self, id: usize, buffer: &mut Vec<u8>) -> Option<CloseReason> {
+    pub fn take_output(&mut self, id: usize, buffer: &mut Vec<u8>) -> Option<CloseReason> {
         let connection = self.connections.get_mut(id)?;
         connection.ready = false;
         buffer.clear();

@@ -59,7 +59,7 @@ fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, O
     loop {
         let done = machine.receive(id, rest, now);
         rest = &rest[done..];
-        let end = machine.take(id, &mut buffer);
+        let end = machine.take_output(id, &mut buffer);
         sent.extend_from_slice(&buffer);
         if end.is_some() || !machine.has_frame(rest) {
             return (sent, end);
@@ -114,8 +114,8 @@ fn a_silent_session_expires_at_the_tick_after_its_timeout_with_its_nodes_and_con
     machine.ready(&mut woken);
     assert!(woken.contains(&silent) && woken.contains(&other), "{woken:?}");
     let mut sent = Vec::new();
-    assert_eq!(machine.take(silent, &mut sent), Some(CloseReason::Expired));
-    assert_eq!(machine.take(other, &mut sent), None);
+    assert_eq!(machine.take_output(silent, &mut sent), Some(CloseReason::Expired));
+    assert_eq!(machine.take_output(other, &mut sent), None);
     assert_eq!(outcomes(&sent), [(-1, 0)]);
 }
 
@@ -143,7 +143,7 @@ fn a_client_that_does_not_read_is_disconnected_at_the_bound() {
         send(&mut machine, other, &create(n, &format!("/n{n}"), 0), NOW);
     }
     let mut buffer = Vec::new();
-    assert_eq!(machine.take(unread, &mut buffer), Some(CloseReason::Unread));
+    assert_eq!(machine.take_output(unread, &mut buffer), Some(CloseReason::Unread));
     assert!(buffer.is_empty());
 }
 
@@ -184,7 +184,7 @@ proptest! {
                 let done = parts.receive(other, &waiting, NOW);
                 waiting.drain(..done);
                 let mut buffer = Vec::new();
-                ended = parts.take(other, &mut buffer);
+                ended = parts.take_output(other, &mut buffer);
                 sent.extend(buffer);
             }
         }

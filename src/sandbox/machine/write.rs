@@ -2,7 +2,8 @@
 
 use super::Machine;
 use crate::tree::{
-    Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
+    Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, effective_acls, known, parent, permission,
+    validate,
 };
 use crate::wire::{Create, NodeWriter, Write};
 use lockscope_base::wire::{ErrorCode, Malformed, RequestHead, Writer, op};
@@ -57,7 +58,7 @@ impl Machine {
             }
             Write::SetAcl { path, acls, version } => {
                 validate(path)?;
-                let acls = settle(acls, who)?;
+                let acls = effective_acls(acls, who)?;
                 self.may(path, permission::ADMIN, who)?;
                 let more = acl_bytes(&acls).saturating_sub(acl_bytes(&self.tree.node(path)?.acls));
                 if more > 0 && self.is_full(more) {
@@ -84,7 +85,7 @@ impl Machine {
             return Err(ErrorCode::BadArguments);
         }
         let above = known(parent(&create.path)?);
-        let acls = settle(&create.acls, &connection.who)?;
+        let acls = effective_acls(&create.acls, &connection.who)?;
         self.may(above, permission::CREATE, &connection.who)?;
         let owner = match (create.op, connection.session) {
             (op::CREATE_CONTAINER, _) => Owner::Container,

@@ -118,7 +118,7 @@ impl ConnectionTask {
         let mut state = self.shared.lock();
         let before = state.machine.next_tick();
         *done += state.machine.receive(self.id, &self.input[*done..], now);
-        let end = state.machine.take(self.id, &mut self.output);
+        let end = state.machine.take_output(self.id, &mut self.output);
         state.wake(Some(self.id));
         if state.machine.next_tick() < before {
             self.shared.sooner.notify_one();

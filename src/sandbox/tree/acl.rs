@@ -105,7 +105,7 @@ pub fn anyone(permissions: i32) -> Acls {
 
 /// Returns the ACLs that a node keeps: without duplicates, and with `auth` replaced by the
 /// connection's proven identities.
-pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
+pub fn effective_acls(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
     let mut settled = Vec::new();
     let mut seen = HashSet::new();
     for acl in wanted {
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn auth_expands_to_the_identities_that_the_connection_proved() {
         let who = [Id::new("ip", "127.0.0.1"), Id::of_digest("ann:x"), Id::of_digest("bob:y")];
-        let settled = settle(&[acl("auth", "")], &who).unwrap();
+        let settled = effective_acls(&[acl("auth", "")], &who).unwrap();
         assert_eq!(settled.iter().map(|acl| acl.id.user()).collect::<Vec<_>>(), ["ann", "bob"]);
-        assert_eq!(settle(&[acl("auth", "")], &who[..1]), Err(ErrorCode::InvalidAcl));
+        assert_eq!(effective_acls(&[acl("auth", "")], &who[..1]), Err(ErrorCode::InvalidAcl));
     }
 
     #[test]
@@ -186,22 +186,26 @@ mod tests {
             ("world", "all"),
         ];
         for (scheme, id) in bad {
-            assert_eq!(settle(&[acl(scheme, id)], &[]), Err(ErrorCode::InvalidAcl), "{scheme}:{id}");
+            assert_eq!(effective_acls(&[acl(scheme, id)], &[]), Err(ErrorCode::InvalidAcl), "{scheme}:{id}");
         }
-        assert_eq!(settle(&[], &[]), Err(ErrorCode::InvalidAcl));
+        assert_eq!(effective_acls(&[], &[]), Err(ErrorCode::InvalidAcl));
         let double = [acl("world", "anyone"), acl("world", "anyone")];
-        assert_eq!(settle(&double, &[]).unwrap().len(), 1);
+        assert_eq!(effective_acls(&double, &[]).unwrap().len(), 1);
     }
 
     #[test]
     fn the_number_of_acls_is_bounded_also_when_auth_expands() {
         let users = |count: usize| (0..count).map(|n| acl("digest", &format!("u{n}:x"))).collect::<Vec<_>>();
-        assert_eq!(settle(&users(MAX_ACLS), &[]).unwrap().len(), MAX_ACLS);
-        assert_eq!(settle(&users(MAX_ACLS + 1), &[]), Err(ErrorCode::QuotaExceeded));
-        assert_eq!(settle(&vec![acl("world", "anyone"); 100_000], &[]).unwrap().len(), 1, "doubles do not count");
+        assert_eq!(effective_acls(&users(MAX_ACLS), &[]).unwrap().len(), MAX_ACLS);
+        assert_eq!(effective_acls(&users(MAX_ACLS + 1), &[]), Err(ErrorCode::QuotaExceeded));
+        assert_eq!(
+            effective_acls(&vec![acl("world", "anyone"); 100_000], &[]).unwrap().len(),
+            1,
+            "doubles do not count"
+        );
         let who: Vec<Id> = (0..64).map(|n| Id::of_digest(&format!("u{n}:x"))).collect();
         let everybody: Vec<Acl> = (1..=3).map(|permissions| Acl { permissions, id: Id::new("auth", "") }).collect();
-        assert_eq!(settle(&everybody[..2], &who).unwrap().len(), 128);
-        assert_eq!(settle(&everybody, &who), Err(ErrorCode::QuotaExceeded));
+        assert_eq!(effective_acls(&everybody[..2], &who).unwrap().len(), 128);
+        assert_eq!(effective_acls(&everybody, &who), Err(ErrorCode::QuotaExceeded));
     }
 }

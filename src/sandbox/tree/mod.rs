@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, permission, settle};
+pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, effective_acls, permission};
 pub use change::{Change, Undo, Wish};
 pub use mode::TreeMode;
 pub use node::{Node, Owner, Stat};

@@ -127,7 +127,7 @@ impl WatchTable {
 
     /// Removes a watch. Returns `false` if there was none.
     pub fn remove(&mut self, path: &str, watcher: usize) -> bool {
-        if !self.take(path, watcher) {
+        if !self.remove_from_paths(path, watcher) {
             return false;
         }
         if let Some(paths) = self.by_watcher.get_mut(&watcher) {
@@ -144,7 +144,7 @@ impl WatchTable {
     /// Removes the watches of a connection.
     pub fn forget(&mut self, watcher: usize) {
         for path in self.by_watcher.remove(&watcher).into_iter().flatten() {
-            self.take(&path, watcher);
+            self.remove_from_paths(&path, watcher);
         }
     }
 
@@ -186,7 +186,7 @@ impl WatchTable {
     }
 
     /// Removes a watch from the indexes by path, not from the one by watcher.
-    fn take(&mut self, path: &str, watcher: usize) -> bool {
+    fn remove_from_paths(&mut self, path: &str, watcher: usize) -> bool {
         let Some(watchers) = self.by_path.get_mut(path) else { return false };
         let Some(mode) = watchers.remove(&watcher) else { return false };
         if watchers.is_empty() {

@@ -82,7 +82,7 @@ pub(super) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     let is_past = options.past.store.is_some();
-    let looked = look(settings, options).await?;
+    let looked = read_state(settings, options).await?;
     let Looked { ensemble, table, diagnosis, at, duration } = &looked;
     let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
     print(out, |out| match settings.format {
@@ -125,7 +125,7 @@ pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
 }
 
 async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
-    let Looked { table, diagnosis, at, .. } = look(settings, options).await?;
+    let Looked { table, diagnosis, at, .. } = read_state(settings, options).await?;
     let line = StatusLine::new(&table, &diagnosis, at, options.fail_on);
     if options.past.store.is_none() {
         return Ok(line);
@@ -137,7 +137,7 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
     Ok(line.recorded_at(&date_and_time(at, settings.utc)))
 }
 
-async fn look(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
+async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     match &options.past.store {
         Some(store) => look_at_past(settings, store, options.past.at),
         None => look_live(settings, options.look_for).await,

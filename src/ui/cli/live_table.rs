@@ -168,7 +168,7 @@ impl LiveTable {
             self.first_batch.take()
         };
         let batch = batch.ok_or_else(|| self.ended())?;
-        Ok(self.take(batch))
+        Ok(self.apply_batch(batch))
     }
 
     /// Returns a part of the initial state or of the last look's changes: the whole may be many
@@ -239,7 +239,7 @@ impl LiveTable {
     /// Looks for findings; new and cleared ones are reported next.
     fn examine(&mut self) {
         let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
-        if let Some(looked) = self.live.look(now(), recorder) {
+        if let Some(looked) = self.live.diagnose(now(), recorder) {
             self.unreported = UnreportedFindings::new(looked);
         }
         self.examination.examined(Instant::now(), rest_between_looks(self.live.table()));
@@ -255,7 +255,7 @@ impl LiveTable {
         (at, happenings)
     }
 
-    fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
+    fn apply_batch(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
         let mut events = Vec::new();
         let mut batch = batch.into_iter();
         while let Some(Observed { at, change }) = batch.next() {
@@ -270,7 +270,7 @@ impl LiveTable {
             }
             let is_synced = change == Change::Synced;
             let sampled = if let Change::Sampled { path, .. } = &change { Some(path.clone()) } else { None };
-            let reason = self.note(&change);
+            let reason = self.record_connection(&change);
             let (at, happenings) = self.apply(change, at);
             let is_initial = self.reports_initial && is_synced && self.synced.is_none();
             if is_synced {
@@ -300,7 +300,7 @@ impl LiveTable {
     }
 
     /// Records what a change says about the connection; returns the reason of a loss.
-    fn note(&mut self, change: &Change) -> Option<String> {
+    fn record_connection(&mut self, change: &Change) -> Option<String> {
         let Change::Connection(link) = change else { return None };
         match link {
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),

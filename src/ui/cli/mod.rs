@@ -115,7 +115,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
     let (before, command) = arguments.split();
     let Some(command) = command else { return screen(before).await };
-    let settle = |own: SharedOptions| settle(own.merge(before.clone()));
+    let settle = |own: SharedOptions| resolve_options(own.merge(before.clone()));
     match command {
         CliCommand::Snapshot(options) => {
             let settings = settle(options.read.shared())?;
@@ -193,7 +193,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
 /// Shows the screen until it is left.
 async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
     let path = given.ensemble.config.clone().or_else(usual_config);
-    let (config, settings) = settle_over(given.clone(), &Config::default())?;
+    let (config, settings) = resolve_options_over(given.clone(), &Config::default())?;
     let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
     options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
     options.settings.contexts = known_contexts(&config);
@@ -209,13 +209,13 @@ fn environment() -> Result<Environment, OptionsError> {
 
 /// Merges the options of the command line with the environment and the config file, and starts the
 /// log.
-fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
-    settle_over(options, &Config::default()).map(|(_, settings)| settings)
+fn resolve_options(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
+    resolve_options_over(options, &Config::default()).map(|(_, settings)| settings)
 }
 
 /// Merges the options and returns the config file too; its wrong entries keep their values from
 /// `earlier`.
-fn settle_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
+fn resolve_options_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
     let environment = environment()?;
     let named = options.ensemble.config.clone();
     let config = config::load_over(named.as_deref(), usual_config().as_deref(), earlier)?;

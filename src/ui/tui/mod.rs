@@ -171,7 +171,7 @@ pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiE
     crossterm::style::force_color_output(true);
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let mut past = start_past(&options)?;
-    let mut taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
+    let mut taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
     let mut options = options;
     loop {
         // Boxed: the caller's future would otherwise contain this whole future.

@@ -111,7 +111,7 @@ impl PastWriter {
     /// Writes the collected changes. Blocks the thread for as long as the disk takes.
     pub fn write(&self, batches: Vec<Batch>, at: Timestamp) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = open.writer.take(batches, at);
+        let lost = open.writer.write_batches(batches, at);
         let trouble = open.writer.trouble().map(str::to_owned);
         let since = since(&mut open.written).ok().flatten();
         Event::Recorded(Box::new(Recorded { since, trouble, lost }))

@@ -58,7 +58,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         ..Settings::default()
     };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
-    let taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
+    let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let mut app = App::new(settings, (size.width, size.height), now()).with_replay(Replay::new(name, connect, outline));

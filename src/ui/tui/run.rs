@@ -264,13 +264,13 @@ where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
     {
         if let Some(event) = self.first.take()
-            && self.take(Turn::Done(event), changes, fleets).await?.is_break()
+            && self.handle(Turn::Done(event), changes, fleets).await?.is_break()
         {
             return Ok(());
         }
         loop {
             let turn = self.turn(input, changes, system, fleets).await;
-            if self.take(turn, changes, fleets).await?.is_break() {
+            if self.handle(turn, changes, fleets).await?.is_break() {
                 return Ok(());
             }
             if !self.control.is_taken() {
@@ -310,7 +310,7 @@ where
         }
     }
 
-    async fn take(
+    async fn handle(
         &mut self,
         turn: Turn,
         changes: &mut impl ChangeSource,

@@ -49,7 +49,7 @@ pub struct TerminalGuard;
 impl TerminalGuard {
     /// Takes the terminal over: raw mode, the alternate screen and, if wanted, the mouse. A panic
     /// restores the terminal before its message is printed.
-    pub fn take(mouse: bool) -> io::Result<Self> {
+    pub fn take_over(mouse: bool) -> io::Result<Self> {
         give_back_on_panic();
         MOUSE.store(mouse, Ordering::SeqCst);
         enter().inspect_err(|_| give_back())?;

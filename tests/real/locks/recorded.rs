@@ -17,7 +17,7 @@ const ROUNDS: usize = 8;
 struct Recorder(Mutex<Vec<LockActivity>>);
 
 impl ActivityRecorder for Recorder {
-    fn note(&self, activity: LockActivity) {
+    fn record(&self, activity: LockActivity) {
         self.0.lock().expect("nobody panics").push(activity);
     }
 }

@@ -192,26 +192,26 @@ impl Pattern {
         let mut matched = Matched { sequence, ..Matched::default() };
         for part in &self.front {
             let (taken, after) = rest.split_at(part.at_front(rest, roles)?);
-            matched.take(part, taken);
+            matched.add_part(part, taken);
             rest = after;
         }
         for part in &self.back {
             let (before, taken) = rest.split_at(rest.len() - part.at_back(rest, roles)?);
-            matched.take(part, taken);
+            matched.add_part(part, taken);
             rest = before;
         }
         match &self.middle {
             None if !rest.is_empty() => return None,
             None => {}
             Some(_) if rest.is_empty() => return None,
-            Some(part) => matched.take(part, rest),
+            Some(part) => matched.add_part(part, rest),
         }
         Some(matched)
     }
 }
 
 impl<'n> Matched<'n> {
-    fn take(&mut self, part: &Part, text: &'n str) {
+    fn add_part(&mut self, part: &Part, text: &'n str) {
         match part {
             Part::Uuid | Part::Hex32 | Part::Session => self.attempt = Some(text),
             Part::Lock => self.lock = Some(text),

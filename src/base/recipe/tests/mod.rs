@@ -14,7 +14,7 @@ pub(super) fn path(text: &str) -> ZnodePath {
 fn classifier(hints: &[&str]) -> Classifier {
     let mut classifier = Classifier::default();
     for hint in hints {
-        assert!(classifier.note(&path(hint)), "{hint} is a hint");
+        assert!(classifier.add_hint(&path(hint)), "{hint} is a hint");
     }
     classifier
 }

@@ -11,8 +11,8 @@ fn a_hint_changes_the_places_below_the_parents_that_it_regroups() {
     let mut classifier = Classifier::default();
     assert_eq!(classifier.classify(&waiter).unwrap().lock, path("/s/locks"));
 
-    assert!(classifier.note(&path("/s/leases")));
-    assert!(!classifier.note(&path("/s/leases")), "it was known");
+    assert!(classifier.add_hint(&path("/s/leases")));
+    assert!(!classifier.add_hint(&path("/s/leases")), "it was known");
     assert_eq!(classifier.classify(&waiter).unwrap().lock, path("/s"));
     assert_eq!(classifier.hints().collect::<Vec<_>>(), [&path("/s/leases")]);
     assert_eq!(Classifier::regrouped_by(&path("/s/leases")), [path("/s/locks"), path("/s/leases")]);
@@ -48,7 +48,7 @@ fn only_leases_and_kazoo_queues_are_hints() {
     }
     for other in ["/", "/a", "/a/locks", "/-__lock__", "/a/-__lock__", "/a/leases/b", "/releases", "/a__lock__"] {
         assert!(!Classifier::is_hint(&path(other)), "{other}");
-        assert!(!Classifier::default().note(&path(other)), "{other}");
+        assert!(!Classifier::default().add_hint(&path(other)), "{other}");
         assert_eq!(Classifier::regrouped_by(&path(other)), [], "{other}");
     }
     assert_eq!(Classifier::regrouped_by(&path("/leases")), [path("/locks"), path("/leases")]);

@@ -14,7 +14,7 @@ const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Reads a node, with its data if that is permitted; `None` if it is gone.
-    pub(super) async fn look(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
+    pub(super) async fn read_node(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
         match self.client.get_data(path).await {
             Ok((data, stat)) => Ok(Some((Some(data), stat))),
             Err(Error::NoNode) => Ok(None),

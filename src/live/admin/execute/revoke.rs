@@ -12,7 +12,7 @@ const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 impl<E: Examine> NodeDeleter<'_, E> {
     pub(super) async fn try_revoke(&mut self) -> Result<Attempt, Error> {
-        let (data, stat) = self.look(self.path()).await?.map_or((None, None), |(data, stat)| (data, Some(stat)));
+        let (data, stat) = self.read_node(self.path()).await?.map_or((None, None), |(data, stat)| (data, Some(stat)));
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
             let ending = match (&self.sent.raise, stat) {
                 (Some(_), _) => self.sent.cut_off(self.action, "it is gone, and the reply to the request was lost"),

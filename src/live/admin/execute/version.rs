@@ -94,7 +94,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
     /// Finds out whether a raise or a revocation whose reply was lost hit another node.
     pub(super) async fn settle_raise(&mut self) -> Result<(), Error> {
         let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
-        let Some((data, stat)) = self.look(&raise.path).await? else {
+        let Some((data, stat)) = self.read_node(&raise.path).await? else {
             self.sent.raise = None;
             return Ok(());
         };

@@ -71,7 +71,7 @@ mod tests {
     use lockscope_base::znode::{Node, NodeData, Timestamp};
     use lockscope_model::queue::LockTable;
 
-    fn take(follower: &mut Follower, table: &mut LockTable) {
+    fn apply_changes(follower: &mut Follower, table: &mut LockTable) {
         for change in follower.take_changes() {
             table.apply(change, Timestamp(1));
         }
@@ -91,17 +91,17 @@ mod tests {
         let lock = path("/a/lock");
         assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
         follower.answer(&NodeRead::Node(lock.clone()), node(2, Some(7)));
-        take(&mut follower, &mut table);
+        apply_changes(&mut follower, &mut table);
         assert_eq!(table.contender_count(), 1);
 
         follower.event(NodeEvent::Deleted, &lock, None);
         follower.event(NodeEvent::Created, &lock, None);
         follower.report_unread();
-        take(&mut follower, &mut table);
+        apply_changes(&mut follower, &mut table);
         assert_eq!(table.contender_count(), 1, "it may be the lock's next holder");
         assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
         follower.answer(&NodeRead::Node(lock), node(3, None));
-        take(&mut follower, &mut table);
+        apply_changes(&mut follower, &mut table);
         assert_eq!(table.contender_count(), 0, "it is a folder");
     }
 }

@@ -177,10 +177,10 @@ impl Model {
             let read = request.reads[self.done.len()].clone();
             let together = request.reads.len() > 1;
             if together && matches!(read, NodeRead::List(_)) && self.names.is_none() {
-                self.names = Some(self.look(&read));
+                self.names = Some(self.answer_to(&read));
                 continue;
             }
-            let answer = match (self.names.take(), self.look(&read)) {
+            let answer = match (self.names.take(), self.answer_to(&read)) {
                 (None, answer) => answer,
                 (Some(ReadAnswer::Children(names, _)), ReadAnswer::Children(_, stat)) => {
                     ReadAnswer::Children(names, stat)
@@ -208,7 +208,7 @@ impl Model {
         })
     }
 
-    fn look(&self, read: &NodeRead) -> ReadAnswer {
+    fn answer_to(&self, read: &NodeRead) -> ReadAnswer {
         let at = read.path();
         let Some((czxid, mzxid, ephemeral)) = self.nodes.get(at) else { return ReadAnswer::NoNode };
         let children: Vec<String> = self.children(at).map(|child| child.name().to_owned()).collect();
@@ -372,7 +372,7 @@ impl Model {
     fn classifier(&self) -> Classifier {
         let mut classifier = Classifier::new([]);
         for at in self.nodes.keys().filter(|at| self.follower.roots().iter().any(|root| at.is_within(root))) {
-            classifier.note(at);
+            classifier.add_hint(at);
         }
         classifier
     }

@@ -79,7 +79,7 @@ impl Follower {
         if !Classifier::is_hint(path) {
             return;
         }
-        let news = self.classifier.note(path);
+        let news = self.classifier.add_hint(path);
         self.changes.push(Change::Appeared { path: path.clone() });
         if !news {
             return;

@@ -47,7 +47,7 @@ pub(super) async fn by_four_letter(
     let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
     let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers, without_session: HashSet::new() };
     let asked = asking.ask(Word::Srvr).await;
-    asking.answers.server = four_letter::srvr(&asking.take(asked)?.text);
+    asking.answers.server = four_letter::srvr(&asking.receive(asked)?.text);
     if asking.answers.server.version.is_none() {
         return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
     }
@@ -78,7 +78,7 @@ impl ByFourLetter<'_> {
             when(wanted.figures, Word::Conf),
             async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
         );
-        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
+        if let Some(Ok(answer)) = sessions.map(|asked| self.receive_or_note(asked)) {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
         // In an ensemble, the other members list their connections at other times anyway.
@@ -96,16 +96,16 @@ impl ByFourLetter<'_> {
     }
 
     fn take_figures(&mut self, monitor: WordReply, totals: WordReply, settings: WordReply) -> ServerFigures {
-        let monitor = self.take_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
-        let totals = self.take_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
-        let settings = self.take(settings).ok();
+        let monitor = self.receive_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.receive_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
+        let settings = self.receive(settings).ok();
         let sync_settings = settings.as_ref().and_then(|answer| SyncSettings::from_conf(&answer.text));
         let settings = settings.and_then(|answer| four_letter::conf(&answer.text));
         ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
     }
 
     fn take_watched(&mut self, asked: WordReply, listed: WatchedPathsReader) -> Option<(Vec<WatchedPath>, bool)> {
-        let answer = self.take_or_note(asked).ok()?;
+        let answer = self.receive_or_note(asked).ok()?;
         let (found, whole) = listed.end();
         Some((found, whole && !answer.cut))
     }
@@ -124,7 +124,7 @@ impl ByFourLetter<'_> {
         let mut looks = 1;
         let (found, whole, all) = loop {
             let connections = self.ask(Word::Cons).await;
-            let Ok(answer) = self.take_or_note(connections) else { return };
+            let Ok(answer) = self.receive_or_note(connections) else { return };
             let found = four_letter::cons(&answer.text);
             let before = std::mem::replace(&mut self.without_session, found.without_session.iter().cloned().collect());
             let stay = found.without_session.iter().filter(|client| before.contains(*client)).count();
@@ -157,7 +157,7 @@ impl ByFourLetter<'_> {
     /// Reads how many connections the server has now, on all its ports.
     async fn count_connections(&mut self) -> Option<u64> {
         let what = self.ask(Word::Srvr).await;
-        four_letter::srvr(&self.take(what).ok()?.text).connections
+        four_letter::srvr(&self.receive(what).ok()?.text).connections
     }
 
     async fn ask(&self, word: Word) -> WordReply {
@@ -167,7 +167,7 @@ impl ByFourLetter<'_> {
     /// Asks which sessions watch which paths. A large answer is parsed while it arrives.
     async fn ask_watched(&self) -> (WordReply, WatchedPathsReader) {
         let mut listed = WatchedPathsReader::default();
-        let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.take(part))).await;
+        let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.push(part))).await;
         (reply, listed)
     }
 
@@ -178,17 +178,17 @@ impl ByFourLetter<'_> {
     }
 
     /// Counts the cost of a question and returns its answer.
-    fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
+    fn receive(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
         let bytes = asked.result.as_ref().map_or(0, |answer| answer.bytes);
         let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
         self.answers.count(self.load, bytes, took);
         asked.result
     }
 
-    /// Takes an answer like `take`, and notes an error as the problem.
-    fn take_or_note(&mut self, asked: WordReply) -> Result<FourLetterAnswer, ()> {
+    /// Receives an answer like `receive`, and notes an error as the problem.
+    fn receive_or_note(&mut self, asked: WordReply) -> Result<FourLetterAnswer, ()> {
         let word = asked.word;
-        match self.take(asked) {
+        match self.receive(asked) {
             Ok(answer) => {
                 if answer.cut {
                     self.answers.note_problem(format!(

@@ -42,7 +42,7 @@ pub(super) async fn by_http(
     let answers = RoundAnswers::new(AskedBy::Http, if url.is_secure() { Transport::Tls } else { Transport::Plain });
     let mut asking = ByHttp { url, tls, host, named_by, limits, load, answers };
     let asked = asking.ask("server_stats").await;
-    asking.answers.server = asking.take(asked, admin::server_stats)?;
+    asking.answers.server = asking.receive(asked, admin::server_stats)?;
     asking.ask_the_rest(wanted).await;
     Ok(asking.answers)
 }
@@ -66,26 +66,26 @@ impl ByHttp<'_> {
             when(wanted.figures, "configuration"),
             when(wanted.watchers, "watches_by_path")
         );
-        self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+        self.answers.connections = self.receive_or_note(connections, admin::connections).map(|found| (found, true));
         self.answers.sessions =
-            sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
+            sessions.and_then(|asked| self.receive_or_note(asked, admin::dump)).map(|found| (found, true));
         // In an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
             let connections = self.ask("connections").await;
-            self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+            self.answers.connections = self.receive_or_note(connections, admin::connections).map(|found| (found, true));
         }
         if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
             self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
         }
         if let Some(asked) = watched {
-            self.answers.watched = Some(timed(self, |asking| asking.take_or_note(asked, admin::watches_by_path)));
+            self.answers.watched = Some(timed(self, |asking| asking.receive_or_note(asked, admin::watches_by_path)));
         }
     }
 
     fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> ServerFigures {
-        let monitor = self.take_or_note(monitor, admin::monitor).unwrap_or_default();
-        let totals = self.take_or_note(totals, admin::watch_summary);
-        let settings = self.take(settings, admin::configuration).ok().flatten();
+        let monitor = self.receive_or_note(monitor, admin::monitor).unwrap_or_default();
+        let totals = self.receive_or_note(totals, admin::watch_summary);
+        let settings = self.receive(settings, admin::configuration).ok().flatten();
         ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
     }
 
@@ -96,15 +96,15 @@ impl ByHttp<'_> {
     }
 
     /// Counts the cost of a question and parses its answer.
-    fn take<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
+    fn receive<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
         let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
         let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
         self.answers.count(self.load, bytes, took);
         read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
     }
 
-    /// Takes an answer like `take`, and notes an error as the problem.
-    fn take_or_note<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
-        self.take(asked, read).map_err(|error| self.answers.note_problem(format!("AdminServer: {error}"))).ok()
+    /// Receives an answer like `receive`, and notes an error as the problem.
+    fn receive_or_note<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
+        self.receive(asked, read).map_err(|error| self.answers.note_problem(format!("AdminServer: {error}"))).ok()
     }
 }

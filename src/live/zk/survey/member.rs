@@ -102,7 +102,7 @@ impl Member {
                     self.clock.date(sessions, anchor, answered_at);
                 }
                 let expiry_clock = self.expiry_clock(&answers, anchor, answered_at);
-                self.take(answers, asked_at, watchers);
+                self.store_answers(answers, asked_at, watchers);
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
             }
@@ -133,7 +133,7 @@ impl Member {
 
     /// Stores the answers. Parts that were not asked this time stay, except watchers that nobody
     /// looks at.
-    fn take(&mut self, answers: RoundAnswers, at: Timestamp, watchers: bool) {
+    fn store_answers(&mut self, answers: RoundAnswers, at: Timestamp, watchers: bool) {
         let view = &mut self.view;
         self.answered_by = answers.asked_by;
         view.asked_by = answers.asked_by;

@@ -66,7 +66,7 @@ pub(super) async fn run(
     loop {
         tokio::select! {
             () = views.closed() => return,
-            Some(report) = reported.recv() => survey.take(report),
+            Some(report) = reported.recv() => survey.add_report(report),
             Ok(()) = survey.own.changed() => survey.update_members().await,
         }
         views.send_replace(Arc::new(survey.view()));
@@ -98,7 +98,7 @@ impl Survey {
         }
     }
 
-    fn take(&mut self, report: RoundReport) {
+    fn add_report(&mut self, report: RoundReport) {
         self.load.add(report.load);
         let member = self.members.iter_mut().find(|(address, ..)| address.label == report.view.address);
         if let Some((_, view, _)) = member {

@@ -153,7 +153,7 @@ impl SemaphoreFixture {
         (!self.clients.is_empty()).then(|| who.index(self.clients.len()))
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply_step(&mut self, step: &Step) {
         match step {
             Step::Come => {
                 self.next += 1;
@@ -237,14 +237,14 @@ impl SemaphoreFixture {
                 self.while_cut(before);
                 let lines = self.server.reconnect_for(*read);
                 self.lines.extend(lines);
-                self.take(&Step::Cut(after.clone()));
+                self.apply_step(&Step::Cut(after.clone()));
             }
             Step::CutAndGoOn(before, read, after) => {
                 self.while_cut(before);
                 let lines = self.server.reconnect_for(*read);
                 self.lines.extend(lines);
                 for step in after {
-                    self.take(step);
+                    self.apply_step(step);
                 }
                 let rest = self.server.walk().into_iter().filter(|change| *change != Change::Syncing);
                 for change in rest.collect::<Vec<_>>() {
@@ -258,14 +258,14 @@ impl SemaphoreFixture {
         self.reads.clear();
         self.cut = true;
         for step in steps {
-            self.take(step);
+            self.apply_step(step);
         }
         self.cut = false;
     }
 
     fn settle(&mut self) {
         while !self.reads.is_empty() {
-            self.take(&Step::Answer);
+            self.apply_step(&Step::Answer);
         }
     }
 
@@ -319,7 +319,7 @@ proptest! {
         // After a cut, the actions of threads that share a session cannot be told apart.
         let mut fixture = SemaphoreFixture::new(kazoo, false);
         for step in &steps {
-            fixture.take(step);
+            fixture.apply_step(step);
         }
         fixture.settle();
         for ((lock, contender), events) in fixture.contenders() {
@@ -344,7 +344,7 @@ proptest! {
         for step in &steps {
             let queued = fixture.server.table.contender_count();
             let gives_up = matches!(step, Step::GiveUp) && fixture.head().is_some();
-            fixture.take(step);
+            fixture.apply_step(step);
             gave_up += usize::from(gives_up && fixture.server.table.contender_count() < queued);
             let in_queues: usize = fixture.server.table.locks().map(crate::queue::LockQueue::len).sum();
             prop_assert_eq!(fixture.server.table.contender_count(), in_queues, "nobody counts twice");
@@ -365,7 +365,7 @@ proptest! {
 fn a_lease_that_is_returned_before_it_is_read_was_held() {
     let mut fixture = SemaphoreFixture::new(false, false);
     for step in [Step::Come, Step::Answer, Step::Advance, Step::Advance, Step::Return(index())] {
-        fixture.take(&step);
+        fixture.apply_step(&step);
     }
     let contenders = fixture.contenders();
     assert_eq!(
@@ -378,13 +378,13 @@ fn a_lease_that_is_returned_before_it_is_read_was_held() {
 fn a_contender_from_before_the_first_look_has_waited_since_its_creation() {
     let mut fixture = SemaphoreFixture::new(false, false);
     fixture.cut = true;
-    fixture.take(&Step::Come);
+    fixture.apply_step(&Step::Come);
     fixture.cut = false;
     let came = fixture.server.now;
     fixture.server.table = fixture.server.fresh();
     fixture.server.now = lockscope_base::znode::Timestamp(came.0 + 60_000);
     for step in [Step::Advance, Step::Answer, Step::Advance] {
-        fixture.take(&step);
+        fixture.apply_step(&step);
     }
     let acquired = fixture.lines.last().expect("an acquisition");
     assert_eq!((acquired.event, acquired.waited_ms), (LockEvent::Acquired, Some(60_030)));

@@ -243,7 +243,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Takes a step. Returns the changes that an observer would send.
-fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
+fn apply_step(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
     history.now = history.now.plus(Duration::from_millis(7));
     let changes = match step {
         Step::Create { place, session } => create(history, *place, *session, serial),
@@ -326,7 +326,7 @@ pub fn begin() -> History {
 impl History {
     pub fn take_all(&mut self, steps: &[Step]) {
         for (serial, step) in (0_u32..).zip(steps) {
-            take(self, step, serial);
+            apply_step(self, step, serial);
         }
     }
 
@@ -338,7 +338,7 @@ impl History {
             self.check_tight(&table)?;
         }
         for (serial, step) in (1_000_u32..).zip(steps) {
-            for change in take(self, step, serial) {
+            for change in apply_step(self, step, serial) {
                 table.apply(change, self.ours());
             }
             self.check(&table, false)?;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::TableFixture;
 use super::fixture::{Said, said};
-use super::steps::{Step, step, take};
+use super::steps::{Step, apply_step, step};
 use crate::queue::{Change, ContenderState, LockTable};
 use crate::testing::uuid;
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
@@ -33,11 +33,11 @@ proptest! {
         for (serial, step) in (0_u32..).zip(&steps) {
             if let Step::Miss(missed) = step {
                 for (more, step) in (0_u32..).zip(missed) {
-                    take(&mut fixture, step, 10_000 + serial * 100 + more);
+                    apply_step(&mut fixture, step, 10_000 + serial * 100 + more);
                 }
                 fixture.reconnect();
             }
-            for change in take(&mut fixture, step, serial) {
+            for change in apply_step(&mut fixture, step, serial) {
                 fixture.apply(change.clone());
                 if serial % 7 == 0 && !matches!(change, Change::Deleted { .. }) {
                     fixture.apply(change);

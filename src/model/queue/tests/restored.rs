@@ -5,7 +5,7 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::TableFixture;
 use super::property::summary;
-use super::steps::{Step, step, take};
+use super::steps::{Step, apply_step, step};
 use crate::queue::{Change, LockTable};
 
 fn written(table: &LockTable) -> Vec<u8> {
@@ -19,7 +19,7 @@ pub(super) fn restored(table: &LockTable) -> LockTable {
 }
 
 fn changes(fixture: &mut TableFixture, steps: &[Step]) -> Vec<Change> {
-    (0_u32..).zip(steps).flat_map(|(serial, step)| take(fixture, step, serial)).collect()
+    (0_u32..).zip(steps).flat_map(|(serial, step)| apply_step(fixture, step, serial)).collect()
 }
 
 proptest! {

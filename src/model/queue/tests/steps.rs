@@ -33,7 +33,7 @@ pub fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes one step in the tree. Returns the changes that the observer would send.
-pub fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
+pub fn apply_step(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
     match step {
         Step::Create { place, session } => {
             let at = make(fixture, *place, *session, serial);

@@ -22,25 +22,25 @@ pub struct WatchedPathsReader {
 
 impl WatchedPathsReader {
     /// Takes the next piece of the answer, of any length.
-    pub fn take(&mut self, part: &[u8]) {
+    pub fn push(&mut self, part: &[u8]) {
         for piece in part.split_inclusive(|byte| *byte == b'\n') {
             let Some(end) = piece.strip_suffix(b"\n") else {
                 self.line.extend_from_slice(piece);
                 continue;
             };
             if self.line.is_empty() {
-                self.take_line(&String::from_utf8_lossy(end));
+                self.push_line(&String::from_utf8_lossy(end));
             } else {
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(end);
-                self.take_line(&String::from_utf8_lossy(&line));
+                self.push_line(&String::from_utf8_lossy(&line));
                 line.clear();
                 self.line = line;
             }
         }
     }
 
-    fn take_line(&mut self, line: &str) {
+    fn push_line(&mut self, line: &str) {
         self.ended = line.is_empty();
         if self.ended {
             return;
@@ -87,7 +87,7 @@ mod tests {
 
     fn wchp(text: &str) -> Read<WatchedPath> {
         let mut reader = WatchedPathsReader::default();
-        reader.take(text.as_bytes());
+        reader.push(text.as_bytes());
         reader.end()
     }
 
@@ -96,7 +96,7 @@ mod tests {
         for length in 1..REAL.len() {
             let mut reader = WatchedPathsReader::default();
             for part in REAL.as_bytes().chunks(length) {
-                reader.take(part);
+                reader.push(part);
             }
             assert_eq!(reader.end(), wchp(REAL), "pieces of {length} bytes");
         }

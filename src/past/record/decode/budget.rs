@@ -63,7 +63,7 @@ impl Budget {
     }
 
     /// Charges the inline size of a complete value. Returns whether there was enough memory.
-    pub(super) fn settle(&self) -> bool {
+    pub(super) fn charge_inline(&self) -> bool {
         self.charge(self.inline.take() as u64)
     }
 }

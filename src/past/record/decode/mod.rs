@@ -21,7 +21,7 @@ use super::Damage;
 /// be decoded or take more than `most`.
 pub(super) fn memory_of<T: DeserializeOwned>(mut bytes: &[u8], most: u64) -> Option<u64> {
     let budget = Budget::new(most);
-    decode::<T, _>(&mut bytes, &budget).ok().filter(|_| budget.settle())?;
+    decode::<T, _>(&mut bytes, &budget).ok().filter(|_| budget.charge_inline())?;
     Some(most - budget.left())
 }
 
@@ -45,7 +45,7 @@ impl<'p> Decoder<'p> {
     /// value.
     pub fn next<T: DeserializeOwned>(&mut self, budget: &Budget, malformed: Damage) -> Result<T, Damage> {
         match decode(&mut self.stream, budget) {
-            Ok(value) if budget.settle() => Ok(value),
+            Ok(value) if budget.charge_inline() => Ok(value),
             Ok(_) => Err(Damage::TooLarge),
             Err(_) => Err(self.what_is_wrong(budget, malformed)),
         }

@@ -160,7 +160,7 @@ pub(in crate::record) fn contenders(
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
-            memory.take(row)?;
+            memory.charge(row)?;
             found.push(contender(row, &named, until)?);
         }
     }
@@ -230,7 +230,7 @@ pub(in crate::record) fn gaps(
     )?;
     let memory = RowMemory::default();
     let gap = |row: &Row<'_>| {
-        memory.take(row)?;
+        memory.charge(row)?;
         let to = row.get::<_, Option<i64>>(1)?.map(Timestamp);
         Ok(PastGap { from: Timestamp(row.get(0)?), to, reason: row.get(2)? })
     };
@@ -252,7 +252,7 @@ pub(in crate::record) fn findings(
     )?;
     let memory = RowMemory::default();
     let finding = |row: &Row<'_>| {
-        memory.take(row)?;
+        memory.charge(row)?;
         Ok(PastFinding {
             lock: row.get(0)?,
             name: row.get(1)?,
@@ -280,7 +280,7 @@ pub(in crate::record) fn deletions(
     )?;
     let memory = RowMemory::default();
     let deletion = |row: &Row<'_>| {
-        memory.take(row)?;
+        memory.charge(row)?;
         Ok(PastDeletion {
             at: Timestamp(row.get(0)?),
             lock: row.get(1)?,

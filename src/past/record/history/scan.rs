@@ -76,7 +76,7 @@ pub(super) fn scan_range(
     let mut statement = connection.prepare(&format!("{COLUMNS} id BETWEEN ?1 AND ?2"))?;
     let mut rows = statement.query([ids.start(), ids.end()])?;
     while let Some(row) = rows.next()? {
-        found.take(row, &filter)?;
+        found.read_row(row, &filter)?;
     }
     Ok(found)
 }
@@ -113,7 +113,7 @@ pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<
     for value in values {
         let mut rows = statement.query([filter.from, seen_until, value])?;
         while let Some(row) = rows.next()? {
-            found.take(row, &filter)?;
+            found.read_row(row, &filter)?;
         }
     }
     // The worst are sorted when they are listed, and each id stays beside its weight until then.
@@ -218,7 +218,7 @@ impl Found {
         worst.into_iter().map(|(_, id)| id).collect()
     }
 
-    fn take(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
+    fn read_row(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
         let (lock, client): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let is_wanted = |wanted: &Option<FxHashSet<i64>>, id: i64| wanted.as_ref().is_none_or(|ids| ids.contains(&id));
         let enqueued: Option<i64> = row.get(4)?;

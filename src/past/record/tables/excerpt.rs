@@ -106,7 +106,7 @@ fn raised_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<FxHashM
     )?;
     let memory = RowMemory::default();
     let found = query.query_map([at.0], |row| {
-        memory.take(row)?;
+        memory.charge(row)?;
         Ok(((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?), Timestamp(row.get(4)?)))
     })?;
     found.collect()
@@ -128,7 +128,7 @@ fn gaps(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<GapRec
     )?;
     let memory = RowMemory::default();
     let gap = |row: &rusqlite::Row<'_>| {
-        memory.take(row)?;
+        memory.charge(row)?;
         let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
         Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
     };
@@ -141,7 +141,7 @@ fn deletions(connection: &Connection, time: TimeRange) -> rusqlite::Result<VecDe
     )?;
     let memory = RowMemory::default();
     let deletion = |row: &rusqlite::Row<'_>| {
-        memory.take(row)?;
+        memory.charge(row)?;
         Ok(RecordedDeletion {
             at: Timestamp(row.get(0)?),
             lock: row.get(1)?,

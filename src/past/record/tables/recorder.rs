@@ -139,7 +139,7 @@ impl TableRecorder {
         if is_live {
             if !self.was_live {
                 if let Some(contenders) = &mut self.contenders {
-                    contenders.look(table, Moment { at, unseen_since });
+                    contenders.compare(table, Moment { at, unseen_since });
                 }
                 self.gaps.ends(at);
                 self.run.1.get_or_insert(at);

@@ -26,7 +26,7 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     /// Takes the record of this contender of a lock.
-    pub fn take(&mut self, lock: &LockName, contender: &Contender) -> Option<ContenderRecord> {
+    pub fn remove(&mut self, lock: &LockName, contender: &Contender) -> Option<ContenderRecord> {
         if self.by_node.is_empty() {
             return None;
         }
@@ -34,7 +34,7 @@ impl Unfinished {
     }
 
     /// Takes all records that were not found again.
-    pub fn take_rest(&mut self) -> impl Iterator<Item = ContenderRecord> {
+    pub fn remove_rest(&mut self) -> impl Iterator<Item = ContenderRecord> {
         std::mem::take(&mut self.by_node).into_values().chain(std::mem::take(&mut self.others))
     }
 
@@ -72,7 +72,7 @@ pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Resu
     let mut rows = statement.query([at.0])?;
     let (mut records, memory) = (Vec::new(), RowMemory::default());
     while let Some(row) = rows.next()? {
-        memory.take(row)?;
+        memory.charge(row)?;
         records.extend(record(row)?);
     }
     Ok(records)

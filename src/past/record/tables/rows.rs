@@ -118,7 +118,7 @@ impl TableWriter {
             rows;
         let ids = &mut self.ids;
         contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
-        settled.iter().try_for_each(|end| settle(transaction, *end))?;
+        settled.iter().try_for_each(|end| set_ending(transaction, *end))?;
         findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
         sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
@@ -184,7 +184,7 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
 }
 
 /// Replaces an uncertain ending by the known one. A deletion explained by the audit log stays.
-fn settle(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
+fn set_ending(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
     let mut statement = connection
         .prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending IN ('unknown', 'gone')")?;
     statement.execute(params![id, end.id()])?;

@@ -211,7 +211,7 @@ impl StandingContenders {
 
     /// Compares the whole table with the records, after everything was read. Missing contenders
     /// have ended since; new ones were there before. Linear in the number of contenders.
-    pub fn look(&mut self, table: &LockTable, moment: Moment) {
+    pub fn compare(&mut self, table: &LockTable, moment: Moment) {
         self.look = self.look.wrapping_add(1);
         for lock in table.locks() {
             self.look_at(lock, table, moment);
@@ -222,7 +222,7 @@ impl StandingContenders {
             !lock.contenders.is_empty()
         });
         gone.extend(self.displaced.drain().map(|(_, record)| *record));
-        gone.extend(self.unfinished.take_rest());
+        gone.extend(self.unfinished.remove_rest());
         self.end_unseen(gone, moment);
     }
 
@@ -284,7 +284,7 @@ impl StandingContenders {
                     .displaced
                     .remove(&id)
                     .map(|record| *record)
-                    .or_else(|| self.unfinished.take(&name, row.contender));
+                    .or_else(|| self.unfinished.remove(&name, row.contender));
                 let own_lock = self.locks.get(&lock.id()).map(|standing| Arc::clone(&standing.lock));
                 let Some(own_lock) = own_lock else { continue };
                 let record = match before {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::fixture::{ALL, ConsoleFixture, SMALL, json};
 use crate::record::{ReadSegment, RecordOptions, TimedEntry};
-use crate::steps::{self, Step, take};
+use crate::steps::{self, Step, apply_step};
 use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 use lockscope_model::queue::{Change, ConnectionState};
@@ -46,13 +46,13 @@ pub(super) fn record_step() -> impl Strategy<Value = RecordStep> {
 pub(super) fn act(fixture: &mut ConsoleFixture, step: &RecordStep, serial: u32) {
     let miss = |fixture: &mut ConsoleFixture, missed: &[Step]| {
         for (more, step) in (0_u32..).zip(missed) {
-            take(&mut fixture.ensemble, step, 10_000 + serial * 100 + more);
+            apply_step(&mut fixture.ensemble, step, 10_000 + serial * 100 + more);
         }
         fixture.ensemble.now.0 += 2_000;
     };
     match step {
         RecordStep::Tree(step) => {
-            for change in take(&mut fixture.ensemble, step, serial) {
+            for change in apply_step(&mut fixture.ensemble, step, serial) {
                 fixture.apply(change);
             }
         }

@@ -40,7 +40,7 @@ fn an_in_memory_recording_is_bounded_drops_the_oldest_and_is_exact() {
             recorder.examine(ensemble.now, &ensemble.table, &mut diagnosis);
             shown.push((ensemble.now, json(&ensemble.table, &diagnosis, ensemble.now)));
             ensemble.now.0 += 1;
-            assert!(writer.take(recorder.take_batches(ensemble.now, &ensemble.table), ensemble.now).is_none());
+            assert!(writer.write_batches(recorder.take_batches(ensemble.now, &ensemble.table), ensemble.now).is_none());
             assert_eq!(writer.trouble(), None);
             assert!(writer.past().unwrap().bytes().unwrap() <= MAX_BYTES);
         }

@@ -125,7 +125,7 @@ fn output_in_flight_and_partial_frames_count_as_memory_until_done() {
     send(&mut machine, id, &[create(1, "/big", 0), data(2, "/big", &vec![7; 100_000])].concat(), NOW);
     machine.receive(id, &read(3, "/big"), NOW);
     let mut buffer = Vec::new();
-    machine.take(id, &mut buffer);
+    machine.take_output(id, &mut buffer);
     assert!(machine.buffered() >= before + 100_000);
     machine.sent(id);
     assert!(machine.buffered() <= before);

@@ -34,7 +34,8 @@ pub(super) fn read(
 ) -> BTreeMap<String, Context> {
     let mut contexts = BTreeMap::new();
     let Some(tables) = all.get_ref().as_table() else {
-        mistakes.note(all.span(), "context holds tables: write [context.NAME], and the options of that ensemble below");
+        mistakes
+            .record(all.span(), "context holds tables: write [context.NAME], and the options of that ensemble below");
         return contexts;
     };
     for (name, value) in tables {
@@ -43,7 +44,7 @@ pub(super) fn read(
             let problem = format!(
                 "{name:?} is no name for a context: up to {MAX_NAME} letters, digits, dots, dashes and underscores are"
             );
-            mistakes.note(at, &problem);
+            mistakes.record(at, &problem);
         } else if let Some(table) = value.get_ref().as_table() {
             mistakes.enter(Some(&name));
             let context = read_one(table, earlier.get(&name), mistakes);
@@ -51,7 +52,7 @@ pub(super) fn read(
             contexts.insert(name, context);
         } else {
             let problem = format!("{name:?} is no option of contexts: write [context.{name}], and its options below");
-            mistakes.note(at, &problem);
+            mistakes.record(at, &problem);
         }
     }
     contexts

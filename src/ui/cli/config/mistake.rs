@@ -99,7 +99,7 @@ impl<'t> Mistakes<'t> {
     }
 
     /// Records a wrong entry that is ignored. The span covers the entry, or the wrong part of it.
-    pub(in crate::cli) fn note(&mut self, span: Range<usize>, problem: &str) {
+    pub(in crate::cli) fn record(&mut self, span: Range<usize>, problem: &str) {
         self.add(span, problem, Hinders::Nothing);
     }
 

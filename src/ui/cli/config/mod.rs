@@ -154,10 +154,10 @@ fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
             config.contexts = contexts::read(value, &earlier.contexts, &mut mistakes);
         }
         if let Some(value) = table.get("keys") {
-            config.bindings = keys::read(value, &earlier.bindings, &mut |at, problem| mistakes.note(at, problem));
+            config.bindings = keys::read(value, &earlier.bindings, &mut |at, problem| mistakes.record(at, problem));
         }
         if let Some(value) = table.get("screen") {
-            config.screens = screens::read(value, &earlier.screens, &mut |at, problem| mistakes.note(at, problem));
+            config.screens = screens::read(value, &earlier.screens, &mut |at, problem| mistakes.record(at, problem));
         }
     } else {
         config = Config { is_there: true, ..earlier.clone() };

@@ -73,7 +73,7 @@ pub(super) fn read(
                 sound.insert(key.clone(), value.clone());
             }
             Some((span, problem)) if is_steering(key.get_ref()) => mistakes.refuse(span, &problem),
-            Some((span, problem)) => mistakes.note(span, &problem),
+            Some((span, problem)) => mistakes.record(span, &problem),
         }
     }
     let wrong = earlier.iter().filter(|(key, _)| {

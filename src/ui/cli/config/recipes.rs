@@ -19,23 +19,23 @@ const KEYS: [&str; 7] = ["name", "pattern", "kind", "roles", "lock", "persistent
 pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
     let tables = all.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
     let Some(tables) = tables else {
-        mistakes.note(all.span(), "recipe holds a list of tables: write [[recipe]], and its name and pattern below");
+        mistakes.record(all.span(), "recipe holds a list of tables: write [[recipe]], and its name and pattern below");
         return Vec::new();
     };
     let mut recipes: Vec<OwnRecipe> = Vec::new();
     for value in tables {
         if recipes.len() == MAX_RECIPES {
-            mistakes.note(value.span(), &format!("{MAX_RECIPES} recipes are allowed"));
+            mistakes.record(value.span(), &format!("{MAX_RECIPES} recipes are allowed"));
             break;
         }
         let Some(table) = value.get_ref().as_table() else {
-            mistakes.note(value.span(), "a recipe is a table: write [[recipe]], and its name and pattern below");
+            mistakes.record(value.span(), "a recipe is a table: write [[recipe]], and its name and pattern below");
             continue;
         };
         let Some(recipe) = read_one(table, value, mistakes) else { continue };
         if recipes.iter().any(|known| known.definition().name == recipe.definition().name) {
             let at = table.get("name").map_or_else(|| value.span(), Spanned::span);
-            mistakes.note(at, &format!("name: there are two recipes {:?}", recipe.definition().name));
+            mistakes.record(at, &format!("name: there are two recipes {:?}", recipe.definition().name));
         } else {
             recipes.push(recipe);
         }
@@ -48,7 +48,7 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
         let meant = nearest(key.get_ref(), KEYS)
             .map_or_else(|| format!("{} are allowed", KEYS.join(", ")), |meant| format!("perhaps {meant} is meant"));
-        mistakes.note(key.span(), &format!("a recipe has no {:?}; {meant}", key.get_ref()));
+        mistakes.record(key.span(), &format!("a recipe has no {:?}; {meant}", key.get_ref()));
         return None;
     }
     let lock = field::<bool>(table, "lock", mistakes).ok()?.unwrap_or(true);
@@ -61,13 +61,13 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
     let missing = |what: &str| format!("a recipe needs a {what}, as in {what} = {}", example(what));
     let mut needed = |value: Option<String>, what: &str| {
         if value.is_none() {
-            mistakes.note(all.span(), &missing(what));
+            mistakes.record(all.span(), &missing(what));
         }
         value
     };
     let (name, pattern) = (needed(name, "name")?, needed(pattern, "pattern")?);
     if kind.is_none() && lock {
-        mistakes.note(all.span(), &missing("kind"));
+        mistakes.record(all.span(), &missing("kind"));
         return None;
     }
     let definition = Definition {
@@ -83,7 +83,7 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
         Ok(recipe) => Some(recipe),
         Err(error) => {
             let at = table.get(field_of(&error)).unwrap_or(all);
-            mistakes.note(at.span(), &error.to_string());
+            mistakes.record(at.span(), &error.to_string());
             None
         }
     }
@@ -110,7 +110,7 @@ fn field<'de, T: Deserialize<'de>>(
         Ok(alone) => Ok(Some(alone.value)),
         Err(error) => {
             let at = error.span().unwrap_or_else(|| value.span());
-            mistakes.note(at, &format!("{key}: {}", error.message()));
+            mistakes.record(at, &format!("{key}: {}", error.message()));
             Err(Wrong)
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) 
             mistakes.refuse(at..at, error.message());
             return None;
         }
-        mistakes.note(at..at, error.message());
+        mistakes.record(at..at, error.message());
         let (context, key) = place(&kept, start, end);
         mistakes.enter(context.as_deref());
         mistakes.leave_out(&key);

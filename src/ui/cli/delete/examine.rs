@@ -40,7 +40,7 @@ pub(super) async fn plan(
     path: &ZnodePath,
     stat: &ZnodeStat,
 ) -> anyhow::Result<DeletePlan> {
-    let table = look(settings, path).await?;
+    let table = read_and_survey(settings, path).await?;
     let table_at = TableAt::new(&table, now());
     let planned = DeletePlan::of(&table_at, std::slice::from_ref(path));
     if matches!(planned, Err(NoPlan::NotFound(_)))
@@ -64,7 +64,7 @@ pub(super) async fn plan(
 }
 
 /// Reads the lock's parent and asks the servers.
-async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
+async fn read_and_survey(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
     let options = settings.survey_options()?;
     let near = ResolvedOptions { roots: near(path), ..settings.clone() };
     // The servers' lists must be younger than the node to say something about its owner. Both

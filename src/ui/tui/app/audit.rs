@@ -82,7 +82,7 @@ impl AuditLog {
     }
 
     /// Stores what was read. Asks for another read if an entry was written meanwhile.
-    fn take(&mut self, reading: AuditReading) -> Option<Effect> {
+    fn store(&mut self, reading: AuditReading) -> Option<Effect> {
         (self.reading, self.was_read) = (false, true);
         self.unwritable = reading.unwritable;
         match reading.history {
@@ -128,6 +128,6 @@ impl App {
     }
 
     pub(super) fn audit_read(&mut self, reading: AuditReading) -> Update {
-        Update { redraw: true, effects: self.audit.take(reading).into_iter().collect() }
+        Update { redraw: true, effects: self.audit.store(reading).into_iter().collect() }
     }
 }

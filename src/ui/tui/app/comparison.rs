@@ -65,7 +65,7 @@ impl FleetComparison {
     }
 
     /// Stores the result of the fleet that has ended, or why the comparison ended early.
-    pub(super) fn take(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
+    pub(super) fn store(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
         match outcome {
             Ok(outcome) => self.done.push(*outcome),
             Err(why) => self.failed = Some(why),

@@ -95,7 +95,7 @@ impl<Id> Cursor<Id> {
 
     /// Finds the selected row again after rows came, went or moved, and keeps it within the
     /// `height` visible rows. Logarithmic when `rows` is.
-    pub fn settle(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
+    pub fn reanchor(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
         let last = rows.len().saturating_sub(1);
         let before = self.rank;
         self.rank = match &self.anchor {
@@ -152,26 +152,26 @@ mod tests {
     fn the_selection_follows_its_row_and_keeps_its_line() {
         let mut cursor = Cursor::first();
         let before = rows("abcdefghij");
-        cursor.settle(&before, 4);
+        cursor.reanchor(&before, 4);
         cursor.step(5, &before);
         cursor.reveal(&before, 4);
         assert_eq!((cursor.rank(), cursor.top()), (5, 2));
         let after = rows("cdefghijkl");
-        cursor.settle(&after, 4);
+        cursor.reanchor(&after, 4);
         assert_eq!((cursor.selected(&after), cursor.top()), (Some('f'), 0));
-        cursor.settle(&rows("xyzcdefghij"), 4);
+        cursor.reanchor(&rows("xyzcdefghij"), 4);
         assert_eq!((cursor.rank(), cursor.top()), (6, 3));
     }
 
     #[test]
     fn when_the_selected_row_vanishes_the_row_at_its_position_is_selected() {
         let mut cursor = Cursor::on('c');
-        cursor.settle(&rows("abcd"), 9);
-        cursor.settle(&rows("abd"), 9);
+        cursor.reanchor(&rows("abcd"), 9);
+        cursor.reanchor(&rows("abd"), 9);
         assert_eq!(cursor.selected(&rows("abd")), Some('d'));
-        cursor.settle(&rows("xabd"), 9);
+        cursor.reanchor(&rows("xabd"), 9);
         assert_eq!(cursor.selected(&rows("xabd")), Some('d'), "and stays with that");
-        cursor.settle(&rows(""), 9);
+        cursor.reanchor(&rows(""), 9);
         assert_eq!(cursor.selected(&rows("")), None);
     }
 
@@ -179,8 +179,8 @@ mod tests {
     fn an_untouched_selection_stays_at_its_end_of_the_list() {
         let (mut first, mut last) = (Cursor::first(), Cursor::last());
         for text in ["a", "ab", "xab", "xabcdefg"] {
-            first.settle(&rows(text), 3);
-            last.settle(&rows(text), 3);
+            first.reanchor(&rows(text), 3);
+            last.reanchor(&rows(text), 3);
             assert_eq!(first.selected(&rows(text)), text.chars().next());
             assert_eq!(last.selected(&rows(text)), text.chars().last());
         }
@@ -191,7 +191,7 @@ mod tests {
     fn paging_past_an_end_stops_there() {
         let list = rows("abcde");
         let mut cursor = Cursor::first();
-        cursor.settle(&list, 2);
+        cursor.reanchor(&list, 2);
         cursor.step(100, &list);
         assert_eq!(cursor.rank(), 4);
         cursor.step(-100, &list);

@@ -162,7 +162,7 @@ impl Lately {
 
     /// Adds a happening. `held` is how long the contender that is gone has held the lock, as far as
     /// known.
-    pub fn take(&mut self, happening: &Happening, held: Option<HoldBounds>) {
+    pub fn add(&mut self, happening: &Happening, held: Option<HoldBounds>) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
             LockEvent::LockFound => self.tell(happening.at, News::Lock(lock.clone())),
@@ -213,7 +213,7 @@ impl Lately {
 
     /// Finds the longest current waits and holds. A hold counts only while another client waits for
     /// the lock. Linear in the number of locks.
-    pub fn look(&mut self, table: &LockTable, now: Timestamp) {
+    pub fn find_longest(&mut self, table: &LockTable, now: Timestamp) {
         (self.waiting, self.holding) = (Longest::default(), Longest::default());
         // Long waits are normal for standby candidates of an election.
         for lock in table.locks().filter(|lock| lock.waiting() > 0 && !is_likely_election(lock)) {
@@ -323,7 +323,7 @@ mod tests {
         } else {
             happening.held_ms = Some(ms);
         }
-        lately.take(&happening, None);
+        lately.add(&happening, None);
     }
 
     fn shown(spans: &[&Span], now: Timestamp) -> Vec<(u64, u64)> {

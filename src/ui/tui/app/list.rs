@@ -110,7 +110,7 @@ pub trait List<A>: Sync {
     /// Anchors the selection to the first or the last row.
     fn go_to_end(&self, app: &mut A, last: bool);
     /// Re-anchors the selection after rows came, went or moved.
-    fn settle(&self, app: &mut A, height: usize);
+    fn reanchor(&self, app: &mut A, height: usize);
     /// Selects the row on a visible line.
     fn press(&self, app: &mut A, line: usize) -> Pressed;
     fn filter<'a>(&self, app: &'a A) -> Option<&'a Filter>;
@@ -209,8 +209,8 @@ impl<A, S: ListScreen<A>> List<A> for S {
         *self.cursor_mut(app) = if last { Cursor::last() } else { Cursor::first() };
     }
 
-    fn settle(&self, app: &mut A, height: usize) {
-        with(self, app, |cursor, rows| cursor.settle(rows, height));
+    fn reanchor(&self, app: &mut A, height: usize) {
+        with(self, app, |cursor, rows| cursor.reanchor(rows, height));
     }
 
     fn press(&self, app: &mut A, line: usize) -> Pressed {

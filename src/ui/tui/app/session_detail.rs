@@ -82,7 +82,7 @@ impl SessionDetail {
 
     /// Reads the details of a session. Linear in the number of contenders, so this runs once a
     /// second, and only while the page is shown.
-    pub fn look(&mut self, session: SessionId, table_at: TableAt<'_>, timeline: &Timeline<TimelineEntry>) {
+    pub fn read(&mut self, session: SessionId, table_at: TableAt<'_>, timeline: &Timeline<TimelineEntry>) {
         self.session = Some(session);
         self.list(session, table_at);
         self.watches = watches(session, table_at);

@@ -62,9 +62,9 @@ impl App {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {
                 self.list_again();
             }
-            self.settle();
+            self.reanchor();
             self.arrange();
-            self.settle();
+            self.reanchor();
         }
         let asks = self.screen().entry().shows_watchers && self.shown.is_live();
         if std::mem::replace(&mut self.asks_for_watchers, asks) != asks {
@@ -85,9 +85,9 @@ impl App {
     }
 
     /// Re-anchors the selection of the screen's list after rows moved.
-    fn settle(&mut self) {
+    fn reanchor(&mut self) {
         if let Some((list, layout)) = self.navigation.screen.list().zip(self.layout()) {
-            list.settle(self, layout.rows().1);
+            list.reanchor(self, layout.rows().1);
         }
     }
 

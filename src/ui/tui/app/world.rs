@@ -90,7 +90,7 @@ impl World {
         let thresholds = *state.diagnosis.thresholds();
         let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(&[], &[], thresholds) };
         let view = Arc::clone(world.live.table().view());
-        world.watch_event_rates.take(&view);
+        world.watch_event_rates.add(&view);
         world.lately.surveyed(&view, view.at);
         if world.live.table().is_live() {
             world.lately.begin(world.live.table().last_true().unwrap_or_default());
@@ -203,7 +203,7 @@ impl World {
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
-                self.watch_event_rates.take(view);
+                self.watch_event_rates.add(view);
                 self.lately.surveyed(view, at);
                 surveyed = true;
             }
@@ -212,10 +212,10 @@ impl World {
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
             let is_first = unseen && !self.live.table().is_reporting();
             for happening in self.live.apply(change, at, recorder.as_deref_mut()).1 {
-                self.histories.take(&happening, &before, unseen);
+                self.histories.record(&happening, &before, unseen);
                 self.note_vanished(&happening);
                 let stay = happening.contender.as_ref().and_then(|contender| before.get(contender));
-                self.lately.take(&happening, stay.and_then(|stay| stay.held));
+                self.lately.add(&happening, stay.and_then(|stay| stay.held));
                 self.push(TimelineEntry::Happening(happening));
             }
             if is_first {
@@ -329,7 +329,7 @@ impl World {
 
     /// Reads the details of a session for its page. Linear in the number of contenders.
     pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
-        self.session_detail.look(session, TableAt::new(self.live.table(), now), &self.timeline);
+        self.session_detail.read(session, TableAt::new(self.live.table(), now), &self.timeline);
     }
 
     /// Returns the wait-for graph, as of the last refresh.

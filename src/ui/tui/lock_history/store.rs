@@ -98,7 +98,7 @@ impl LockHistories {
 
     /// Takes in an event. `before` has the contenders before the event, as far as they may be gone
     /// now; `unseen` says whether the event happened while there was no connection.
-    pub fn take(&mut self, happening: &Happening, before: &FxHashMap<ContenderId, Stay>, unseen: bool) {
+    pub fn record(&mut self, happening: &Happening, before: &FxHashMap<ContenderId, Stay>, unseen: bool) {
         let Some(lock) = &happening.lock else { return };
         match happening.event {
             LockEvent::LockGone => self.lock_gone(lock.id, &lock.path),

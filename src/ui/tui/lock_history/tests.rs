@@ -32,8 +32,8 @@ fn happening(event: LockEvent, id: u64, node: i64) -> Happening {
     }
 }
 
-fn take(histories: &mut LockHistories, event: LockEvent, id: u64, node: i64) {
-    histories.take(&happening(event, id, node), &FxHashMap::default(), false);
+fn record(histories: &mut LockHistories, event: LockEvent, id: u64, node: i64) {
+    histories.record(&happening(event, id, node), &FxHashMap::default(), false);
 }
 
 fn stays(histories: &LockHistories, id: u64) -> Vec<&Stay> {
@@ -44,9 +44,9 @@ fn stays(histories: &LockHistories, id: u64) -> Vec<&Stay> {
 #[test]
 fn a_busy_lock_displaces_no_entries_of_a_quiet_one() {
     let mut histories = LockHistories::default();
-    take(&mut histories, LockEvent::Released, 1, 7);
+    record(&mut histories, LockEvent::Released, 1, 7);
     for node in 0..100_000 {
-        take(&mut histories, LockEvent::Released, 2, node);
+        record(&mut histories, LockEvent::Released, 2, node);
     }
     assert_eq!(stays(&histories, 1).len(), 1);
     assert_eq!(stays(&histories, 2).len(), MAX_ENTRIES_OF_LOCK);
@@ -57,10 +57,10 @@ fn a_busy_lock_displaces_no_entries_of_a_quiet_one() {
 #[test]
 fn the_total_is_bounded_and_the_longest_history_drops_entries_first() {
     let mut histories = LockHistories::default();
-    take(&mut histories, LockEvent::Left, 0, 1);
+    record(&mut histories, LockEvent::Left, 0, 1);
     for node in 0..60 {
         for id in 1..=1_000 {
-            take(&mut histories, LockEvent::Released, id, node);
+            record(&mut histories, LockEvent::Released, id, node);
         }
     }
     assert_eq!(histories.len(), MAX_ENTRIES);
@@ -68,8 +68,8 @@ fn the_total_is_bounded_and_the_longest_history_drops_entries_first() {
     assert!((1..=1_000).all(|id| stays(&histories, id).len() >= MAX_ENTRIES / 1_000 - 1));
     // Locks that come and go do not accumulate.
     for id in 2_000..60_000 {
-        take(&mut histories, LockEvent::Released, id, 1);
-        take(&mut histories, LockEvent::LockGone, id, 1);
+        record(&mut histories, LockEvent::Released, id, 1);
+        record(&mut histories, LockEvent::LockGone, id, 1);
     }
     assert_eq!(histories.len(), MAX_ENTRIES);
 }
@@ -77,11 +77,11 @@ fn the_total_is_bounded_and_the_longest_history_drops_entries_first() {
 #[test]
 fn a_lock_that_comes_back_keeps_its_history() {
     let mut histories = LockHistories::default();
-    take(&mut histories, LockEvent::Released, 1, 7);
-    take(&mut histories, LockEvent::LockGone, 1, 8);
+    record(&mut histories, LockEvent::Released, 1, 7);
+    record(&mut histories, LockEvent::LockGone, 1, 8);
     let mut found = happening(LockEvent::LockFound, 9, 9);
     found.lock = Some(LockName { id: LockId(9), ..lock(1) });
-    histories.take(&found, &FxHashMap::default(), false);
+    histories.record(&found, &FxHashMap::default(), false);
     assert_eq!((stays(&histories, 9).len(), stays(&histories, 1).len(), histories.len()), (1, 0, 1));
 }
 
@@ -89,11 +89,11 @@ fn a_lock_that_comes_back_keeps_its_history() {
 fn a_deletion_from_here_ends_the_stay_whichever_is_known_first() {
     let mut histories = LockHistories::default();
     let node = |number: i64| format!("lock-{number:010}").into();
-    take(&mut histories, LockEvent::Released, 1, 7);
+    record(&mut histories, LockEvent::Released, 1, 7);
     histories.take_deletion(LockId(1), &node(7), Some(SessionId(7)), Timestamp(8_000));
     histories.take_deletion(LockId(1), &node(8), Some(SessionId(8)), Timestamp(8_000));
-    take(&mut histories, LockEvent::Released, 1, 8);
-    take(&mut histories, LockEvent::Released, 1, 9);
+    record(&mut histories, LockEvent::Released, 1, 8);
+    record(&mut histories, LockEvent::Released, 1, 9);
     let ends: Vec<_> = stays(&histories, 1).iter().map(|stay| stay.end).collect();
     assert_eq!(ends, [StayEnd::Deleted, StayEnd::Deleted, StayEnd::HolderGone]);
 }

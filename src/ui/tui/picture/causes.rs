@@ -111,7 +111,7 @@ impl Causes {
     }
 
     /// Takes in the next entry of the trace.
-    pub fn note(&mut self, entry: &TraceEntry) {
+    pub fn add_entry(&mut self, entry: &TraceEntry) {
         self.noted += 1;
         let (client, at) = (entry.client, self.noted);
         match &entry.step {

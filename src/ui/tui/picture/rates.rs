@@ -18,7 +18,7 @@ pub struct WakeRates {
 
 impl WakeRates {
     /// Takes in the totals at an age. Totals of an age already known are ignored.
-    pub fn take(&mut self, age: Duration, counts: WakeCounts) {
+    pub fn add(&mut self, age: Duration, counts: WakeCounts) {
         if self.recent.back().is_some_and(|(last, _)| *last >= age) {
             return;
         }
@@ -52,9 +52,9 @@ mod tests {
         assert_eq!(rates.per_second(), None);
         for second in 0..10_u64 {
             let counts = WakeCounts { woken: second * 20, in_vain: second * 10, requests: second * 30 };
-            rates.take(Duration::from_secs(second), counts);
+            rates.add(Duration::from_secs(second), counts);
         }
-        rates.take(Duration::from_secs(9), WakeCounts::default());
+        rates.add(Duration::from_secs(9), WakeCounts::default());
         assert_eq!(rates.per_second(), Some([20.0, 10.0, 30.0]));
     }
 }

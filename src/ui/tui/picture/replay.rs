@@ -82,7 +82,7 @@ impl TraceReplay {
 
     /// Takes in a status and the entries before it. The cost depends on the number of clients and
     /// entries.
-    pub fn take(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
+    pub fn add_status(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
         if !status.stepped {
             self.start_anew(status);
             return;
@@ -115,7 +115,7 @@ impl TraceReplay {
         if self.schedule.is_empty()
             && let Some(status) = self.latest.clone()
         {
-            changed |= self.settle(&status);
+            changed |= self.adopt_clients(&status);
         }
         if changed {
             self.draw();
@@ -170,13 +170,13 @@ impl TraceReplay {
         self.begin_step();
         self.latest = Some(Arc::clone(status));
         self.clients.clear();
-        self.settle(status);
+        self.adopt_clients(status);
         self.draw();
     }
 
     /// Adopts the clients of `status` once the whole trace is shown. Returns whether anything
     /// changed.
-    fn settle(&mut self, status: &FleetStatus) -> bool {
+    fn adopt_clients(&mut self, status: &FleetStatus) -> bool {
         let before = (self.total, self.gone.len());
         let totals = &status.totals;
         self.total = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };

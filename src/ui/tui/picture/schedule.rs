@@ -117,7 +117,7 @@ impl Schedule {
         let ordered = with_effects_after_causes(entries);
         for (at, entry) in ordered.iter().enumerate() {
             self.add_entry(entry, &ordered[at + 1..], now, flight);
-            self.causes.note(entry);
+            self.causes.add_entry(entry);
         }
     }
 

@@ -92,7 +92,7 @@ struct Seen {
 
 impl Seen {
     /// Looks at a replay: at what is in flight, and at what is drawn of it.
-    fn look(&mut self, replay: &TraceReplay, now: Timestamp, size: (u16, u16)) {
+    fn show(&mut self, replay: &TraceReplay, now: Timestamp, size: (u16, u16)) {
         let grid = Grid::of(replay.picture(), size, 1);
         let flight_places = grid.flight_places(replay.picture(), replay.flying(), now);
         assert_eq!(flight_places.len(), replay.flying().len(), "each flight is drawn, and nothing else: {grid:?}");
@@ -132,7 +132,7 @@ fn pass(replay: &mut TraceReplay, seen: &mut Seen, (from, to): (Timestamp, Times
     while now < to {
         now = now.plus(Duration::from_millis(33)).min(to);
         replay.advance(now);
-        seen.look(replay, now, size);
+        seen.show(replay, now, size);
     }
 }
 
@@ -141,11 +141,11 @@ fn events_too_fast_for_the_eye_are_left_out_and_counted() {
     let mut fleet = fleet(Algorithm::Herd, 10);
     let mut replay = TraceReplay::default();
     replay.set_flight(Duration::from_secs(1));
-    replay.take(&Arc::new(fleet.status()), NOW);
+    replay.add_status(&Arc::new(fleet.status()), NOW);
     let mut gap = None;
     for _ in 0..500 {
         fleet.step();
-        replay.take(&Arc::new(fleet.status()), NOW);
+        replay.add_status(&Arc::new(fleet.status()), NOW);
         gap = gap.or(replay.gap());
     }
     assert!(matches!(gap, Some(ReplayGap::TooFast(events)) if events > 0), "{gap:?}");
@@ -155,17 +155,17 @@ fn events_too_fast_for_the_eye_are_left_out_and_counted() {
 fn after_unrecorded_entries_the_picture_starts_anew_and_says_so() {
     let mut fleet = fleet(Algorithm::Herd, 10);
     let mut replay = TraceReplay::default();
-    replay.take(&Arc::new(fleet.status()), NOW);
+    replay.add_status(&Arc::new(fleet.status()), NOW);
     fleet.step();
     let status = FleetStatus { trace_missed: 5, ..fleet.status() };
     assert!(!status.trace.is_empty());
-    replay.take(&Arc::new(status), NOW);
+    replay.add_status(&Arc::new(status), NOW);
     assert_eq!((replay.gap(), replay.flying().len()), (Some(ReplayGap::NotRecorded(5)), 0));
     let mut anew = TraceReplay::default();
-    anew.take(&Arc::new(fleet.status()), NOW);
+    anew.add_status(&Arc::new(fleet.status()), NOW);
     assert_eq!(replay.picture(), anew.picture());
     fleet.step();
-    replay.take(&Arc::new(fleet.status()), NOW.plus(Duration::from_secs(1)));
+    replay.add_status(&Arc::new(fleet.status()), NOW.plus(Duration::from_secs(1)));
     assert_eq!(replay.gap(), None, "with the next step all is there again");
 }
 
@@ -176,7 +176,7 @@ fn at_full_speed_nothing_travels() {
     for millis in 0..50 {
         fleet.step();
         let status = FleetStatus { stepped: false, ..fleet.status() };
-        replay.take(&Arc::new(status), NOW.plus(Duration::from_millis(millis * 100)));
+        replay.add_status(&Arc::new(status), NOW.plus(Duration::from_millis(millis * 100)));
         assert_eq!((replay.flying().len(), replay.next()), (0, None));
     }
 }
@@ -186,10 +186,10 @@ fn only_listings_of_woken_clients_travel_and_only_after_the_event_arrived() {
     let mut fleet = fleet(Algorithm::Herd, 8);
     let (mut replay, mut seen) = (TraceReplay::default(), Seen::default());
     replay.set_flight(Duration::from_secs(1));
-    replay.take(&Arc::new(fleet.status()), NOW);
+    replay.add_status(&Arc::new(fleet.status()), NOW);
     fleet.step();
     let status = Arc::new(fleet.status());
-    replay.take(&status, NOW);
+    replay.add_status(&status, NOW);
     pass(&mut replay, &mut seen, (NOW, NOW.plus(Duration::from_secs(3))), (60, 20));
     let lists: Vec<(u32, RequestKind)> = seen.requests.values().map(|it| (it.client.0, it.kind)).collect();
     let expected: Vec<_> = sent(&status).filter(|(_, kind)| *kind == RequestKind::List).collect();
@@ -205,9 +205,9 @@ fn the_figures_count_what_has_arrived() {
     let mut fleet = fleet(Algorithm::Herd, 8);
     let mut replay = TraceReplay::default();
     replay.set_flight(Duration::from_secs(1));
-    replay.take(&Arc::new(fleet.status()), NOW);
+    replay.add_status(&Arc::new(fleet.status()), NOW);
     fleet.step();
-    replay.take(&Arc::new(fleet.status()), NOW);
+    replay.add_status(&Arc::new(fleet.status()), NOW);
     assert_eq!((replay.step_counts().woken, replay.flying().len()), (0, 7), "on their way");
     replay.advance(NOW.plus(Duration::from_millis(999)));
     assert_eq!(replay.step_counts().woken, 0);
@@ -231,15 +231,15 @@ proptest! {
         let mut fleet = fleet(algorithm, many);
         let (mut replay, mut seen, mut now) = (TraceReplay::default(), Seen::default(), NOW);
         replay.set_flight(Duration::from_millis(flight));
-        replay.take(&Arc::new(fleet.status()), now);
+        replay.add_status(&Arc::new(fleet.status()), now);
         let (mut delivered, mut asked) = (Vec::new(), Vec::new());
         for (act, millis) in acts {
             carry_out(&mut fleet, act);
             let status = Arc::new(fleet.status());
             delivered.extend(woken(&status));
             asked.extend(sent(&status));
-            replay.take(&status, now);
-            seen.look(&replay, now, size);
+            replay.add_status(&status, now);
+            seen.show(&replay, now, size);
             let next = now.plus(Duration::from_millis(millis));
             pass(&mut replay, &mut seen, (now, next), size);
             now = next;
@@ -257,7 +257,7 @@ proptest! {
         }
         // Once everything is shown, the picture equals the last status.
         let mut anew = TraceReplay::default();
-        anew.take(&Arc::new(fleet.status()), now);
+        anew.add_status(&Arc::new(fleet.status()), now);
         let ids = |replay: &TraceReplay| -> Vec<_> {
             let rows = replay.picture().rows.iter();
             rows.filter(|row| matches!(row.id, super::RowId::Client(_))).map(|row| (row.id, row.state)).collect()

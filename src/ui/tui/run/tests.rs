@@ -135,7 +135,7 @@ async fn until_it_shows(
     let waiting = async {
         while !screen(console).contains(text) {
             let turn = console.turn(input, changes, &mut Silent, &mut NoFleets).await;
-            assert!(console.take(turn, changes, &mut NoFleets).await.unwrap().is_continue());
+            assert!(console.handle(turn, changes, &mut NoFleets).await.unwrap().is_continue());
         }
     };
     let shown = timeout(PATIENCE, waiting).await;
@@ -185,7 +185,7 @@ async fn ten_thousand_changes_do_not_delay_a_key() {
     // The first slice is being applied when the key comes.
     for _ in 0..3 {
         let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
-        let _ = console.take(turn, &mut changes, &mut NoFleets).await.unwrap();
+        let _ = console.handle(turn, &mut changes, &mut NoFleets).await.unwrap();
     }
     press(&keys, "q");
     timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
@@ -238,7 +238,7 @@ async fn after_a_stop_and_continue_the_terminal_is_taken_and_drawn_again() {
     let (keys, mut input) = input();
     let mut changes = Given::new([]);
     let turn = console.turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
-    assert!(console.take(turn, &mut changes, &mut NoFleets).await.unwrap().is_continue());
+    assert!(console.handle(turn, &mut changes, &mut NoFleets).await.unwrap().is_continue());
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
     until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
     press(&keys, "q");

@@ -98,7 +98,7 @@ fn node_gone(contender: Contender, stood: Stood, event: LockEvent) -> NodeGone {
     NodeGone { gone, slot, stood, live: true, reporting: true, lists: false }
 }
 
-fn take(handover: &mut Handover, step: Step) -> Vec<Output> {
+fn apply_step(handover: &mut Handover, step: Step) -> Vec<Output> {
     let at_head = |contender| node_gone(contender, Stood::Head, LockEvent::Left);
     match step {
         Step::Announced { lease, head } => {
@@ -159,7 +159,7 @@ fn say(output: &Output) -> String {
 fn after<const N: usize>(steps: [(Step, &[&str]); N]) -> Handover {
     let mut handover = Handover::default();
     for (number, (step, expected)) in steps.into_iter().enumerate() {
-        let said: Vec<String> = take(&mut handover, step).iter().map(say).collect();
+        let said: Vec<String> = apply_step(&mut handover, step).iter().map(say).collect();
         assert_eq!(said, expected, "of step {number}");
     }
     handover

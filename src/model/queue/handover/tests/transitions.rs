@@ -4,7 +4,7 @@ use super::Step::{
     Announced, Found, Gone as NodeIsGone, GoneAs, GoneAtFirst, GoneFromListing, GoneMeanwhile, LeaseGone, Listed,
     LockGone, OrderChanged, OrderChanges, Read, ReadingBegins, ReadingEnds, UnreadQueueNodeGone, Unreadable,
 };
-use super::{Stood, after, bound, contender, holding, key, lease, named, queue, say, take, whole};
+use super::{Stood, after, apply_step, bound, contender, holding, key, lease, named, queue, say, whole};
 use crate::queue::LockEvent;
 use crate::queue::handover::Input;
 use lockscope_base::recipe::Role;
@@ -95,9 +95,9 @@ fn a_lease_belongs_to_the_head_at_its_creation_though_another_of_its_session_dep
     let head = Some(second.id());
     let mut handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
     let _ = handover.handle(Input::LeaseAnnounced { node: "lease-2", head });
-    assert_eq!(take(&mut handover, NodeIsGone(second, Stood::Head)).len(), 0);
+    assert_eq!(apply_step(&mut handover, NodeIsGone(second, Stood::Head)).len(), 0);
     let of_second = named(lease(1), "lease-2");
-    let said: Vec<String> = take(&mut handover, Read(of_second)).iter().map(say).collect();
+    let said: Vec<String> = apply_step(&mut handover, Read(of_second)).iter().map(say).collect();
     assert_eq!(said, ["is of queue-9"]);
 }
 

@@ -37,7 +37,7 @@ const PLACES: [&str; 5] =
     ["/a/lock-", "/b/c/lock-", "/rw/read-", "/rw/write-", "/s/locks/_c_00000000-0000-4000-8000-000000000000-lock-"];
 
 /// Takes one step, seen or unseen.
-fn take(fixture: &mut RecordedFixture, step: &Step, seen: bool) {
+fn apply_step(fixture: &mut RecordedFixture, step: &Step, seen: bool) {
     fixture.pass(7);
     match step {
         Step::Create { place, session } => {
@@ -68,13 +68,13 @@ fn take(fixture: &mut RecordedFixture, step: &Step, seen: bool) {
         Step::Cut(missed) => {
             fixture.cut();
             for step in missed {
-                take(fixture, step, false);
+                apply_step(fixture, step, false);
             }
             fixture.read_again();
         }
         Step::Kill(missed) => {
             for step in missed {
-                take(fixture, step, false);
+                apply_step(fixture, step, false);
             }
             fixture.restart();
         }
@@ -96,7 +96,7 @@ proptest! {
     fn without_a_gap_the_sums_of_the_rows_are_those_of_the_happenings(steps in prop::collection::vec(step(), 1..80)) {
         let mut fixture = RecordedFixture::new();
         let steps = steps.iter().filter(|step| !matches!(step, Step::Cut(_) | Step::Kill(_)));
-        steps.for_each(|step| take(&mut fixture, step, true));
+        steps.for_each(|step| apply_step(&mut fixture, step, true));
         fixture.finish();
         let (rows, happenings) = (fixture.rows(), &fixture.happenings);
         let certain = || happenings.iter().filter(|happening| !happening.may_have_expired);
@@ -127,7 +127,7 @@ proptest! {
     fn whoever_stands_is_open_once_and_all_others_have_ended_between_bounds(steps in prop::collection::vec(step(), 1..80)) {
         let mut fixture = RecordedFixture::new();
         for step in &steps {
-            take(&mut fixture, step, true);
+            apply_step(&mut fixture, step, true);
         }
         fixture.finish();
         let mut open: BTreeMap<String, usize> = BTreeMap::new();

@@ -86,7 +86,7 @@ impl App {
     }
 
     pub(in crate::tui::app) fn fleet_compared(&mut self, outcome: Result<Box<FleetOutcome>, String>) -> Update {
-        self.test_clients.comparison.take(outcome);
+        self.test_clients.comparison.store(outcome);
         Update { redraw: self.screen() == Screen::Comparison, effects: Vec::new() }
     }
 }

@@ -82,7 +82,7 @@ impl TestClients {
     /// Takes a status report of one side, then corrects its speed and plays a due step.
     pub fn report(&mut self, side: FleetSide, status: Arc<FleetStatus>, now: Timestamp) -> Vec<Effect> {
         if let Some(fleet) = self.fleets.fleet_mut(side).filter(|fleet| fleet.is_active()) {
-            fleet.take(status, now);
+            fleet.set_status(status, now);
         }
         let mut effects: Vec<Effect> = self.correct_speed(side, now).into_iter().collect();
         effects.extend(self.play_due_step(now));

@@ -156,12 +156,12 @@ impl FleetView {
         self.is_active() && self.sessions.contains(&session)
     }
 
-    fn take(&mut self, status: Arc<FleetStatus>, now: Timestamp) {
-        self.rates.take(&status);
+    fn set_status(&mut self, status: Arc<FleetStatus>, now: Timestamp) {
+        self.rates.add(&status);
         let totals = &status.totals;
         let counts = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
-        self.wake_rates.take(status.age, counts);
-        self.replay.take(&status, now);
+        self.wake_rates.add(status.age, counts);
+        self.replay.add_status(&status, now);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);

@@ -126,7 +126,7 @@ impl Deletion {
                 self.obstacle =
                     other.map(|name| format!("{name} was made again: another node has that name now. {}", leaves()));
                 if self.obstacle.is_none() {
-                    self.take(plan, now);
+                    self.replace_plan(plan, now);
                 }
             }
             Err(NoPlan::NotFound(path)) => {
@@ -142,7 +142,7 @@ impl Deletion {
         }
     }
 
-    fn take(&mut self, plan: DeletePlan, now: Timestamp) {
+    fn replace_plan(&mut self, plan: DeletePlan, now: Timestamp) {
         let plan = plan.guarded_as(&self.plan);
         if facts_that_count(&plan) != facts_that_count(&self.plan) {
             (self.changed, self.refused) = (Some(now), None);

@@ -65,7 +65,7 @@ impl Basket {
     fn become_of(&mut self, fruit: &[&'static str]) {
         self.fruit = fruit.to_vec();
         self.list();
-        FruitList.settle(self, 4);
+        FruitList.reanchor(self, 4);
     }
 
     fn selected(&self) -> Option<String> {
@@ -214,7 +214,7 @@ fn a_filter_keeps_the_selection_when_its_row_passes() {
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 4, 4);
     List::set_filter(&FruitList, &mut basket, Filter::new("e"));
-    FruitList.settle(&mut basket, 4);
+    FruitList.reanchor(&mut basket, 4);
     assert_eq!(basket.listed, ["apple", "cherry", "date", "elderberry", "grape"]);
     assert_eq!(basket.selected().as_deref(), Some("elderberry"));
     assert_eq!(List::filter(&FruitList, &basket).map(Filter::text), Some("e"));
@@ -225,10 +225,10 @@ fn sorting_cycles_through_visible_columns_or_takes_a_name_and_selects_the_first_
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 2, 4);
     assert_eq!(FruitList.sort_by(&mut basket, None, WIDE), Ok(()));
-    FruitList.settle(&mut basket, 4);
+    FruitList.reanchor(&mut basket, 4);
     assert_eq!(basket.selected().as_deref(), Some("fig"), "the shortest");
     FruitList.reverse(&mut basket);
-    FruitList.settle(&mut basket, 4);
+    FruitList.reanchor(&mut basket, 4);
     assert_eq!(basket.selected().as_deref(), Some("elderberry"));
     assert_eq!(FruitList.sort_by(&mut basket, Some("Na"), WIDE), Ok(()));
     assert_eq!(basket.order, Sorting::by(FruitOrder::Name), "a new order is not reversed");

@@ -102,6 +102,6 @@ fn tab_moves_to_the_details_and_esc_back() {
 fn a_cursor_on_an_unknown_row_of_an_empty_list_selects_nothing() {
     let app = live(SIZE);
     let mut cursor = Cursor::on(path("/nowhere"));
-    cursor.settle(&app.world().queue_rows(), 5);
+    cursor.reanchor(&app.world().queue_rows(), 5);
     assert_eq!(cursor.selected(&app.world().queue_rows()), None);
 }

@@ -25,7 +25,9 @@ impl App {
 
     /// Opens the screen of the step once its contents exist. Returns whether it did.
     fn look_where_the_step_says(&mut self) -> bool {
-        let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look()?))) else { return false };
+        let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.screen_to_open()?))) else {
+            return false;
+        };
         let filter = tour.step().filter.clone().unwrap_or_default();
         match look {
             TourScreen::Queue => {

@@ -130,7 +130,7 @@ impl Tour {
     }
 
     /// Returns the screen to open as soon as its contents exist.
-    pub(super) fn look(&self) -> Option<TourScreen> {
+    pub(super) fn screen_to_open(&self) -> Option<TourScreen> {
         self.look
     }
 

@@ -74,7 +74,7 @@ impl World {
         // A survey can be older than the last check. The later time keeps the timeline in order.
         let now = now.max(self.examined_at);
         (self.examined_at, self.accuses_gone) = (now, false);
-        if let Some(Looked { forgotten, changes, .. }) = self.live.look(now, recorder) {
+        if let Some(Looked { forgotten, changes, .. }) = self.live.diagnose(now, recorder) {
             self.place_anew(&forgotten, now);
             self.take_findings(changes, now);
         }
@@ -89,7 +89,7 @@ impl World {
     /// Applies the findings that a check raised and cleared to the lists and the timeline.
     pub(super) fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
         let FindingChanges { raised, cleared } = found;
-        self.lately.look(self.live.table(), now);
+        self.lately.find_longest(self.live.table(), now);
         for finding in &raised {
             self.lately.take_finding(finding, now);
         }

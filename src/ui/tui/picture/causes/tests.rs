@@ -9,7 +9,7 @@ use lockscope_base::znode::Zxid;
 fn noted(steps: impl IntoIterator<Item = (u32, TraceStep)>) -> Causes {
     let mut causes = Causes::default();
     for (client, step) in steps {
-        causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
+        causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     }
     causes
 }
@@ -48,7 +48,7 @@ fn a_late_event_does_not_count_for_a_watch_that_the_next_holder_set_meanwhile() 
         (1, Deleted(node.clone())),
     ]);
     let add = |causes: &mut Causes, client: u32, step: TraceStep| {
-        causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
+        causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 2, &place), Some(1));
     add(&mut causes, 2, Woken(place.clone()));
@@ -78,7 +78,7 @@ fn a_late_event_of_the_last_holder_alone_says_nothing_about_the_next_holders_wat
         (2, Watches(place.clone())),
     ]);
     let add = |causes: &mut Causes, client: u32, step: TraceStep| {
-        causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
+        causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 3, &place), Some(3));
     add(&mut causes, 3, Woken(place.clone()));
@@ -141,7 +141,7 @@ fn one_change_wakes_all_watchers_and_their_changes_wake_those_who_watch_again() 
         noted([(1, Created(path("/l/lock"))), (2, Watches(place.clone())), (3, Watches(place.clone())), (1, Crashes)]);
     causes.changes.clear();
     let add = |causes: &mut Causes, client: u32, step: TraceStep| {
-        causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
+        causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 2, &place), Some(1));
     add(&mut causes, 2, Woken(place.clone()));
@@ -199,7 +199,7 @@ fn watches_set_during_a_create_are_fired_by_it_and_not_by_a_later_one() {
     ]);
     assert_eq!(of(&mut causes, 4, &place), Some(2));
     for step in [Woken(place.clone()), Sent(RequestKind::Create)] {
-        causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(4), step });
+        causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(4), step });
     }
     assert_eq!(of(&mut causes, 1, &place), Some(2));
 }
