@@ -54,7 +54,7 @@ impl Counted {
 
     fn apply(&mut self, change: Change, at: i64) {
         let happenings = self.table.apply(change, Timestamp(at));
-        self.counters.took_in(&happenings, &self.table);
+        self.counters.count_all(&happenings, &self.table);
     }
 
     fn scrape(&mut self) -> Scrape {

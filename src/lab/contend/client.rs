@@ -202,7 +202,7 @@ impl Client {
             if self.has_asked {
                 tokio::select! {
                     () = ended(Some(session)) => {}
-                    _ = self.turn(NextStep::Ask) => {}
+                    _ = self.wait_for_turn(NextStep::Ask) => {}
                 }
             }
             match self.round(&lock).await {
@@ -257,7 +257,7 @@ impl Client {
             tokio::select! {
                 biased;
                 _ = guard.expired() => return,
-                let_go = self.turn(NextStep::Release), if is_stepped => if let_go == LetGo::Step { return },
+                let_go = self.wait_for_turn(NextStep::Release), if is_stepped => if let_go == LetGo::Step { return },
                 () = sleep(hold.saturating_sub(start.elapsed())), if !is_stepped => return,
                 // The fleet outlives its clients.
                 _ = stepped.changed(), if !is_stepped => {}
@@ -267,7 +267,7 @@ impl Client {
 
     /// Waits until the client may take its next step; returns at once if the fleet is not stepped
     /// through. Cancel safe: a dropped future gives up its place in the queue.
-    async fn turn(&self, step: NextStep) -> LetGo {
+    async fn wait_for_turn(&self, step: NextStep) -> LetGo {
         let fleet = &self.fleet;
         let entered = {
             let mut tally = fleet.tally();

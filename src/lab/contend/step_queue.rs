@@ -91,14 +91,14 @@ impl StepQueue {
     /// Returns the client that the next step lets go on, among those whose process runs, and what
     /// it will do.
     pub(super) fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
-        let next = self.waiting.get(self.turn(runs)?)?;
+        let next = self.waiting.get(self.next_index(runs)?)?;
         Some((next.client, next.step))
     }
 
     /// Returns the index of the next client. A client that asks again comes first, so that a queue
     /// with several holders does not run empty before it fills; otherwise the client that has
     /// waited longest.
-    fn turn(&self, runs: impl Fn(ClientId) -> bool) -> Option<usize> {
+    fn next_index(&self, runs: impl Fn(ClientId) -> bool) -> Option<usize> {
         let first = |asks: bool| {
             let wants = |waiting: &WaitingStep| !asks || waiting.step == NextStep::Ask;
             self.waiting.iter().position(|waiting| wants(waiting) && runs(waiting.client))
@@ -108,7 +108,7 @@ impl StepQueue {
 
     /// Lets the next client go on.
     pub(super) fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
-        while let Some(at) = self.turn(&runs) {
+        while let Some(at) = self.next_index(&runs) {
             let Some(next) = self.waiting.remove(at) else { return };
             // A client that has just given up does not use up the step.
             if next.let_go.send(LetGo::Step).is_ok() {

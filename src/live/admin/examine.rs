@@ -48,7 +48,7 @@ impl Examiner {
         survey: SurveyOptions,
         nodes: impl IntoIterator<Item = &'a ZnodePath>,
     ) -> Self {
-        let mut roots: Vec<ZnodePath> = nodes.into_iter().flat_map(near).collect();
+        let mut roots: Vec<ZnodePath> = nodes.into_iter().flat_map(lock_places).collect();
         roots.sort();
         roots.dedup();
         let options = ObserveOptions { roots, ..observe };
@@ -142,7 +142,7 @@ pub async fn survey(options: &SurveyOptions) -> ServerView {
 }
 
 /// Returns the paths where a node's lock can be: its parent, and the other half of a semaphore.
-pub fn near(path: &ZnodePath) -> Vec<ZnodePath> {
+pub fn lock_places(path: &ZnodePath) -> Vec<ZnodePath> {
     let Some(parent) = path.parent() else { return vec![path.clone()] };
     if parent.is_root() && Sequence::split(path.name()).is_none() {
         // A single node below the root: the rest of the tree is unrelated.

@@ -183,7 +183,7 @@ impl<'a> ConnectionRun<'a> {
     fn issue(&mut self) {
         self.wakes_at = None;
         if self.open_queue.has_changed().unwrap_or_default() {
-            self.follower.look_at_queue(self.open_queue.borrow_and_update().clone());
+            self.follower.set_open_queue(self.open_queue.borrow_and_update().clone());
         }
         while self.outbox.has_room() {
             let Some(request) = self.scheduler.next(self.follower, self.began.elapsed()) else {

@@ -184,7 +184,7 @@ impl Observer {
 
     /// Sets the parent of the open queue, or none. While contenders come faster than they are read,
     /// those of the open queue are read first.
-    pub fn look_at_queue(&self, parent: Option<ZnodePath>) {
+    pub fn set_open_queue(&self, parent: Option<ZnodePath>) {
         self.open_queue.send_replace(parent);
     }
 

@@ -90,7 +90,7 @@ mod tests {
     fn the_open_queue_is_sampled_in_every_round() {
         let (mut follower, mut sampler) = (follower(2 * MAX_SAMPLED_PARENTS), Sampler::default());
         let open = path("/locks/l05999");
-        follower.look_at_queue(Some(open.clone()));
+        follower.set_open_queue(Some(open.clone()));
         sampler.begin(&follower);
         for _ in 0..3 {
             assert_eq!(sampler.next_round()[0], NodeRead::Node(open.clone()));

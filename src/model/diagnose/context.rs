@@ -22,10 +22,10 @@ pub(super) trait Check {
     fn begin(&mut self) {}
 
     /// Looks at one lock.
-    fn look_at_lock(&mut self, _context: &LockContext<'_>, _found: &mut Vec<Suspicion>) {}
+    fn check_lock(&mut self, _context: &LockContext<'_>, _found: &mut Vec<Suspicion>) {}
 
     /// Looks at all locks together, before each lock is looked at alone.
-    fn look_at_all(&mut self, _context: &TableContext<'_>, _found: &mut Vec<Suspicion>) {}
+    fn check_all(&mut self, _context: &TableContext<'_>, _found: &mut Vec<Suspicion>) {}
 }
 
 /// All locks at one moment.

@@ -109,11 +109,11 @@ impl Diagnosis {
         let mut found = Vec::new();
         ledger.begin();
         checks.begin();
-        checks.look_at_all(table_at, thresholds, &mut found);
+        checks.check_all(table_at, thresholds, &mut found);
         let across_locks = judge(&mut found, table_at, ledger);
         let mut explained: FxHashSet<LockId> = locks_with_cause(&across_locks).collect();
         for lock in table_at.table().locks() {
-            checks.look_at_lock(table_at, thresholds, lock, &mut found);
+            checks.check_lock(table_at, thresholds, lock, &mut found);
             if !found.is_empty() {
                 let of_lock = judge(&mut found, table_at, ledger);
                 explained.extend(locks_with_cause(&of_lock));

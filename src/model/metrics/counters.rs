@@ -41,7 +41,7 @@ impl EventCounters {
     }
 
     /// Counts the events of one change. `table` is the table after the change.
-    pub fn took_in(&mut self, happenings: &[Happening], table: &LockTable) {
+    pub fn count_all(&mut self, happenings: &[Happening], table: &LockTable) {
         self.changes += 1;
         let is_live = table.is_live();
         // The times of events that a complete reading finds are unknown.

@@ -24,7 +24,7 @@ impl MetricsFixture {
 
     fn apply(&mut self, change: Change) {
         let happenings = self.table.apply(change, self.now);
-        self.counters.took_in(&happenings, &self.table);
+        self.counters.count_all(&happenings, &self.table);
     }
 
     /// Reads everything; these nodes exist.

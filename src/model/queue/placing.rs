@@ -97,7 +97,7 @@ impl LockTable {
     pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
         let lock = self.locks.get_mut(&id).expect("the lock was just found or created");
-        self.sessions.came(&contender);
+        self.sessions.add(&contender);
         let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
         lock.note_client_is_back(slot);
         self.touched.insert(id);
@@ -140,7 +140,7 @@ impl LockTable {
             None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
         };
         let Some(contender) = counting(&mut self.contenders, lock, |lock| lock.remove(slot)) else { return };
-        self.sessions.went(&contender);
+        self.sessions.remove(&contender);
         self.touched.insert(id);
         lock.cost(cost, now);
         self.totals.cost(cost, now);

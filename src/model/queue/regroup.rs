@@ -84,7 +84,7 @@ impl LockTable {
     ) -> Option<(LockId, usize)> {
         let lock = self.locks.get_mut(&from)?;
         let mut contender = counting(&mut self.contenders, lock, |lock| lock.remove(slot as usize))?;
-        self.sessions.went(&contender);
+        self.sessions.remove(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.children.remove(path.name());

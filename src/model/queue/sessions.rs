@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     /// Adds a contender.
-    pub fn came(&mut self, contender: &Contender) {
+    pub fn add(&mut self, contender: &Contender) {
         let Some(known) = self.named(contender) else { return };
         known.contenders += 1;
         if let Some(number) = known.departed.take() {
@@ -96,7 +96,7 @@ impl Sessions {
     }
 
     /// Removes a contender.
-    pub fn went(&mut self, contender: &Contender) {
+    pub fn remove(&mut self, contender: &Contender) {
         let Some(session) = contender.session() else { return };
         let Some(known) = self.known.get_mut(&session) else { return };
         known.contenders = known.contenders.saturating_sub(1);

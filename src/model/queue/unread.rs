@@ -126,7 +126,7 @@ impl LockTable {
         });
         lock.note_client_is_back(slot);
         if let Some(contender) = lock.contender(slot) {
-            self.sessions.came(contender);
+            self.sessions.add(contender);
         }
         self.touched.insert(id);
         self.mark_parent(path);

@@ -22,7 +22,7 @@ const MAX_STANDSTILLS: usize = 50;
 pub fn html(incident: &Incident<'_>, utc: bool) -> String {
     let period = words::period(incident.window.from, incident.window.to, utc);
     let title = format!("Locks, {period}");
-    let told = sentences::told(incident);
+    let told = sentences::standstills(incident);
     let told_class = if told.is_empty() { "standstill calm" } else { "standstill" };
     let drawn = &incident.locks[..incident.locks.len().min(MAX_PICTURES)];
     let body = html! {

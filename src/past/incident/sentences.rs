@@ -17,7 +17,7 @@ pub(super) const MAX_SENTENCES: usize = 3;
 const MIN_STANDSTILL_MS: u64 = 1_000;
 
 /// Returns the standstills that have a sentence.
-pub(super) fn told(incident: &Incident<'_>) -> Vec<Standstill> {
+pub(super) fn standstills(incident: &Incident<'_>) -> Vec<Standstill> {
     let mut longest = incident.longest(MAX_SENTENCES);
     longest.retain(|found| found.ms >= MIN_STANDSTILL_MS);
     longest
@@ -25,7 +25,7 @@ pub(super) fn told(incident: &Incident<'_>) -> Vec<Standstill> {
 
 /// Returns one sentence for each of the longest standstills, or one that says that there was none.
 pub(super) fn sentences(incident: &Incident<'_>, utc: bool) -> Vec<String> {
-    let told = told(incident);
+    let told = standstills(incident);
     let sentences: Vec<String> = told.iter().filter_map(|found| standstill(incident, found, utc)).collect();
     if !sentences.is_empty() {
         return sentences;

@@ -155,8 +155,8 @@ impl BatchRecorder {
     }
 
     /// Sets the gaps of an excerpt: those of its recording, and others.
-    pub(super) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
-        self.tables.give_gaps(excerpt, others);
+    pub(super) fn set_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
+        self.tables.set_gaps(excerpt, others);
     }
 
     /// Records that batches since `from` were lost for a reason: later entries follow a gap.

@@ -121,13 +121,13 @@ impl SpaceKeeper {
             }
             deleted = deleted || is_full && delete_oldest(sql, self.at_once, "?1 = 0", 0)?;
         }
-        give_back(sql)?;
+        free_pages(sql)?;
         Ok(deleted)
     }
 }
 
 /// Returns free pages to the file system. Each step of the statement frees one.
-fn give_back(sql: &Connection) -> rusqlite::Result<()> {
+fn free_pages(sql: &Connection) -> rusqlite::Result<()> {
     let mut statement = sql.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}

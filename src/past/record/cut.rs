@@ -221,7 +221,7 @@ impl Cutter<'_> {
             return Err(damaged.map_or(CutError::NothingRecorded, |damaged| CutError::Damaged(damaged.damage)));
         };
         excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
-        batches.give_gaps(excerpt, gaps);
+        batches.set_gaps(excerpt, gaps);
         writer.finish(batches.end(until, &state.table), until)?;
         // The result is one file that needs no files beside it.
         writer.sql(|sql| sql.pragma_update(None, "journal_mode", "DELETE"))?;

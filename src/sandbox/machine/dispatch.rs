@@ -21,7 +21,7 @@ impl Machine {
                 None => connection.end = Some(CloseReason::LongAnswer),
             }
         }
-        self.reckon(id);
+        self.recount_output(id);
         received
     }
 
@@ -58,7 +58,7 @@ impl Machine {
                 let write = Write::read(op, &mut from);
                 self.write(id, header, write, now);
             }
-            op if read::knows(op) => self.read(id, header, from),
+            op if read::is_known(op) => self.read(id, header, from),
             op => {
                 self.push(id, |out| refusal(out, header.xid, NO_ZXID, ErrorCode::Unimplemented));
                 return self.end(id, CloseReason::UnknownOperation(op));

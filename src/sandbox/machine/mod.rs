@@ -100,7 +100,7 @@ impl Machine {
         let id = self.connections.insert(ClientConnection::new(peer, self.opened, now));
         let due = now.saturating_add(millis(self.options.handshake_timeout));
         self.handshakes.push_back((due, id, self.opened));
-        self.reckon(id);
+        self.recount_output(id);
         Some(id)
     }
 
@@ -127,7 +127,7 @@ impl Machine {
         if let Some(connection) = self.connections.get_mut(id) {
             connection.received = bytes.len() - done;
         }
-        self.reckon(id);
+        self.recount_output(id);
         done
     }
 
@@ -177,7 +177,7 @@ impl Machine {
         // The output of the previous call has been sent by now.
         connection.sending = buffer.len();
         let end = connection.end;
-        self.reckon(id);
+        self.recount_output(id);
         end
     }
 
@@ -186,7 +186,7 @@ impl Machine {
         if let Some(connection) = self.connections.get_mut(id) {
             connection.sending = 0;
         }
-        self.reckon(id);
+        self.recount_output(id);
     }
 
     /// Returns whether a connection must be closed without sending the rest of its output.

@@ -60,7 +60,7 @@ impl Machine {
         connection.traffic.sent += 1;
         let is_too_much = connection.out.len() > self.options.max_unread;
         Self::mark(&mut self.ready, id, connection);
-        self.reckon(id);
+        self.recount_output(id);
         if is_too_much {
             // The client does not read, and a partial frame is of no use to it.
             self.end(id, CloseReason::Unread);
@@ -85,7 +85,7 @@ impl Machine {
 
     /// Updates the memory count of a connection. Closes the largest connections while all together
     /// exceed `max_buffered`.
-    pub(super) fn reckon(&mut self, id: usize) {
+    pub(super) fn recount_output(&mut self, id: usize) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         let is = connection.bytes();
         self.buffered = self.buffered + is - std::mem::replace(&mut connection.counted, is);

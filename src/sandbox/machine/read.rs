@@ -12,7 +12,7 @@ use lockscope_base::wire::{ErrorCode, Malformed, Reader, RequestHead, Writer, op
 const MULTI_READ: usize = 4;
 
 /// Returns whether `op` is an operation of this family.
-pub(super) fn knows(op: i32) -> bool {
+pub(super) fn is_known(op: i32) -> bool {
     matches!(
         op,
         op::EXISTS

@@ -86,7 +86,7 @@ impl ConnectionTask {
     async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<CloseReason>> {
         let mut done = 0;
         loop {
-            let (end, more) = self.turn(&mut done);
+            let (end, more) = self.run_turn(&mut done);
             if !self.output.is_empty() {
                 tokio::select! {
                     written = timeout(WRITE_TIMEOUT, writing.write_all(&self.output)) => written??,
@@ -113,7 +113,7 @@ impl ConnectionTask {
 
     /// Runs one turn under the lock, on the bytes after the first `done`. Also returns whether
     /// whole frames are left.
-    fn turn(&mut self, done: &mut usize) -> (Option<CloseReason>, bool) {
+    fn run_turn(&mut self, done: &mut usize) -> (Option<CloseReason>, bool) {
         let now = self.shared.now();
         let mut state = self.shared.lock();
         let before = state.machine.next_tick();

@@ -139,13 +139,13 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
 
 async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     match &options.past.store {
-        Some(store) => look_at_past(settings, store, options.past.at),
+        Some(store) => read_past_state(settings, store, options.past.at),
         None => look_live(settings, options.look_for).await,
     }
 }
 
 /// Checks a moment of a recording. Fails when nothing was known at that moment.
-fn look_at_past(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
+fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
     let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
     let RecordedState { table, diagnosis, .. } = state;
     let when = || date_and_time(at, settings.utc);

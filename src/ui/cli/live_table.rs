@@ -250,7 +250,7 @@ impl LiveTable {
         let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
         let (at, happenings) = self.live.apply(change, at, recorder);
         if let Some(counters) = self.recording.as_deref_mut().and_then(|recording| recording.counters.as_mut()) {
-            counters.took_in(&happenings, self.live.table());
+            counters.count_all(&happenings, self.live.table());
         }
         (at, happenings)
     }

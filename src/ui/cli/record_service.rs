@@ -28,21 +28,21 @@ impl MayPass {
 /// Reports that the recorder works, even if the ensemble is not there yet.
 pub(super) fn ready(ensemble: &str) {
     let status = format!("recording {}", escaped(ensemble));
-    tell(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 
 /// Reports that the settings are read again; [`ready`] follows.
 pub(super) fn reloading() {
-    tell(&[NotifyState::Reloading]);
+    notify(&[NotifyState::Reloading]);
 }
 
 /// Reports that the recorder writes the rest and ends.
 pub(super) fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
 /// Does nothing without a service manager that asked for it. Errors are ignored: the service
 /// manager has a time limit of its own.
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(states);
 }

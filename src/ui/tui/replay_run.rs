@@ -79,8 +79,8 @@ impl ChangeSource for Nothing {
     async fn next(&mut self) -> Option<Vec<Observed>> {
         pending().await
     }
-    fn look_at_watchers(&mut self, _: bool) {}
-    fn look_at_queue(&mut self, _: Option<ZnodePath>) {}
+    fn set_watchers_wanted(&mut self, _: bool) {}
+    fn set_open_queue(&mut self, _: Option<ZnodePath>) {}
 }
 
 impl FleetControl for Nothing {

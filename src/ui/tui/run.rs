@@ -59,9 +59,9 @@ pub trait ChangeSource {
     /// Waits for the next changes; `None` when no more will come. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
     /// Sets whether to ask the servers for the watches of each session, which is expensive.
-    fn look_at_watchers(&mut self, wanted: bool);
+    fn set_watchers_wanted(&mut self, wanted: bool);
     /// Sets the parent of the open queue, whose contenders are read first.
-    fn look_at_queue(&mut self, parent: Option<ZnodePath>);
+    fn set_open_queue(&mut self, parent: Option<ZnodePath>);
 }
 
 /// A source of signals.
@@ -269,7 +269,7 @@ where
             return Ok(());
         }
         loop {
-            let turn = self.turn(input, changes, system, fleets).await;
+            let turn = self.next_turn(input, changes, system, fleets).await;
             if self.handle(turn, changes, fleets).await?.is_break() {
                 return Ok(());
             }
@@ -280,7 +280,7 @@ where
     }
 
     /// Waits for the next turn. If several are ready, the one of the highest rank wins.
-    async fn turn<I>(
+    async fn next_turn<I>(
         &mut self,
         input: &mut I,
         changes: &mut impl ChangeSource,
@@ -371,7 +371,7 @@ where
         let open_queue = self.app.world().open_lock().map(LockQueue::queue_path);
         if open_queue != self.open_queue {
             self.open_queue.clone_from(&open_queue);
-            changes.look_at_queue(open_queue);
+            changes.set_open_queue(open_queue);
         }
         for effect in update.effects {
             if self.carry_out(effect, changes, fleets).await?.is_break() {

@@ -42,14 +42,14 @@ impl ChangeSource for Sources {
         }
     }
 
-    fn look_at_watchers(&mut self, wanted: bool) {
+    fn set_watchers_wanted(&mut self, wanted: bool) {
         if let Some(surveyor) = &self.surveyor {
             surveyor.ask_for_watchers(wanted);
         }
     }
 
-    fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
-        self.observer.look_at_queue(parent);
+    fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
+        self.observer.set_open_queue(parent);
     }
 }
 

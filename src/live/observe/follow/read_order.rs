@@ -6,7 +6,7 @@ use lockscope_base::znode::ZnodePath;
 
 impl Follower {
     /// Sets the parent of the open queue, or none. The contenders of the open queue are read first.
-    pub(in crate::observe) fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
+    pub(in crate::observe) fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
         self.pending.open_queue = parent;
     }
 

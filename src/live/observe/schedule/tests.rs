@@ -221,7 +221,7 @@ fn next_paths(scheduler: &mut ReadScheduler, follower: &mut Follower) -> Vec<Zno
 fn the_open_queue_is_read_first_and_then_the_first_contender_of_each_lock() {
     let mut follower = crowded(&[("/busy", 500), ("/open", 20), ("/a", 3), ("/b", 3)]);
     let mut scheduler = ReadScheduler { expected: ExpectedWeights::light(), ..ReadScheduler::default() };
-    follower.look_at_queue(Some(path("/open")));
+    follower.set_open_queue(Some(path("/open")));
     follower.event(NodeEvent::Deleted, &contender("/a", 0), None);
     let read = next_paths(&mut scheduler, &mut follower);
     let expected: Vec<ZnodePath> = (0..20).map(|number| contender("/open", number)).collect();

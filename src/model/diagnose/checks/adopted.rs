@@ -36,7 +36,7 @@ impl Check for AdoptedNode {
         self.last_seen.begin();
     }
 
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let (lock, view) = (context.lock, context.table_at.view());
         let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session()?))) else {
             return;

@@ -27,7 +27,7 @@ const MOST_NAMED: usize = 5;
 pub(super) struct Deadlock;
 
 impl Check for Deadlock {
-    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
         let TableContext { table_at, thresholds, cycles, .. } = context;
         for cycle in cycles {
             let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();

@@ -18,7 +18,7 @@ const REMEDY: &str =
 pub(super) struct MemberDisagrees;
 
 impl Check for MemberDisagrees {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if lock.returned() == 0 {
             return;

@@ -26,7 +26,7 @@ impl Check for EmptyParent {
         self.empty_since.begin();
     }
 
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if !lock.is_empty()
             || lock.kind() == LockKind::SingleNode

@@ -17,7 +17,7 @@ const REMEDY: &str = "wait: the servers delete the node when the session expires
 pub(super) struct ExpiringHolder;
 
 impl Check for ExpiringHolder {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let Some(gathered) = context.table_at.view().connections_as_of() else { return };
         for row in context.lock.rows(0..context.lock.holding().min(MAX_SUSPICIONS)) {
             if let (OwnerState::Expiring, left) = context.table_at.owner_of(row.contender) {

@@ -20,7 +20,7 @@ const REMEDY: &str =
 pub(super) struct ForeignChild;
 
 impl Check for ForeignChild {
-    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
         let table_at = context.table_at;
         let locks = table_at.table().locks().filter(|lock| lock.kind() != LockKind::SingleNode && !lock.is_empty());
         let mut here: Vec<&LockQueue> = Vec::new();

@@ -16,7 +16,7 @@ const REMEDY: &str = "compare the node on each server, since one may lag behind;
 pub(super) struct Ghost;
 
 impl Check for Ghost {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let Some(gathered) = context.table_at.view().sessions_as_of() else { return };
         let rows = context.lock.rows(0..context.lock.len());
         let ghosts =

@@ -22,7 +22,7 @@ const MAX_UNAWARE: Duration = Duration::from_secs(600);
 pub(super) struct HeadChangedByExpiry;
 
 impl Check for HeadChangedByExpiry {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let Some(expiry) = context.lock.last_expiry() else { return };
         if context.now().since(expiry.at) > MAX_UNAWARE {
             return;

@@ -40,7 +40,7 @@ impl Check for IdleHolder {
         self.last_requests.begin();
     }
 
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if context.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
             return;

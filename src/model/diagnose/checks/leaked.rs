@@ -38,7 +38,7 @@ impl Check for LeakedWatch {
         self.absent.begin();
     }
 
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if lock.kind() == LockKind::SingleNode || !context.table_at.view().lists_watches() {
             return;

@@ -34,7 +34,7 @@ impl Check for LostWakeUp {
         self.unwatched.begin();
     }
 
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         found.extend(slept_through(context, &mut self.unwatched));
         let mut reported = 0;
         for seen in &context.unwatched {

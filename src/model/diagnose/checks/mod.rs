@@ -81,17 +81,17 @@ impl Checks {
     }
 
     /// Runs the checks that look at all locks together.
-    pub fn look_at_all(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds, found: &mut Vec<Suspicion>) {
+    pub fn check_all(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds, found: &mut Vec<Suspicion>) {
         let (cycles, self_blocked) = waits::cycles(table_at.table());
         let context = TableContext { table_at, thresholds, cycles, self_blocked };
         for check in self.each() {
-            check.look_at_all(&context, found);
+            check.check_all(&context, found);
         }
         found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
     }
 
     /// Runs the checks that look at one lock.
-    pub fn look_at_lock(
+    pub fn check_lock(
         &mut self,
         table_at: TableAt<'_>,
         thresholds: &Thresholds,
@@ -101,7 +101,7 @@ impl Checks {
         let mut context = LockContext::new(table_at, thresholds, lock);
         context.unwatched = unwatched::unwatched(&context, &mut self.unwatched_waiters);
         for check in self.each() {
-            check.look_at_lock(&context, found);
+            check.check_lock(&context, found);
         }
         found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
     }

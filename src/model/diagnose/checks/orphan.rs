@@ -22,7 +22,7 @@ const REMEDY: &str =
 pub(super) struct Orphan;
 
 impl Check for Orphan {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         let mut left = MAX_SUSPICIONS;
         for positions in context.repeated.values() {

@@ -18,7 +18,7 @@ const REMEDY: &str =
 pub(super) struct OrphanSuspected;
 
 impl Check for OrphanSuspected {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let mut suspects = 0;
         for seen in &context.unwatched {
             let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());

@@ -21,7 +21,7 @@ const REMEDY: &str =
 pub(super) struct SequenceOverflow;
 
 impl Check for SequenceOverflow {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if lock.kind() == LockKind::SingleNode {
             return;

@@ -18,7 +18,7 @@ const REMEDY: &str =
 pub(super) struct PersistentContender;
 
 impl Check for PersistentContender {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
         if lock.recipe() == Recipe::Hive {
             return;

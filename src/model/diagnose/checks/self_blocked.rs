@@ -18,7 +18,7 @@ const REMEDY: &str = "look at that process: restart it if it takes the lock twic
 pub(super) struct SelfBlocked;
 
 impl Check for SelfBlocked {
-    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
         let TableContext { table_at, thresholds, self_blocked, .. } = context;
         for wait in self_blocked {
             let Some(lock) = table_at.table().lock(wait.lock) else { continue };

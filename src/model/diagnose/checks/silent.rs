@@ -20,7 +20,7 @@ const REMEDY: &str = "look at that process and its network: it may be paused or 
 pub(super) struct SilentHolder;
 
 impl Check for SilentHolder {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let view = context.table_at.view();
         for row in context.lock.rows(0..context.lock.holding().min(MAX_SUSPICIONS)) {
             if let Some(silence) = row.contender.session().and_then(|session| view.silence_of(session)) {

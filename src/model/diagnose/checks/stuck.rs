@@ -20,7 +20,7 @@ const REMEDY: &str =
 pub(super) struct Stuck;
 
 impl Check for Stuck {
-    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let stuck_after = context.thresholds.stuck_after;
         if !waits_for_long(context) {
             return;

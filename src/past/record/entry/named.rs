@@ -47,7 +47,7 @@ impl<T> Default for Numbered<T> {
 
 impl<T: Eq + Hash> Numbered<T> {
     /// Numbers a value that has no number yet.
-    fn give_number(&mut self, thing: T) -> u32 {
+    fn number(&mut self, thing: T) -> u32 {
         let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         self.numbers.insert(thing, number);
         number
@@ -97,14 +97,14 @@ impl Named {
             (StoredName::Known(*number), *number)
         } else {
             self.sequences.push(0);
-            (StoredName::New(Cow::Borrowed(parent_path)), self.parents.give_number(parent_path.into()))
+            (StoredName::New(Cow::Borrowed(parent_path)), self.parents.number(parent_path.into()))
         };
         let (pattern, id, number) = NamePattern::split(path.name());
         ids.extend(id.iter().flat_map(Uuid::as_bytes));
         let pattern = if let Some(number) = self.patterns.numbers.get(&pattern) {
             StoredName::Known(*number)
         } else {
-            self.patterns.give_number(pattern.clone());
+            self.patterns.number(pattern.clone());
             StoredName::New(pattern)
         };
         let last = &mut self.sequences[parent_number as usize];
@@ -122,7 +122,7 @@ impl Named {
             (StoredName::Known(*number), *number)
         } else {
             self.data.push((NodeData::default(), 0));
-            (StoredName::New(ephemeral_owner), self.owners.give_number(ephemeral_owner))
+            (StoredName::New(ephemeral_owner), self.owners.number(ephemeral_owner))
         };
         let data = self.data_of(number).filter(|before| **before != (node.data.clone(), data_length)).map(|before| {
             *before = (node.data.clone(), data_length);

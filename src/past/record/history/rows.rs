@@ -180,7 +180,7 @@ impl NamedEnds {
     }
 
     /// Returns the end with this name, at this time.
-    pub fn meant(&self, name: &str, ended_before: Option<i64>) -> ContenderEnd {
+    pub fn end_named(&self, name: &str, ended_before: Option<i64>) -> ContenderEnd {
         let end = ContenderEnd::from_id(name);
         let is_proven = ended_before.zip(self.proven_since).is_some_and(|(at, since)| at >= since);
         if is_proven { end } else { end.unproven() }
@@ -213,7 +213,7 @@ fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusq
         enqueued_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
         acquired: bounds(12)?,
         ended,
-        end: named.meant(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
+        end: named.end_named(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
         known_until: ended.map_or(until.unwrap_or(first_seen_at).max(first_seen_at), |ended| ended.before),
     })
 }

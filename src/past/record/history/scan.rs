@@ -152,7 +152,7 @@ impl Filter {
         }
         let Some((ends, named)) = &self.ends else { return Ok(true) };
         let name = row.get_ref(9)?.as_str().unwrap_or_default();
-        Ok(ends.contains(&named.meant(name, times.ended.1)))
+        Ok(ends.contains(&named.end_named(name, times.ended.1)))
     }
 }
 

@@ -78,7 +78,7 @@ impl TableRecorder {
     }
 
     /// Starts the tables of an excerpt, in a file that has none. Present contenders continue as the
-    /// recording's tables have them, and the gaps are those that are [given](Self::give_gaps).
+    /// recording's tables have them, and the gaps are those that are [given](Self::set_gaps).
     pub(in crate::record) fn of_excerpt(
         connection: &Connection,
         no_data: bool,
@@ -113,7 +113,7 @@ impl TableRecorder {
     }
 
     /// Sets the gaps of an excerpt: those of its recording, and others.
-    pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
+    pub(in crate::record) fn set_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
         self.gaps.give(excerpt.into_gaps(others));
     }
 

@@ -8,7 +8,7 @@ use super::super::live_table::LiveTable;
 use super::super::resolved::ResolvedOptions;
 use lockscope_base::time::now;
 use lockscope_base::znode::{ZnodePath, ZnodeStat};
-use lockscope_live::admin::examine::{near, survey};
+use lockscope_live::admin::examine::{lock_places, survey};
 use lockscope_live::admin::{DeletePlan, NoPlan};
 use lockscope_live::zk::stat_of;
 use lockscope_model::diagnose::TableAt;
@@ -66,7 +66,7 @@ pub(super) async fn plan(
 /// Reads the lock's parent and asks the servers.
 async fn read_and_survey(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
     let options = settings.survey_options()?;
-    let near = ResolvedOptions { roots: near(path), ..settings.clone() };
+    let near = ResolvedOptions { roots: lock_places(path), ..settings.clone() };
     // The servers' lists must be younger than the node to say something about its owner. Both
     // requests start now, so they are.
     let (table, view) = tokio::join!(read(&near), survey(&options));

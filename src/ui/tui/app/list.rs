@@ -83,9 +83,9 @@ pub trait ListScreen<A>: Sync {
         false
     }
     /// Rebuilds the rows, in a list that does not update them change by change.
-    fn list_again(&self, _: &mut A) {}
+    fn rebuild_rows(&self, _: &mut A) {}
     /// Moves to the list on the left or the right. Returns `false` when there is none.
-    fn go_beside(&self, _: &mut A, _to_right: bool) -> bool {
+    fn move_sideways(&self, _: &mut A, _to_right: bool) -> bool {
         false
     }
 }
@@ -142,8 +142,8 @@ pub trait List<A>: Sync {
     fn node(&self, app: &A) -> Option<ZnodePath>;
     fn open(&self, app: &mut A);
     fn changes_with_time(&self, app: &A) -> bool;
-    fn list_again(&self, app: &mut A);
-    fn go_beside(&self, app: &mut A, to_right: bool) -> bool;
+    fn rebuild_rows(&self, app: &mut A);
+    fn move_sideways(&self, app: &mut A, to_right: bool) -> bool;
 }
 
 /// The start and the direction of a search.
@@ -333,12 +333,12 @@ impl<A, S: ListScreen<A>> List<A> for S {
         ListScreen::changes_with_time(self, app)
     }
 
-    fn list_again(&self, app: &mut A) {
-        ListScreen::list_again(self, app);
+    fn rebuild_rows(&self, app: &mut A) {
+        ListScreen::rebuild_rows(self, app);
     }
 
-    fn go_beside(&self, app: &mut A, to_right: bool) -> bool {
-        ListScreen::go_beside(self, app, to_right)
+    fn move_sideways(&self, app: &mut A, to_right: bool) -> bool {
+        ListScreen::move_sideways(self, app, to_right)
     }
 }
 

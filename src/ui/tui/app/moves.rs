@@ -6,7 +6,7 @@ use super::{App, Cursor, Pane, Screen};
 impl App {
     pub(super) fn left(&mut self) {
         match self.focused_list() {
-            Some(list) if list.go_beside(self, false) || self.navigation.screen == Screen::Locks => {}
+            Some(list) if list.move_sideways(self, false) || self.navigation.screen == Screen::Locks => {}
             None if self.navigation.pane != Pane::List => self.navigation.turn_pane(false),
             _ => self.leave(),
         }
@@ -14,7 +14,7 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match self.focused_list() {
-            Some(list) if !list.go_beside(self, true) => list.open(self),
+            Some(list) if !list.move_sideways(self, true) => list.open(self),
             None if self.navigation.screen.panes().last() != Some(self.navigation.pane) => {
                 self.navigation.turn_pane(true);
             }
@@ -24,7 +24,8 @@ impl App {
 
     /// Moves to the other list, or else to the next pane; from the last pane to the first.
     pub(super) fn go_to_next_pane(&mut self) {
-        let beside = |list: &dyn List<Self>, app: &mut Self| list.go_beside(app, true) || list.go_beside(app, false);
+        let beside =
+            |list: &dyn List<Self>, app: &mut Self| list.move_sideways(app, true) || list.move_sideways(app, false);
         if !self.focused_list().is_some_and(|list| beside(list, self)) {
             self.navigation.turn_pane(true);
         }

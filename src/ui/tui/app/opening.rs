@@ -111,7 +111,7 @@ impl App {
             self.cursors.session_places = Cursor::first();
         }
         let now = self.now();
-        self.each_world(|world| world.look_at_session(session, now));
+        self.each_world(|world| world.read_session(session, now));
         self.go_from(left, Screen::Session);
     }
 

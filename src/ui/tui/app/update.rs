@@ -60,7 +60,7 @@ impl App {
         let mut update = self.follow_tour(update, second);
         if update.redraw {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {
-                self.list_again();
+                self.rebuild_rows();
             }
             self.reanchor();
             self.arrange();
@@ -93,10 +93,10 @@ impl App {
 
     /// Rebuilds the rows that are not updated change by change. The rows of Sessions and Waits are
     /// at most a second old.
-    fn list_again(&mut self) {
+    fn rebuild_rows(&mut self) {
         // While the state is stale, the rows stay as they were.
         if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
-            list.list_again(self);
+            list.rebuild_rows(self);
         }
     }
 }

@@ -99,7 +99,7 @@ impl App {
         }
         if let Some(session) = subject.session {
             let now = self.now();
-            self.each_world(|world| world.look_at_session(session, now));
+            self.each_world(|world| world.read_session(session, now));
         }
         if subject.node.is_some() {
             self.navigation.node = open_node;

@@ -328,7 +328,7 @@ impl World {
     }
 
     /// Reads the details of a session for its page. Linear in the number of contenders.
-    pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
+    pub fn read_session(&mut self, session: SessionId, now: Timestamp) {
         self.session_detail.read(session, TableAt::new(self.live.table(), now), &self.timeline);
     }
 

@@ -210,7 +210,7 @@ impl Causes {
         // meanwhile.
         let is_late = cause.sent.is_some() && last.is_some_and(|last| last.cause == cause);
         if !is_late {
-            let fired_before = self.made_again(place, cause).unwrap_or(behind);
+            let fired_before = self.recreated(place, cause).unwrap_or(behind);
             if self.last_fired.len() >= MAX_CHANGES {
                 self.last_fired.clear();
             }
@@ -221,7 +221,7 @@ impl Causes {
 
     /// Returns the position in the trace at which the node of a watch was created again after
     /// `deletion`.
-    fn made_again(&self, place: &WatchPlace, deletion: Cause) -> Option<u64> {
+    fn recreated(&self, place: &WatchPlace, deletion: Cause) -> Option<u64> {
         let (WatchPlace::Node(node), Some(sent)) = (place, deletion.sent) else { return None };
         let mut made = self.changes.iter().filter(|change| !change.is_deletion && change.path == *node);
         made.find(|change| change.answered > sent).map(|change| change.answered)

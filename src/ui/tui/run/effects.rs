@@ -79,7 +79,7 @@ where
                     self.tasks.spawn(thread.run(move || writer.write(batches, now())));
                 }
             }
-            Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
+            Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),
         }
         Ok(ControlFlow::Continue(()))
     }

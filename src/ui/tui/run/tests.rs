@@ -44,8 +44,8 @@ impl ChangeSource for Given {
             None => std::future::pending().await,
         }
     }
-    fn look_at_watchers(&mut self, _: bool) {}
-    fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
+    fn set_watchers_wanted(&mut self, _: bool) {}
+    fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
         self.looked_at = parent;
     }
 }
@@ -134,7 +134,7 @@ async fn until_it_shows(
 ) {
     let waiting = async {
         while !screen(console).contains(text) {
-            let turn = console.turn(input, changes, &mut Silent, &mut NoFleets).await;
+            let turn = console.next_turn(input, changes, &mut Silent, &mut NoFleets).await;
             assert!(console.handle(turn, changes, &mut NoFleets).await.unwrap().is_continue());
         }
     };
@@ -184,7 +184,7 @@ async fn ten_thousand_changes_do_not_delay_a_key() {
     let mut changes = Given::new([batch(burst)]);
     // The first slice is being applied when the key comes.
     for _ in 0..3 {
-        let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
+        let turn = console.next_turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
         let _ = console.handle(turn, &mut changes, &mut NoFleets).await.unwrap();
     }
     press(&keys, "q");
@@ -204,7 +204,7 @@ async fn without_changes_nothing_is_drawn_and_nothing_wakes_the_loop() {
     // There is neither a frame nor a tick to wait for, so only a key, a change or a signal could
     // end this turn.
     assert!(
-        console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).now_or_never().is_none(),
+        console.next_turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).now_or_never().is_none(),
         "it woke up without a reason"
     );
 }
@@ -237,7 +237,7 @@ async fn after_a_stop_and_continue_the_terminal_is_taken_and_drawn_again() {
     let mut console = console(notes.clone());
     let (keys, mut input) = input();
     let mut changes = Given::new([]);
-    let turn = console.turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
+    let turn = console.next_turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
     assert!(console.handle(turn, &mut changes, &mut NoFleets).await.unwrap().is_continue());
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
     until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;

@@ -110,7 +110,7 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
 }
 
 /// Delivers a fleet's status.
-pub fn tell(app: &mut App, side: FleetSide, status: FleetStatus) -> Update {
+pub fn deliver(app: &mut App, side: FleetSide, status: FleetStatus) -> Update {
     let now = app.clock();
     app.update(Event::Fleet { side, status: Arc::new(status) }, now)
 }
@@ -139,7 +139,7 @@ fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
             [(FleetSide::Left, &scenarios[0], 3, 50), (FleetSide::Right, &scenarios[1], 13, 1)]
         {
             let acquisitions = tenth.saturating_sub(10) * pace;
-            tell(&mut app, side, status(scenario, tenth * 100, clients(many), totals(acquisitions, each)));
+            deliver(&mut app, side, status(scenario, tenth * 100, clients(many), totals(acquisitions, each)));
         }
     }
     app

@@ -28,7 +28,7 @@ pub struct Clients {
 }
 
 /// Returns the report of a single server that was asked for everything at this time.
-pub fn told(at: Timestamp, clients: &Clients) -> Change {
+pub fn surveyed(at: Timestamp, clients: &Clients) -> Change {
     let looked_at = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
     let watches = looked_at.len() as u64;
     let totals = WatchTotals { connections: watches, paths: watches, watches };
@@ -57,7 +57,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
 
 /// Returns the reports of three servers: one reports everything, one less, and one nothing.
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
-    let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
+    let Change::Surveyed { view: alone } = surveyed(at, clients) else { unreachable!("told makes Surveyed") };
     let whole = MemberView { mode: Some(ServerMode::Leader), ..alone.members[0].clone() };
     let error =
         "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
@@ -160,7 +160,7 @@ pub fn trouble(size: (u16, u16)) -> App {
         let mut clients = clients();
         clients.fired = 40 * second;
         clients.expiring = vec![(50, 9 - i64::try_from(second).expect("small"))];
-        app.update(at(now, vec![told(now, &clients)]), now);
+        app.update(at(now, vec![surveyed(now, &clients)]), now);
         app.update(Event::Tick, now);
     }
     app

@@ -113,7 +113,7 @@ impl SteppedFleet {
         self.wake(&WatchPlace::Children(self.scenario.path.clone()), Some((id, node.clone())));
         self.clients.get_mut(&id).expect("a client").node = Some(node.clone());
         self.queue.push(id);
-        self.go_on(id);
+        self.hold_or_watch(id);
     }
 
     pub fn release(&mut self, id: u32) {
@@ -182,7 +182,7 @@ impl SteppedFleet {
                 self.try_to_create(id);
             } else if self.queue.contains(&id) {
                 self.record(id, TraceStep::Sent(RequestKind::List));
-                self.go_on(id);
+                self.hold_or_watch(id);
             }
             self.totals.woken_in_vain += u64::from(self.clients[&id].state == ClientState::Waiting);
         }
@@ -201,7 +201,7 @@ impl SteppedFleet {
     }
 
     /// Makes the client hold, or watch its blocker.
-    fn go_on(&mut self, id: u32) {
+    fn hold_or_watch(&mut self, id: u32) {
         let at = self.queue.iter().position(|other| *other == id).expect("a client in the queue");
         let writes = |other: &&u32| self.access(**other) == Access::Write;
         let blocker = match (self.scenario.algorithm, self.access(id)) {

@@ -73,7 +73,7 @@ impl TestClients {
         selected: Option<ClientId>,
     ) -> Result<FleetCommand, String> {
         let said = ClientArgument::parse(argument, command == Command::Delay)?;
-        let client = self.meant(said.client, selected)?;
+        let client = self.find(said.client, selected)?;
         let id = client.id;
         if command == Command::Leave {
             return Ok(FleetCommand::Leave(id));
@@ -96,7 +96,7 @@ impl TestClients {
 
     /// Returns the client with the number `word`, the holder for `holder`, or the selected client
     /// without a word. The error is a sentence.
-    fn meant(&self, word: Option<&str>, selected: Option<ClientId>) -> Result<&ClientStatus, String> {
+    fn find(&self, word: Option<&str>, selected: Option<ClientId>) -> Result<&ClientStatus, String> {
         let fleet = self.fleets.fleet(self.side);
         match word {
             None => {

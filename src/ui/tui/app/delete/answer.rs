@@ -148,7 +148,7 @@ impl App {
     fn confirm(&mut self, answer: &str) -> Update {
         let (now, table) = (self.wall, self.live.table());
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        deletion.look_again(table, self.live.diagnosis(), &self.settings.bindings, now);
+        deletion.plan_again(table, self.live.diagnosis(), &self.settings.bindings, now);
         if !deletion.is_open() {
             return Update::redraw();
         }

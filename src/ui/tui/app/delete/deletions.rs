@@ -54,14 +54,14 @@ impl Deletions {
             && deletion.obstacle.is_none()
             && !(table.is_live() && deletion.is_still_there(table))
         {
-            deletion.look_again(table, live.diagnosis(), bindings, now);
+            deletion.plan_again(table, live.diagnosis(), bindings, now);
         }
     }
 
     /// Makes the open plan again from the current state. Called once a second.
     pub fn tick(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
         if let Some(deletion) = &mut self.open {
-            deletion.look_again(live.table(), live.diagnosis(), bindings, now);
+            deletion.plan_again(live.table(), live.diagnosis(), bindings, now);
         }
     }
 

@@ -118,7 +118,7 @@ impl Deletion {
     }
 
     /// Makes the plan again from the current state, or stores why it can no longer be confirmed.
-    fn look_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, bindings: &Bindings, now: Timestamp) {
+    fn plan_again(&mut self, table: &LockTable, diagnosis: &Diagnosis, bindings: &Bindings, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
         match DeletePlan::of_diagnosed(&TableAt::new(table, now), diagnosis, &paths) {
             Ok(plan) => {

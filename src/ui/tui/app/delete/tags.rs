@@ -30,7 +30,7 @@ impl Tags {
 
     /// Toggles the tag of a contender. Returns `false` if `MAX_TARGETS` contenders are tagged
     /// already.
-    fn turn(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
+    fn toggle(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
         if self.has(&path) {
             self.0.retain(|(tagged, _)| *tagged != path);
         } else if self.len() == MAX_TARGETS {
@@ -61,7 +61,7 @@ impl App {
             return self.show_failure("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
-        if self.deletions.tags.turn(path, row.contender.czxid) {
+        if self.deletions.tags.toggle(path, row.contender.czxid) {
             self.step(1);
         } else {
             self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));

@@ -107,7 +107,7 @@ impl ListScreen<App> for Clients {
         app.as_json(FleetsExport { fleets })
     }
 
-    fn go_beside(&self, app: &mut App, to_right: bool) -> bool {
+    fn move_sideways(&self, app: &mut App, to_right: bool) -> bool {
         let there = if to_right { FleetSide::Right } else { FleetSide::Left };
         let turns = app.side() != there;
         if turns {

@@ -138,11 +138,11 @@ impl ListScreen<App> for SessionPlaces {
         true
     }
 
-    fn list_again(&self, app: &mut App) {
+    fn rebuild_rows(&self, app: &mut App) {
         let now = app.now();
         let world = app.shown_world_mut();
         if let Some(session) = world.session_detail().session() {
-            world.look_at_session(session, now);
+            world.read_session(session, now);
         }
     }
 }

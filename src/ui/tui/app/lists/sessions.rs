@@ -155,7 +155,7 @@ impl ListScreen<App> for Sessions {
         app.live.table().contender_count() > 0
     }
 
-    fn list_again(&self, app: &mut App) {
+    fn rebuild_rows(&self, app: &mut App) {
         let now = app.now();
         app.shown_world_mut().list_sessions(now);
     }

@@ -82,7 +82,7 @@ impl ListScreen<App> for Waits {
         app.live.table().contender_count() > 0
     }
 
-    fn list_again(&self, app: &mut App) {
+    fn rebuild_rows(&self, app: &mut App) {
         let now = app.now();
         app.shown_world_mut().draw_waits(now);
     }

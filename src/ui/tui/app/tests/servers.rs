@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
-use crate::tui::testing::servers::{Clients, clients, told, trouble};
+use crate::tui::testing::servers::{Clients, clients, surveyed, trouble};
 use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
 use lockscope_model::diagnose::{Code, WaitStyle};
 use lockscope_model::queue::Change;
@@ -82,7 +82,7 @@ fn the_timeline_lists_raised_and_cleared_findings() {
     let mut back = clients();
     back.expiring.clear();
     back.connected.push(50);
-    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    app.update(at(later(6), vec![surveyed(later(6), &back)]), later(6));
     assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 1));
     press(&mut app, "6/finding-cleared\n");
     assert_eq!(app.world().timeline_rows().len(), 1);
@@ -108,9 +108,9 @@ fn a_finding_about_a_holder_is_cleared_soon_after_the_holder_left() {
 fn findings_are_in_order_of_time_even_if_a_survey_is_older_than_the_last_check() {
     let mut app = trouble(SIZE);
     let mut back = clients();
-    app.update(at(later(9), vec![told(later(9), &back)]), later(9));
+    app.update(at(later(9), vec![surveyed(later(9), &back)]), later(9));
     back.expiring.clear();
-    app.update(at(later(6), vec![told(later(6), &back)]), later(9));
+    app.update(at(later(6), vec![surveyed(later(6), &back)]), later(9));
     let times = app.world().timeline().iter().filter_map(|entry| match entry {
         TimelineEntry::Finding { at, raised: false, .. } => Some(*at),
         _ => None,
@@ -141,7 +141,7 @@ fn a_paused_screen_keeps_its_findings() {
     let mut back = clients();
     back.expiring.clear();
     back.connected.push(50);
-    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    app.update(at(later(6), vec![surveyed(later(6), &back)]), later(6));
     assert!(app.world().diagnosis().findings().any(|finding| finding.code == Code::ExpiringHolder));
     assert_eq!(app.paused().unwrap().missed, 0, "what the servers tell is no change of theirs");
     press(&mut app, "p");
@@ -284,7 +284,7 @@ fn every_list_finds_a_client_by_its_address_as_soon_as_a_server_lists_it() {
     let listed = |seconds: i64, owners: &[i64]| {
         let clients = Clients { connected: owners.to_vec(), ..Clients::default() };
         let time = later(seconds.cast_unsigned());
-        (time, at(time, vec![told(time, &clients)]))
+        (time, at(time, vec![surveyed(time, &clients)]))
     };
     press(&mut app, "/:50007\n");
     assert_eq!(found(&app), 0, "no server listed it yet");

@@ -16,7 +16,7 @@ impl App {
     /// Cancels the pending change of screen: the user pressed a key, or the screen is open.
     pub(in crate::tui::app) fn tour_yields(&mut self) {
         if let Some(tour) = &mut self.tour {
-            tour.yields();
+            tour.cancel_screen();
         }
     }
 
@@ -26,7 +26,7 @@ impl App {
         let Some(tour) = &mut self.tour else {
             return self.refuse("There is no tour here: `lockscope demo` has one.".to_owned());
         };
-        let turn = tour.turn(command, argument, now);
+        let turn = tour.run_command(command, argument, now);
         self.take_turn(turn)
     }
 
@@ -37,7 +37,7 @@ impl App {
             Turn::StepBack => {
                 let update = self.begin_step();
                 if let Some(tour) = &mut self.tour {
-                    tour.act_no_more();
+                    tour.cancel_action();
                 }
                 Update { effects: Vec::new(), ..update }
             }

@@ -45,7 +45,7 @@ pub(super) enum Played {
 
 impl Tour {
     /// Carries out a command of the tour. Returns where it moves.
-    pub(super) fn turn(&mut self, command: Command, argument: Option<&str>, now: Timestamp) -> Turn {
+    pub(super) fn run_command(&mut self, command: Command, argument: Option<&str>, now: Timestamp) -> Turn {
         match command {
             Command::TourNext => self.next(),
             Command::TourBack => self.back(),
@@ -120,12 +120,12 @@ impl Tour {
     }
 
     /// Cancels the pending action of the step.
-    pub(super) fn act_no_more(&mut self) {
+    pub(super) fn cancel_action(&mut self) {
         self.act = None;
     }
 
     /// Cancels the pending change of screen.
-    pub(super) fn yields(&mut self) {
+    pub(super) fn cancel_screen(&mut self) {
         self.look = None;
     }
 

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use super::{SIZES, after, drawn, picture, show, show_once};
 use crate::tui::app::{App, Event, FleetSide, Phase, Settings};
 use crate::tui::testing::fleets::{
-    client, clients, outcome, outlived, run, running, started, status, tell, totals, with, writing,
+    client, clients, deliver, outcome, outlived, run, running, started, status, totals, with, writing,
 };
 use crate::tui::testing::{NOW, live, press, settings};
 use crate::tui::theme::{Theme, ThemeName};
@@ -28,7 +28,7 @@ fn motley(size: (u16, u16)) -> App {
     all[6] = client(7, ClientState::Ready);
     all[7] = client(8, ClientState::Failed);
     let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
-    tell(&mut app, FleetSide::Left, status(&scenario, 12_500, all, totals(412, 50)));
+    deliver(&mut app, FleetSide::Left, status(&scenario, 12_500, all, totals(412, 50)));
     press(&mut app, "jjjj");
     app
 }
@@ -36,7 +36,7 @@ fn motley(size: (u16, u16)) -> App {
 fn frozen_holder(size: (u16, u16)) -> App {
     let mut app = running(size, 10);
     let scenario = app.fleets().fleet(FleetSide::Right).unwrap().scenario().clone();
-    tell(&mut app, FleetSide::Right, outlived(&scenario));
+    deliver(&mut app, FleetSide::Right, outlived(&scenario));
     press(&mut app, "\t");
     app
 }
@@ -59,7 +59,7 @@ fn in_queue(size: (u16, u16)) -> App {
     let scenarios = started(&press(&mut app, ":lock /locks/billing\nc5\n"));
     let mut status = status(&scenarios[0], 7_300, clients(5), totals(11, 1));
     (status.server, status.server_silence) = (None, Some("zk1:2181 does not answer mntr: allow it there".to_owned()));
-    tell(&mut app, FleetSide::Left, status);
+    deliver(&mut app, FleetSide::Left, status);
     app
 }
 
@@ -82,7 +82,7 @@ fn contend_with_running_clients_matches_its_snapshots() {
         let mut app = writing(size);
         let scenarios = started(&press(&mut app, "5c50\n"));
         let some = (1..=31).map(|id| client(id, ClientState::Ready)).collect();
-        tell(&mut app, FleetSide::Left, status(&scenarios[0], 900, some, FleetTotals::default()));
+        deliver(&mut app, FleetSide::Left, status(&scenarios[0], 900, some, FleetTotals::default()));
         app
     });
 }
@@ -160,7 +160,7 @@ fn hostile_or_huge_troubles_and_tokens_shift_no_column() {
         (all[0].events, all[0].acquisitions, all[0].expired) = (u64::MAX, u64::MAX, u32::MAX);
         let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
         let huge = FleetTotals { acquisitions: u64::MAX / 2, events: u64::MAX, bytes_down: u64::MAX, ..totals(1, 1) };
-        tell(&mut app, FleetSide::Left, status(&scenario, u64::MAX / 2, all, huge));
+        deliver(&mut app, FleetSide::Left, status(&scenario, u64::MAX / 2, all, huge));
         let shown = picture(&app, size);
         assert!(!shown.chars().any(|letter| letter != '\n' && (letter.is_control() || letter == '\u{202e}')));
     }
@@ -180,7 +180,7 @@ proptest! {
         let mut app = running((80, 24), 10);
         app.update(Event::Resize(told.0, told.1), NOW);
         let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
-        tell(&mut app, FleetSide::Left, status(&scenario, 13_000, clients(many), totals(400, 50)));
+        deliver(&mut app, FleetSide::Left, status(&scenario, 13_000, clients(many), totals(400, 50)));
         press(&mut app, &String::from_iter(keys));
         picture(&app, size);
         app.update(Event::Resize(size.0, size.1), NOW);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{SIZES, after, picture, second};
 use crate::tui::app::{App, Event, History, HistoryColumn, ListScreen, LockColumn, Locks};
-use crate::tui::testing::servers::{Clients, told};
+use crate::tui::testing::servers::{Clients, surveyed};
 use crate::tui::testing::{NOW, ago, app, at, connected, curator, deleted, gone, listed, live, path, seen, session};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::view::finding::name_of;
@@ -75,7 +75,7 @@ fn no_name_of_a_finding_is_cut_in_the_narrowest_column() {
 fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     let clients = Clients { connected: vec![own, 0x1c, 0x1d], child_watches: 2, ..Clients::default() };
     let now = second(number);
-    let Change::Surveyed { view } = told(now, &clients) else { unreachable!("told makes Surveyed") };
+    let Change::Surveyed { view } = surveyed(now, &clients) else { unreachable!("told makes Surveyed") };
     let mut view = ServerView::clone(&view);
     for member in &mut view.members {
         let mut connections = member.connections.take().expect("a list of connections").items().to_vec();
@@ -148,7 +148,7 @@ fn head_expired(size: (u16, u16)) -> App {
     for number in 1..=5 {
         let now = second(number);
         let connected = if number == 1 { vec![holder] } else { Vec::new() };
-        let Change::Surveyed { view } = told(now, &Clients { connected, ..Clients::default() }) else { continue };
+        let Change::Surveyed { view } = surveyed(now, &Clients { connected, ..Clients::default() }) else { continue };
         let mut view = ServerView::clone(&view);
         view.members[0].sessions = Some(Listing::new(vec![listed.clone()], true, now));
         view.members[0].timing = timing;

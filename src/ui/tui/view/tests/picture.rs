@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{SIZES, after, picture, show, show_once};
 use crate::tui::app::{App, Event, FleetSide, Settings};
-use crate::tui::testing::fleets::{client, status, tell, totals, with, writing};
+use crate::tui::testing::fleets::{client, deliver, status, totals, with, writing};
 use crate::tui::testing::servers::trouble;
 use crate::tui::testing::stepped::SteppedFleet;
 use crate::tui::testing::{live, path, press, settings};
@@ -179,7 +179,7 @@ fn semaphore(size: (u16, u16)) -> App {
         let trace = steps.into_iter().map(entry).collect();
         let status = FleetStatus { stepped: true, trace, next_step: Some((ClientId(2), NextStep::Release)), ..made };
         for side in FleetSide::BOTH {
-            tell(app, side, status.clone());
+            deliver(app, side, status.clone());
         }
     };
     told(&mut app, &clients, Vec::new());

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show, show_at, show_once};
 use crate::tui::app::{App, Event, Settings};
-use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
+use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble};
 use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
 use crate::tui::theme::{Theme, ThemeName};
 use lockscope_model::queue::Change;
@@ -39,11 +39,11 @@ fn cut_off(size: (u16, u16)) -> App {
     let mut app = live(size);
     let holder = 0x1b;
     let mut known = clients();
-    app.update(at(second(1), vec![told(second(1), &known)]), second(1));
+    app.update(at(second(1), vec![surveyed(second(1), &known)]), second(1));
     known.connected.retain(|owner| *owner != holder);
     known.expiring.push((holder, 20));
     for number in 2..=5 {
-        app.update(at(second(number), vec![told(second(number), &known)]), second(number));
+        app.update(at(second(number), vec![surveyed(second(number), &known)]), second(number));
         app.update(Event::Tick, second(number));
     }
     for number in 6..=9 {
@@ -106,7 +106,7 @@ fn the_reports_of_the_servers_match_their_snapshots() {
 fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
     for size in LARGER_SIZES {
         let mut app = live(size);
-        let Change::Surveyed { view } = told(second(1), &Clients::default()) else { panic!("it is a view") };
+        let Change::Surveyed { view } = surveyed(second(1), &Clients::default()) else { panic!("it is a view") };
         let mut view = ServerView::clone(&view);
         view.members[0].provenance = Provenance::PlainBesideTls;
         app.update(at(second(1), vec![Change::Surveyed { view: view.into() }]), second(1));

@@ -3,7 +3,7 @@
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, FleetSide};
 use crate::tui::page::Tone;
-use crate::tui::testing::fleets::{clients, outlived, running, status, tell, totals};
+use crate::tui::testing::fleets::{clients, deliver, outlived, running, status, totals};
 use crate::tui::testing::press;
 use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{ClientId, ClientState, Overlap};
@@ -21,7 +21,7 @@ fn rates_cover_the_last_seconds() {
     let scenario = crew(&app, FleetSide::Left).scenario().clone();
     let last = crew(&app, FleetSide::Left).status().unwrap().totals.acquisitions;
     for second in 13..20 {
-        tell(&mut app, FleetSide::Left, status(&scenario, second * 1000, clients(5), totals(last, 50)));
+        deliver(&mut app, FleetSide::Left, status(&scenario, second * 1000, clients(5), totals(last, 50)));
     }
     assert_eq!(rate(&app, FleetSide::Left), "0", "nothing was got for five seconds");
 }
@@ -35,10 +35,10 @@ fn the_rate_history_has_a_value_for_each_second_of_the_last_minute() {
     assert_eq!(crew(&app, FleetSide::Right).rates().highest(), 130);
     let scenario = crew(&app, FleetSide::Right).scenario().clone();
     let all = totals(1_430 + 600, 1);
-    tell(&mut app, FleetSide::Right, status(&scenario, 18_000, clients(5), all));
+    deliver(&mut app, FleetSide::Right, status(&scenario, 18_000, clients(5), all));
     let seconds = crew(&app, FleetSide::Right).rates().seconds();
     assert_eq!(&seconds[13..], [100; 6], "what came in six seconds is spread over them");
-    tell(&mut app, FleetSide::Right, status(&scenario, 500_000, clients(5), totals(2_030, 1)));
+    deliver(&mut app, FleetSide::Right, status(&scenario, 500_000, clients(5), totals(2_030, 1)));
     assert_eq!(crew(&app, FleetSide::Right).rates().seconds(), [0; 60]);
 }
 
@@ -47,10 +47,10 @@ fn a_status_redraws_only_the_screens_that_show_it() {
     let mut app = running(SIZE, 5);
     let scenario = crew(&app, FleetSide::Left).scenario().clone();
     let next = |ms, many| status(&scenario, ms, clients(many), totals(900, 50));
-    assert!(tell(&mut app, FleetSide::Left, next(13_000, 5)).redraw);
+    assert!(deliver(&mut app, FleetSide::Left, next(13_000, 5)).redraw);
     press(&mut app, "1");
-    assert!(!tell(&mut app, FleetSide::Left, next(13_100, 5)).redraw);
-    assert!(tell(&mut app, FleetSide::Left, next(13_200, 6)).redraw, "every screen tells how many run");
+    assert!(!deliver(&mut app, FleetSide::Left, next(13_100, 5)).redraw);
+    assert!(deliver(&mut app, FleetSide::Left, next(13_200, 6)).redraw, "every screen tells how many run");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn the_console_ticks_while_clients_run() {
 fn the_client_with_the_newest_token_is_the_holder() {
     let mut app = running(SIZE, 10);
     let scenario = crew(&app, FleetSide::Right).scenario().clone();
-    tell(&mut app, FleetSide::Right, outlived(&scenario));
+    deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(crew(&app, FleetSide::Right).holder(), Some((ClientId(2), Zxid(8_589_934_777))));
 }
 
@@ -79,7 +79,7 @@ fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
     let mut app = running(SIZE, 10);
     assert_eq!(told(&app), "");
     let scenario = crew(&app, FleetSide::Right).scenario().clone();
-    tell(&mut app, FleetSide::Right, outlived(&scenario));
+    deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(
         told(&app),
         "chain: client 1 froze and outlived its session: it thinks that it holds with token 8589934001, while \
@@ -89,10 +89,10 @@ fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
     let mut over = outlived(&scenario);
     (over.clients[0].frozen, over.clients[0].state, over.clients[0].token) = (false, ClientState::Waiting, None);
     over.age = std::time::Duration::from_secs(20);
-    tell(&mut app, FleetSide::Right, over.clone());
+    deliver(&mut app, FleetSide::Right, over.clone());
     assert!(told(&app).contains("thought that it held"), "{}", told(&app));
     over.age = std::time::Duration::from_secs(40);
-    tell(&mut app, FleetSide::Right, over);
+    deliver(&mut app, FleetSide::Right, over);
     assert_eq!(told(&app), "", "it is over");
 }
 
@@ -110,7 +110,7 @@ fn a_violation_is_shown_as_a_violation() {
         second_token: Zxid(10),
         outlived: false,
     }];
-    tell(&mut app, FleetSide::Left, wrong);
+    deliver(&mut app, FleetSide::Left, wrong);
     assert!(told(&app).starts_with("herd: the lock was violated: client 3 with token 11"), "{}", told(&app));
     assert!(app.overlap_lines().iter().all(|line| line.tone == Tone::Bad));
 }

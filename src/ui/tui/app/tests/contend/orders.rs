@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, FleetSide, Phase, Screen};
-use crate::tui::testing::fleets::{client, clients, outcome, running, status, tell, totals, writing};
+use crate::tui::testing::fleets::{client, clients, deliver, outcome, running, status, totals, writing};
 use crate::tui::testing::{NOW, press};
 use lockscope_lab::contend::{ClientId, ClientState, FleetCommand};
 
@@ -17,7 +17,7 @@ fn ordered(app: &mut App, keys: &str) -> (FleetSide, FleetCommand) {
 /// Reports these clients as the state of the herd.
 fn now(app: &mut App, clients: Vec<lockscope_lab::contend::ClientStatus>) {
     let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
-    tell(app, FleetSide::Left, status(&scenario, 13_000, clients, totals(400, 50)));
+    deliver(app, FleetSide::Left, status(&scenario, 13_000, clients, totals(400, 50)));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_paused_screen_keeps_its_clients_and_commands_still_reach_them() {
     press(&mut app, "jp");
     let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
     let later = status(&scenario, 13_000, clients(9), totals(9_999, 1));
-    assert!(!tell(&mut app, FleetSide::Left, later).redraw);
+    assert!(!deliver(&mut app, FleetSide::Left, later).redraw);
     assert_ne!(app.fleets().fleet(FleetSide::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
     assert_eq!(ordered(&mut app, "z").1, FleetCommand::Freeze(ClientId(2)));
     press(&mut app, "p");
