@@ -63,7 +63,7 @@ pub use election::is_likely as is_likely_election;
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};
-pub use pace::rest_between_looks;
+pub use pace::rest_between_checks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use standstill::Standstill;
 pub use thresholds::Thresholds;

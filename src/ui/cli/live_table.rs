@@ -19,7 +19,7 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope_model::diagnose::{Diagnosis, rest_between_looks};
+use lockscope_model::diagnose::{Diagnosis, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
 use lockscope_model::report::{Ensemble, Initial};
 use lockscope_model::server_view::ServerView;
@@ -242,7 +242,7 @@ impl LiveTable {
         if let Some(looked) = self.live.diagnose(now(), recorder) {
             self.unreported = UnreportedFindings::new(looked);
         }
-        self.examination.examined(Instant::now(), rest_between_looks(self.live.table()));
+        self.examination.examined(Instant::now(), rest_between_checks(self.live.table()));
     }
 
     /// Applies a change to the table; returns its time and its events.
