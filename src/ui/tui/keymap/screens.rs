@@ -13,11 +13,11 @@ const fn go(screen: Screen, name: &'static str, keys: &'static [Key], help: &'st
 pub const SCREEN_COMMANDS: &[CommandEntry] = &[
     go(Screen::Locks, "locks", &[Key::Char('1')], "All locks").also(&["lk", "ls"]),
     go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock").also(&["contenders"]),
-    go(Screen::Sessions, "sessions", &[Key::Char('3')], "Who holds and who waits, by session"),
+    go(Screen::Sessions, "sessions", &[Key::Char('3')], "Holders and waiters, by session"),
     go(Screen::Session, "session", &[Key::Char('o')], "All about the session that owns the row")
         .takes("[ID]", ArgumentKind::Session)
         .hint("session"),
-    go(Screen::Waits, "waits", &[Key::Char('4')], "Who waits for whom, across locks").also(&["graph"]),
+    go(Screen::Waits, "waits", &[Key::Char('4')], "Waits between sessions, across locks").also(&["graph"]),
     go(Screen::Contend, "contend", &[Key::Char('5')], "Test clients: a herd beside a chain"),
     go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last").also(&["events"]),
     go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why").also(&["log"]),

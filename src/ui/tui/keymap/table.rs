@@ -83,15 +83,15 @@ const GROUPS: &[HelpGroup] = &[
                 .takes("[TEXT]", ArgumentKind::Text)
                 .also(&["search", "grep"])
                 .hint("filter"),
-            entry(Command::NextMatch, "next-match", &[Key::Char('n')], "To the next place that matches"),
-            entry(Command::PreviousMatch, "previous-match", &[Key::Char('N')], "To the match before"),
-            entry(Command::Sort, "sort", &[Key::Char('s')], "By the next column, or by one and another")
+            entry(Command::NextMatch, "next-match", &[Key::Char('n')], "To the next match"),
+            entry(Command::PreviousMatch, "previous-match", &[Key::Char('N')], "To the previous match"),
+            entry(Command::Sort, "sort", &[Key::Char('s')], "Sort by the next column, or by one or two")
                 .takes("[COLUMNS]", ArgumentKind::Columns)
                 .hint("sort"),
-            entry(Command::ThenBy, "then-by", &[Key::Char('S')], "What is equal: by the next column")
+            entry(Command::ThenBy, "then-by", &[Key::Char('S')], "Sort equal rows by the next column")
                 .takes("[COLUMN]", ArgumentKind::Columns),
-            entry(Command::Reverse, "reverse", &[Key::Char('R')], "Turn the order around"),
-            entry(Command::Pause, "pause", &[Key::Char('p')], "Freeze what is shown, or go on").hint("pause"),
+            entry(Command::Reverse, "reverse", &[Key::Char('R')], "Reverse the order"),
+            entry(Command::Pause, "pause", &[Key::Char('p')], "Freeze the screen, or resume it").hint("pause"),
             entry(Command::Times, "times", &[Key::Char('t')], "Times in UTC, or in local time"),
         ],
     },
@@ -111,10 +111,10 @@ const GROUPS: &[HelpGroup] = &[
         commands: &[
             entry(Command::Picture, "picture", &[Key::Char('w')], "As a picture or list; in Locks a graph")
                 .hint("picture"),
-            entry(Command::Slower, "slower", &[Key::Char(',')], "Test clients go slower: step by step").hint("slower"),
-            entry(Command::Faster, "faster", &[Key::Char('.')], "Test clients go faster, up to full speed")
+            entry(Command::Slower, "slower", &[Key::Char(',')], "Slow the test clients, down to steps").hint("slower"),
+            entry(Command::Faster, "faster", &[Key::Char('.')], "Speed up the test clients, to full speed")
                 .hint("faster"),
-            entry(Command::StopOrGo, "stop-or-go", &[Key::Char(' '), Key::Char('s')], "Test clients stop, or go on")
+            entry(Command::StopOrGo, "stop-or-go", &[Key::Char(' '), Key::Char('s')], "Pause or resume test clients")
                 .hint("stop"),
             entry(Command::PlayStep, "step", &[Key::Right], "One step ({pane} goes to the other side)").hint("step"),
             entry(Command::Large, "large", &[Key::Char('L')], "The picture large, for a projector"),
@@ -129,26 +129,26 @@ const GROUPS: &[HelpGroup] = &[
             entry(Command::Crash, "crash", &[Key::Char('K')], "Kill the process: its session lives on")
                 .takes(CLIENT, ArgumentKind::Client)
                 .hint("crash"),
-            entry(Command::Freeze, "freeze", &[Key::Char('z')], "Stop the process, or let it go on")
+            entry(Command::Freeze, "freeze", &[Key::Char('z')], "Stop the process, or let it continue")
                 .takes(CLIENT, ArgumentKind::Client)
                 .hint("freeze"),
             entry(Command::Cut, "cut", &[Key::Char('-')], "Cut the link to the servers")
                 .takes(CLIENT, ArgumentKind::Client)
                 .hint("cut"),
-            entry(Command::Heal, "heal", &[Key::Char('+')], "Make the link whole again")
+            entry(Command::Heal, "heal", &[Key::Char('+')], "Restore the link")
                 .takes(CLIENT, ArgumentKind::Client)
                 .hint("heal"),
-            entry(Command::Delay, "delay", &[Key::Char('d')], "Delay the link: 50 ms, 250 ms, no more")
+            entry(Command::Delay, "delay", &[Key::Char('d')], "Delay the link: 50 ms, 250 ms, no delay")
                 .takes("[WHO TIME]", ArgumentKind::Client)
                 .hint("delay"),
             entry(Command::Stop, "stop", &[Key::Char('X')], "Stop all test clients").hint("stop"),
-            entry(Command::Join, "join", &[Key::Char('a')], "One client more, or so many")
+            entry(Command::Join, "join", &[Key::Char('a')], "Add one client, or N of them")
                 .takes("[N]", ArgumentKind::Text)
                 .hint("add"),
             entry(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave")
                 .takes(CLIENT, ArgumentKind::Client)
                 .hint("remove"),
-            entry(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
+            entry(Command::Holder, "holder", &[Key::Char('H')], "Select the client that holds the lock").hint("holder"),
         ],
     },
     HelpGroup {
@@ -156,26 +156,26 @@ const GROUPS: &[HelpGroup] = &[
         commands: &[
             entry(Command::NextEvent, "next-event", &[Key::Char(']')], "The next event; in Queue, of that lock")
                 .hint("event"),
-            entry(Command::PreviousEvent, "previous-event", &[Key::Char('[')], "The event before").hint("back"),
+            entry(Command::PreviousEvent, "previous-event", &[Key::Char('[')], "The previous event").hint("back"),
             entry(Command::NextMinute, "minute-on", &[Key::Char('}')], "A minute later").hint("minute"),
             entry(Command::PreviousMinute, "minute-back", &[Key::Char('{')], "A minute earlier"),
             entry(Command::NextFinding, "next-finding", &[Key::Char(')')], "The next finding").hint("finding"),
-            entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The finding before"),
+            entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The previous finding"),
             entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster ({play} plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
             entry(Command::GoToTime, "at", &[], "To that time, or to the start").takes("TIME", ArgumentKind::Moment),
-            entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to what is live, or to the end").hint("live"),
+            entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to live, or to the end").hint("live"),
         ],
     },
     HelpGroup {
         title: "Tour (lockscope demo)",
         commands: &[
             entry(Command::TourNext, "next", &[Key::Char('n')], "The next step ({spare key} too)"),
-            entry(Command::TourBack, "previous", &[Key::Char('b')], "The step before, or the scene anew"),
+            entry(Command::TourBack, "previous", &[Key::Char('b')], "The previous step, or restart the scene"),
             entry(Command::TourNextScene, "next-scene", &[Key::Char('N')], "The next scene"),
-            entry(Command::TourPreviousScene, "previous-scene", &[Key::Char('B')], "The scene before"),
+            entry(Command::TourPreviousScene, "previous-scene", &[Key::Char('B')], "The previous scene"),
             entry(Command::TourScene, "scene", &[], "The scene with that number").takes("N", ArgumentKind::Scene),
-            entry(Command::TourPlay, "play", &[Key::Char('P')], "Step on by itself, or not any more"),
+            entry(Command::TourPlay, "play", &[Key::Char('P')], "Start or stop the automatic steps"),
         ],
     },
     HelpGroup {
@@ -184,8 +184,8 @@ const GROUPS: &[HelpGroup] = &[
             entry(Command::Context, "context", &[], "To the ensemble of that context")
                 .takes("[NAME]", ArgumentKind::Context),
             entry(Command::Prompt, "command", &[Key::Char(':')], "Type a command by its name"),
-            entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Draw everything anew"),
-            entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], "Stop until the shell continues it"),
+            entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Redraw the screen"),
+            entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], "Suspend until the shell resumes it"),
             entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], "End the program")
                 .also(&["q!", "qa", "qa!", "exit"])
                 .hint("quit"),

@@ -22,19 +22,19 @@ pub struct CommandHelp {
 
 /// The words of the screens that need an explanation.
 const WORDS: &[(&str, &str)] = &[
-    ("at least", "Before a time: it is proven that it was held for so long"),
-    ("at most", "Before a time: it was not held for longer than that"),
-    ("unknown", "Not everything was read yet: nobody can say who holds"),
-    ("silent", "Not heard for half of its timeout: it may be about to expire"),
-    ("waits for", "Its predecessor: whom it stands behind directly"),
+    ("at least", "Before a time: the lock was held at least this long"),
+    ("at most", "Before a time: the lock was held at most this long"),
+    ("unknown", "Not everything is read yet: the holder is not known"),
+    ("silent", "Not heard from for half its timeout: it may expire soon"),
+    ("waits for", "Its predecessor: the node directly ahead of it"),
     ("expiring", "Its session has no connection: the node goes with it"),
     ("ghost", "Its session is gone, and its node is still there"),
     ("gone", "Released by its client, or deleted by another: ZooKeeper does not say which"),
-    ("live 2/3", "So many of the servers report all about themselves ({servers})"),
+    ("live 2/3", "How many of the servers report everything ({servers})"),
     ("herd-style", "Watch events when every waiter watches the lock parent"),
     ("chain-style", "Watch events when each waiter watches its predecessor"),
-    ("[WHO]", "A test client: its number, or holder; the selected one"),
-    ("frozen", "A test client that is stopped, and does not notice anything"),
+    ("[WHO]", "A test client: its number, or holder; else the selected one"),
+    ("frozen", "A test client that is stopped and notices nothing"),
     ("mouse", "With --mouse: press to select, press again to open"),
 ];
 
