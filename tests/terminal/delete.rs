@@ -198,7 +198,7 @@ async fn an_unguarded_node_is_deleted_only_by_typing_its_number() {
         fixture.client.set_acl(node, &acl, None).await.expect("closed");
     }
     terminal.press("x");
-    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "another owner could"]);
+    terminal.shows_all(&["Nothing guards this deletion: type 0 and Enter", "another owner could"]);
     terminal.press("y");
     answer(&mut terminal, "0\r", "is deleted");
     fixture.goes(&left[0]).await;

@@ -131,13 +131,13 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
         return;
     }
     if question.finding_out {
-        write_ask(page, &format!("Finding out what may be done to make sure of it. {leave} leaves."));
+        write_ask(page, &format!("Checking how the deletion can be guarded. {leave} leaves."));
         return;
     }
     if let Some(refused) = question.refused {
         page.add(Some(Sign::Bad), None, refused, Tone::Bad);
     } else if question.changed {
-        page.add(Some(Sign::Warning), None, "What is known of it changed while this was open.", Tone::Careful);
+        page.add(Some(Sign::Warning), None, "The plan changed while it was open.", Tone::Careful);
     }
     let alone = plan.nodes().len() == 1;
     let back = turn.as_ref().map(|turn| format!(" {turn} goes back to the deletion.")).unwrap_or_default();
@@ -164,7 +164,7 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
                 Confirmation::Yes if alone => format!("{yes} deletes it, if it is still that very node."),
                 Confirmation::Yes => format!("{yes} deletes them, each if it is still that very node."),
                 Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {
-                    format!("Nothing can make sure of it: type {name} and {enter} to delete it all the same.")
+                    format!("Nothing guards this deletion: type {name} and {enter} to delete it anyway.")
                 }
                 Confirmation::SequenceNumber(name) if alone => {
                     format!("Its owner may be at work: type {name} and {enter} to delete that very node.")

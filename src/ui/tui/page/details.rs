@@ -90,7 +90,7 @@ impl Selected<'_> {
         };
         let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
         if self.row.state == ContenderState::Holds && self.lock.is_assumed() {
-            return format!("assumed to hold: nobody knows the rules of this queue; {asks}");
+            return format!("assumed to hold: the rules of this queue are not known; {asks}");
         }
         match (self.row.state, contender.held()) {
             (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
@@ -100,7 +100,7 @@ impl Selected<'_> {
             (ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
             (ContenderState::Holds, _) => match self.table.hold_bounds(contender, now) {
                 Some(HoldBounds { at_least, at_most }) if at_least < at_most => format!(
-                    "holds, for {} at least and {} at most: it held when this console came; {asks}",
+                    "holds, for {} at least and {} at most: it held when first seen here; {asks}",
                     duration(at_least),
                     duration(at_most)
                 ),
@@ -139,7 +139,7 @@ impl Selected<'_> {
             (OwnerState::Expiring, ..) => format!("{session}, not connected: expires by itself"),
             (OwnerState::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
             _ if self.is_unproven(session) => {
-                format!("{session}, not seen; but plain text proves nothing beside TLS")
+                format!("{session}, not seen; but plain-text answers prove nothing")
             }
             _ => format!("{session}, whose end deletes this node"),
         }
@@ -233,7 +233,7 @@ impl Selected<'_> {
             return page.line("data", "none", Keep::Start, Tone::Text);
         }
         let all = u64::try_from(contender.data_length).unwrap_or(0);
-        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: escapes stand for its bytes" };
+        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "not UTF-8: shown as escapes" };
         let kept = if all > bytes.len() as u64 {
             format!(", the first {} of them here", count(bytes.len()))
         } else {

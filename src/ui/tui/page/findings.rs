@@ -28,18 +28,16 @@ pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&s
 /// `None` when they are not asked. `why` is the key of the screen with the details.
 pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>, why: &str) {
     if !live {
-        return page.sentence("Not in step with the ensemble: nobody can say what is wrong.", Tone::Text);
+        return page.sentence("Not in step with the ensemble: the lock's state is not known.", Tone::Text);
     }
     page.sentence("Nothing is wrong with this lock, as far as is known.", Tone::Text);
     let unknown = match servers {
         None => format!("The servers are not asked, so it is not known whether the clients are alive ({why})."),
         Some(view) if !view.provenance().can_prove() => {
-            format!(
-                "The servers answer in plain text, which proves nothing beside TLS: who is dead is not known ({why})."
-            )
+            format!("The session uses TLS, but the servers answer in plain text: dead clients are not known ({why}).")
         }
         Some(view) if !view.every_member_answered() => {
-            format!("Not every server reports who is connected ({why}: what to change).")
+            format!("Not every server reports its connections ({why}: what to change).")
         }
         Some(_) => return,
     };

@@ -41,9 +41,9 @@ pub fn write(page: &mut Writer, entry: &HistoryEntry, utc: bool) {
 
 fn span_of(raised_at: Option<Timestamp>, cleared_at: Option<Timestamp>, utc: bool) -> String {
     let raised = raised_at
-        .map_or("found at a time that is forgotten".to_owned(), |at| format!("found at {}", date_and_time(at, utc)));
+        .map_or("found at a time no longer known".to_owned(), |at| format!("found at {}", date_and_time(at, utc)));
     match (raised_at, cleared_at) {
-        (_, None) => format!("{raised}; it is so still"),
+        (_, None) => format!("{raised}; not mended yet"),
         (Some(from), Some(at)) => {
             format!("{raised}; mended at {}, after {}", exact_time(at, utc), duration(at.since(from)))
         }
@@ -88,7 +88,7 @@ fn came(stay: &Stay, utc: bool) -> String {
         Some(known) => match known.came_at {
             Some(at) => format!("at {}{waited}", date_and_time(at, utc)),
             None => format!(
-                "before this console looked; its node was created at {} by the server's clock{waited}",
+                "before it was first seen; its node was created at {} by the server's clock{waited}",
                 date_and_time(known.created_at, utc)
             ),
         },

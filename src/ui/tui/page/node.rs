@@ -60,11 +60,11 @@ fn write_stat(page: &mut Writer, stat: &ZnodeStat, utc: bool) {
     let fields = [
         ("czxid", stat.czxid.to_string(), "the transaction that created it"),
         ("mzxid", stat.mzxid.to_string(), "the last that changed its data"),
-        ("pzxid", stat.pzxid.to_string(), "the last child that came or went"),
+        ("pzxid", stat.pzxid.to_string(), "the last change of its children"),
         ("ctime", date_and_time(stat.ctime, utc), "created, by the server's clock"),
         ("mtime", date_and_time(stat.mtime, utc), "when its data was last changed"),
         ("version", count_signed(stat.version), "how often its data was changed"),
-        ("cversion", count_signed(stat.cversion), "how often a child came or went"),
+        ("cversion", count_signed(stat.cversion), "how often its children changed"),
         ("aversion", count_signed(stat.aversion), "how often its ACL was changed"),
         ("ephemeralOwner", owner, ends_with(stat.ephemeral_owner)),
         ("dataLength", count_signed(stat.data_length), "bytes of data"),
@@ -141,7 +141,7 @@ fn write_data(page: &mut Writer, stat: &ZnodeStat, data: Result<&Vec<u8>, &Strin
         let _ = write!(about, ", of which the first {} are shown", count(data.len()));
     }
     if std::str::from_utf8(data).is_err() {
-        about.push_str(", no UTF-8: escapes stand for what is no text");
+        about.push_str(", not UTF-8: other bytes are shown as escapes");
     }
     page.fact("data", &about, Tone::Text);
     if let Some(json) = pretty_json(data) {

@@ -40,32 +40,31 @@ pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, no
     page.sentence(&cost(view, load), Tone::Dim);
 }
 
-const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Who holds and who waits is read from the \
-                         znodes alone: whether anybody still lives, from where, and what it watches is not known, and nothing is \
-                         claimed of it.";
-const MEMBERS_UNKNOWN: &str = "The ensemble's own config could not be read: there may be servers that nobody asked, so nobody is \
-                               called a ghost, or disconnected.";
+const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Holders and waiters are read from the \
+                         znodes alone. Which clients are connected, from where, and what they watch is not known.";
+const MEMBERS_UNKNOWN: &str = "The ensemble's config could not be read, so it may have servers that were not asked. No session is \
+                               called a ghost or disconnected.";
 
-const UNPROVEN: &str = "The session is over TLS, and what servers answer in plain text proves nothing beside that: whoever sits between \
-                        could have written it. Nobody is called a ghost, expired or disconnected, and no deletion becomes easier by \
-                        it. To have it believed, name every server in the connect string with its port for TLS.";
+const UNPROVEN: &str = "The session uses TLS, but the servers answer in plain text, which anyone on the way could have written. No \
+                        session is called a ghost, expired or disconnected, and no deletion becomes easier. To have the answers \
+                        believed, name every server in the connect string with its TLS port.";
 
 /// Explains what the reports allow to conclude.
 fn known(view: &ServerView) -> &'static str {
     let nobody = view.members.iter().all(|member| member.asked_by == AskedBy::None);
     match (nobody, view.every_member_answered(), view.sessions_as_of().is_some()) {
         (true, ..) => {
-            "No server reports anything: locks are shown from the znodes alone, and nothing is claimed of clients, their life or \
-             their watches."
+            "No server reports anything: locks are read from the znodes alone. Which clients are connected and what \
+             they watch is not known."
         }
         (_, true, true) => {
-            "Every server reports who is connected, so it is known who lives, who expires, and who is a ghost."
+            "Every server reports its connections and sessions, so live, expiring and ghost sessions are known."
         }
         (_, true, false) => {
-            "Every server reports who is connected, but not which sessions there are: it is not known when one expires."
+            "Every server reports its connections, but not its sessions: when a session expires is not known."
         }
         (_, false, _) => {
-            "Not every server reports who is connected: a client that is not found may be at one of the others."
+            "Not every server reports its connections: a client that is not found may be at one of the others."
         }
     }
 }

@@ -105,7 +105,7 @@ impl ShownSession<'_> {
                 let text = format!("it exists; not every server reports whether its client is connected ({servers})");
                 return (text, Tone::Unsure);
             }
-            Liveness::Unproven => "not seen; but plain text proves nothing beside TLS",
+            Liveness::Unproven => "not seen; but plain-text answers prove nothing",
             _ => return (format!("not known: the servers do not report it ({servers})"), Tone::Unsure),
         };
         (text.to_owned(), Tone::Unsure)
@@ -187,6 +187,6 @@ pub fn write_events(page: &mut Writer, events: impl Iterator<Item = SessionEvent
     if !any {
         page.sentence("Nothing has happened to it since this console started.", Tone::Dim);
     } else if has_older {
-        page.sentence("Older events stand in Timeline.", Tone::Dim);
+        page.sentence("Timeline has older events.", Tone::Dim);
     }
 }

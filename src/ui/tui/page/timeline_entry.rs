@@ -8,7 +8,7 @@ use lockscope_model::queue::{Happening, LockEvent};
 use lockscope_model::text::human::{date_and_time, duration, plural};
 
 /// The note beside the end of a stay whose cause is unknown.
-pub const MAY_HAVE_EXPIRED: &str = "its session expired: the servers were asked too long before to tell";
+pub const MAY_HAVE_EXPIRED: &str = "its session expired: the servers were last asked too long before to tell";
 
 /// Says who may have deleted the node of a holder or of a waiter.
 pub fn who_deletes(held: bool) -> &'static str {

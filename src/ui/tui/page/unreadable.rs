@@ -18,7 +18,7 @@ const GAP: &str = "  ";
 pub fn write<'a>(page: &mut Writer, places: impl ExactSizeIterator<Item = (&'a ZnodePath, &'a str)>) {
     let more = places.len().saturating_sub(MAX_PLACES);
     if places.len() == 0 {
-        return page.sentence("The server lets us look everywhere below the roots.", Tone::Dim);
+        return page.sentence("Every node below the roots can be read.", Tone::Dim);
     }
     page.sentence("Locks below these nodes are not known; everything else is complete.", Tone::Dim);
     page.blank();

@@ -112,7 +112,7 @@ fn the_last_200_events_of_a_session_are_listed_newest_first() {
     assert!(detail.events().is_sorted_by(|newer, older| newer > older));
     let events = text_of(&app, "What happened to it");
     assert!(events.lines().next().unwrap().contains("/locks/busy 6299"), "{events}");
-    assert!(events.ends_with("Older events stand in Timeline."));
+    assert!(events.ends_with("Timeline has older events."));
 }
 
 #[test]
