@@ -322,7 +322,7 @@ fn a_confirmed_deletion_is_finished_even_if_the_user_leaves() {
     answer(&mut terminal, "y", "deleting 1 node");
     terminal.press("q");
     eventually_blocking("what is said at the end", || {
-        let said = terminal.text().contains("The deletion is being finished.");
+        let said = terminal.text().contains("Waiting for the deletion to finish.");
         if said && !terminal.screen().alternate_screen() { Ok(()) } else { Err(terminal.text()) }
     });
     server.resume();

@@ -27,7 +27,7 @@ async fn a_console_goes_back_to_an_earlier_holder_and_its_file_says_the_same() {
     terminal.press("[[");
     terminal.shows_all(&["REWOUND", "2 waiting", "first"]);
     terminal.press("x");
-    terminal.shows("F goes back to what is live");
+    terminal.shows("F goes back to live");
     client.delete("/billing/lock-0000000001", None).await.expect("it is deleted");
     terminal.shows_all(&["REWOUND", "2 waiting"]);
     terminal.press("F");

@@ -48,7 +48,7 @@ impl DeletionRunner {
     }
 
     async fn try_find_guards(&self, plan: DeletePlan) -> Result<DeletePlan, String> {
-        let failed = |why: &str| format!("What may be done cannot be found out: {}.", why.trim_end_matches('.'));
+        let failed = |why: &str| format!("The possible guards cannot be checked: {}.", why.trim_end_matches('.'));
         let observe = self.observe.as_ref().ok_or_else(|| failed("this console is read-only"))?;
         let client = zk::connect(&observe.connection).await.map_err(|error| failed(&error.to_string()))?;
         let found = timeout(FINDING_OUT, admin::find_guards(&client, plan)).await;
@@ -71,7 +71,7 @@ impl DeletionRunner {
         let permission =
             Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
         let (Some(path), Some(observe), Some(survey)) = (self.audit_log.clone(), &self.observe, &self.survey) else {
-            return Err("Nothing was done: there is no place for the audit log.".to_owned());
+            return Err("Nothing was done: no audit log is set; name one with --audit-log FILE.".to_owned());
         };
         let opened = spawn_blocking(move || Audit::open(&path)).await.map_err(|error| nothing(&error.to_string()))?;
         let log = opened.map_err(|error| nothing(&error.to_string()))?;

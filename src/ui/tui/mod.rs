@@ -273,7 +273,7 @@ async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiEr
 async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
     if !silent {
         // The screen is already gone. A closed stderr is no error here.
-        let _ = writeln!(io::stderr(), "The deletion is being finished.");
+        let _ = writeln!(io::stderr(), "Waiting for the deletion to finish.");
     }
     let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;
 }

@@ -42,7 +42,7 @@ pub enum PastError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file has the past of another ensemble.
-    #[error("{} was recorded from {recorded}, and this is {connect}: name a file of this ensemble, or one that is not there yet", path.display())]
+    #[error("{} was recorded from {recorded}, and this is {connect}: name a file of this ensemble, or a new file", path.display())]
     OtherEnsemble {
         /// The file.
         path: PathBuf,

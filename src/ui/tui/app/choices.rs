@@ -31,7 +31,7 @@ impl App {
     fn say_what_sorts(&mut self, sorted: Result<(), String>) {
         if let (Err(word), Some(list)) = (sorted, self.navigation.screen.list()) {
             let (title, names) = (self.navigation.screen.entry().title, list.sort_names().join(", "));
-            self.show_failure(format!("`{word}` is no column: {title} can be sorted by {names}, or two of them."));
+            self.show_failure(format!("`{word}` is not a column: {title} can be sorted by {names}, or two of them."));
         }
     }
 

@@ -115,13 +115,13 @@ impl NoSuchCommand {
         let (help, complete) = (bindings.name(Command::Go(Screen::Help)), FixedKey::Complete.name());
         match self {
             Self::Unknown(name) => {
-                format!("There is no command `{name}`: {complete} offers those that there are, and {help} lists them.")
+                format!("There is no command `{name}`: {complete} completes a name, and {help} lists them all.")
             }
             Self::Misspelt(name, meant) => {
-                format!("There is no command `{name}`: `{meant}` is one, and {help} lists them all.")
+                format!("There is no command `{name}`; did you mean `{meant}`? {help} lists them all.")
             }
             Self::Ambiguous(name, first, second) => {
-                format!("`{name}` may be `{first}` or `{second}`: type one letter more.")
+                format!("`{name}` may be `{first}` or `{second}`: type one more letter.")
             }
         }
     }

@@ -22,7 +22,7 @@ impl App {
             return self.refuse(format!("There is no context `{name}`. {}", self.known_contexts()));
         }
         if self.working().is_some() {
-            return self.refuse("A deletion is being carried out: wait for its end.".to_owned());
+            return self.refuse("A deletion is running: wait until it ends.".to_owned());
         }
         self.leave_console(Leaving::Context(name.to_owned()))
     }

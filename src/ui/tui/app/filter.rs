@@ -160,7 +160,7 @@ mod tests {
             let why = filter.wrong().unwrap();
             assert!(why.ends_with('.') && !why.contains('\n'), "{why}");
         }
-        assert_eq!(Filter::new("/lock(/").wrong(), Some("/lock(/ is no pattern yet: unclosed group."));
+        assert_eq!(Filter::new("/lock(/").wrong(), Some("/lock(/ is not a pattern yet: unclosed group."));
         let (long, many) = (format!("/{}/", "a".repeat(2000)), "a ".repeat(40));
         assert!(Filter::new(&long).wrong().is_some() && Filter::new(&many).wrong().is_some());
     }

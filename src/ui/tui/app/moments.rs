@@ -118,6 +118,6 @@ impl App {
 /// Parses a typed time, for a recording that ends at `end`. The error is a sentence that says what
 /// is wrong.
 fn read_time(text: &str, end: Timestamp, utc: bool) -> Result<Timestamp, String> {
-    let time: PastTime = text.parse().map_err(|why| format!("`{text}` is no time: {why}."))?;
+    let time: PastTime = text.parse().map_err(|why| format!("`{text}` is not a time: {why}."))?;
     time.resolve(end, utc).ok_or_else(|| format!("There was no {text} on that day."))
 }

@@ -47,7 +47,7 @@ impl App {
     pub(super) fn open_path(&mut self, path: Option<&str>) {
         let Some(text) = path else {
             let complete = FixedKey::Complete.name();
-            self.show_failure(format!("Name the lock: `:lock PATH`; {complete} offers those that there are."));
+            self.show_failure(format!("Name the lock: `:lock PATH`; {complete} completes the path."));
             return;
         };
         let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
@@ -91,7 +91,9 @@ impl App {
     /// Opens the page of the session with the typed id, or else of the selected row's session.
     pub(super) fn open_session_of_row(&mut self, typed: Option<&str>) {
         let found = match typed {
-            Some(text) => session_id(text).ok_or_else(|| format!("`{text}` is no session id: 0x and hex digits.")),
+            Some(text) => {
+                session_id(text).ok_or_else(|| format!("`{text}` is not a session id: type 0x and hex digits."))
+            }
             None => self
                 .navigation
                 .screen

@@ -98,9 +98,7 @@ fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, 
     })?;
     let read = |name: &String| {
         let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
-        key.ok_or_else(|| {
-            format!("`{name}` is no key to choose: a letter, ctrl-d, space, tab, f5 or page-down would be")
-        })
+        key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
     };
     Ok((entry, keys.iter().map(read).collect::<Result<_, _>>()?))
 }
@@ -150,9 +148,9 @@ mod tests {
         for (command, key, part) in [
             ("srot", "s", "perhaps sort is meant"),
             ("frobnicate", "s", "Help lists them all"),
-            ("sort", "hyper-x", "`hyper-x` is no key"),
-            ("sort", "", "is no key"),
-            ("sort", "ctrl-c", "is no key to choose"),
+            ("sort", "hyper-x", "`hyper-x` cannot be bound"),
+            ("sort", "", "cannot be bound"),
+            ("sort", "ctrl-c", "cannot be bound"),
             ("ask-owner", "y", "`y` is another answer already"),
             ("ask-owner", "esc", "`Esc` is another answer already"),
         ] {

@@ -103,7 +103,7 @@ impl App {
         let news = recording.written(recorded, self.wall);
         let redraw = news.is_some();
         if let Some(trouble) = news {
-            self.show_failure(format!("The past is not written at the moment, and tried again: {trouble}."));
+            self.show_failure(format!("The past cannot be written at the moment; lockscope tries again: {trouble}."));
         }
         let effect = self.shown.replay_mut().and_then(Replay::go_where_it_waits_to_go);
         Update { redraw, effects: effect.into_iter().collect() }
@@ -112,7 +112,7 @@ impl App {
     /// Shows the past instead of the live state, which is still updated.
     pub(super) fn rewind(&mut self, travel: Travel) -> Update {
         if self.recording.is_none() {
-            let why = "Nothing of the past is kept: start lockscope with --past-memory 64MiB, or with --store FILE.";
+            let why = "The past is not kept: start lockscope with --past-memory 64MiB, or with --store FILE.";
             return self.refuse(why.to_owned());
         }
         let at = self.now();
@@ -133,11 +133,9 @@ impl App {
     /// Returns from the past to the live state. In a file, goes to its end.
     pub(super) fn return_to_live(&mut self) -> Update {
         match self.shown.replay_mut() {
-            None => {
-                self.refuse(self.settings.bindings.fill(
-                    "This is live already: {previous-event} goes to the event before, {minute-back} a minute back.",
-                ))
-            }
+            None => self.refuse(self.settings.bindings.fill(
+                "This is live already: {previous-event} goes to the previous event, {minute-back} a minute back.",
+            )),
             Some(replay) if replay.is_of_live() => {
                 self.shown = Shown::Live;
                 Update::effect(Effect::ForgetPast)

@@ -64,7 +64,7 @@ impl ScreenChoices {
             return Some(format!("{title} has one order only."));
         }
         let word = list.refuses_sorting(sort)?;
-        Some(format!("{title} cannot be sorted by `{word}`: it can by {}, or two of them.", names.join(", ")))
+        Some(format!("{title} cannot be sorted by `{word}`: use {}, or two of them.", names.join(", ")))
     }
 
     /// Why a list cannot have this filter, as a sentence; `None` when it can.

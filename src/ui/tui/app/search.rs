@@ -69,7 +69,7 @@ impl App {
             return self.show_failure(
                 self.settings
                     .bindings
-                    .fill("Nothing is looked for: {filter} takes a text, and {next-match} goes on to the next match."),
+                    .fill("There is no search yet: {filter} takes a text, and {next-match} goes to the next match."),
             );
         }
         if !self.is_searched() {
@@ -83,7 +83,7 @@ impl App {
         }
         match self.find(step) {
             None => self.show_failure(format!("Nothing here matches {}.", self.highlighted().text())),
-            Some(true) => self.show_notice("The search went on at the other end.".to_owned()),
+            Some(true) => self.show_notice("The search continued at the other end.".to_owned()),
             Some(false) => {}
         }
     }

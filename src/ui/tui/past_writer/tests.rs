@@ -143,7 +143,7 @@ fn nothing_is_changed_or_queried_while_the_past_is_shown() {
         assert_eq!(console.app.screen(), Screen::Queue, "{keys}");
     }
     console.press("x");
-    assert!(notice(&console.app).contains("F goes back to what is live"), "{}", notice(&console.app));
+    assert!(notice(&console.app).contains("F goes back to live"), "{}", notice(&console.app));
 }
 
 #[test]

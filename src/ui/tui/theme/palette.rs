@@ -124,7 +124,7 @@ fn read_style(said: &str) -> Result<Style, String> {
         let colour = |word: &str| {
             let known = word.parse::<Color>().ok();
             known.ok_or_else(|| {
-                format!("`{word}` is no colour: write #rrggbb, a number up to 255, or a name like red or lightblue")
+                format!("`{word}` is not a colour: write #rrggbb, a number up to 255, or a name like red or lightblue")
             })
         };
         style = match word {
@@ -178,8 +178,8 @@ mod tests {
     fn an_error_in_a_theme_is_reported_with_its_place() {
         for (text, at, part) in [
             ("text = 'red'\nbody = 'red'", "body", "has no style `body`"),
-            ("text = 'pinkish'", "'pinkish'", "`pinkish` is no colour"),
-            ("text = 'red on'", "'red on'", "is no colour"),
+            ("text = 'pinkish'", "'pinkish'", "`pinkish` is not a colour"),
+            ("text = 'red on'", "'red on'", "is not a colour"),
             ("text = 7", "7", "takes a text"),
             ("text = ", "", ""),
         ] {

@@ -65,7 +65,9 @@ impl App {
             Some(left) => {
                 self.show_failure(format!("Test clients left {left} nodes in {path}: they go with their sessions."));
             }
-            None => self.show_failure(format!("Whether test clients left nodes in {path} could not be found out.")),
+            None => {
+                self.show_failure(format!("Test clients may have left nodes in {path}: this could not be checked."))
+            }
         }
         self.end_fleet(side, Phase::Ended(Box::new(outcome)))
     }
@@ -82,7 +84,7 @@ impl App {
     pub(in crate::tui::app) fn fleet_busy(&mut self, side: FleetSide) -> Update {
         let fleet = self.test_clients.fleets().fleet(side);
         let at = fleet.map_or_else(String::new, |fleet| format!(" of {}", fleet.scenario().path));
-        self.refuse(format!("The test clients{at} have too much to do: that was not done."))
+        self.refuse(format!("The test clients{at} are too busy: that was not done; try again."))
     }
 
     pub(in crate::tui::app) fn fleet_compared(&mut self, outcome: Result<Box<FleetOutcome>, String>) -> Update {

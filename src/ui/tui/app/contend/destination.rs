@@ -27,21 +27,19 @@ pub struct Destination {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotJoin {
     /// The queue is an election: a test client cannot do the work of a leader.
-    #[error(
-        "Test clients cannot stand here: whoever is first leads an application, and a test client cannot do its work."
-    )]
+    #[error("Test clients cannot join here: the holder leads an application, and a test client cannot do its work.")]
     Election,
     /// The queue is kazoo's semaphore; the built-in semaphore uses Curator's node names.
-    #[error("Test clients cannot stand here: they know Curator's semaphore, and this one is kazoo's.")]
+    #[error("Test clients cannot join here: they know Curator's semaphore, and this one is kazoo's.")]
     KazooSemaphore,
     /// The lock is Hive's: its clients poll and do not queue in a fair order.
-    #[error("Test clients cannot stand here: Hive's locks depend on what is locked above and below them.")]
+    #[error("Test clients cannot join here: Hive's locks depend on the locks above and below them.")]
     Hive,
     /// The built-in locks cannot create nodes with the names of this queue.
-    #[error("Test clients cannot stand here: they cannot make nodes with the names of this queue.")]
+    #[error("Test clients cannot join here: they cannot create nodes with the names of this queue.")]
     Names,
     /// The queue has no known recipe.
-    #[error("Test clients cannot stand here: this queue is of no recipe that is known, so nobody knows its rules.")]
+    #[error("Test clients cannot join here: the recipe and the rules of this queue are not known.")]
     Unknown,
 }
 

@@ -27,7 +27,7 @@ impl<'a> ClientArgument<'a> {
             match delay {
                 Some(delay) if said.delay.is_none() => said.delay = Some(delay),
                 None if said.client.is_none() => said.client = Some(word),
-                _ => return Err(format!("`{word}` is too much after this command.")),
+                _ => return Err(format!("`{word}` is one word too many after this command.")),
             }
         }
         Ok(said)
@@ -56,7 +56,7 @@ impl TestClients {
 
     fn join(&self, argument: Option<&str>) -> Result<FleetCommand, String> {
         let more = argument.map_or(Ok(1), |text| {
-            text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is no number of clients."))
+            text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is not a number of clients."))
         })?;
         let there = self.fleets.clients(self.side).len();
         let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
@@ -107,7 +107,8 @@ impl TestClients {
                 .and_then(|fleet| fleet.client(fleet.holder()?.0))
                 .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
             Some(word) => {
-                let id = word.parse().map_err(|_| format!("`{word}` is no client: give its number, or `{HOLDER}`."))?;
+                let id =
+                    word.parse().map_err(|_| format!("`{word}` is not a client: give its number, or `{HOLDER}`."))?;
                 fleet.and_then(|fleet| fleet.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
             }
         }

@@ -38,14 +38,18 @@ impl ClientsWanted {
         let mut words = words.into_iter();
         let clients = words.next().map_or(Ok(DEFAULT_CLIENTS), |word| {
             let count = word.parse().ok().filter(|count| (1..=MAX_CLIENTS).contains(count));
-            count.ok_or_else(|| format!("`{word}` is no number of clients: type 1 to {MAX_CLIENTS}, as in `20 50ms`."))
+            count.ok_or_else(|| {
+                format!("`{word}` is not a number of clients: type 1 to {MAX_CLIENTS}, as in `20 50ms`.")
+            })
         })?;
         let hold = words.next().map_or(Ok(Duration::ZERO), |word| {
             humantime::parse_duration(word)
-                .map_err(|_| format!("`{word}` is no time to hold a lock: type a number and its unit, as in 50ms."))
+                .map_err(|_| format!("`{word}` is not a hold time: type a number and its unit, as in 50ms."))
         })?;
         match words.next() {
-            Some(more) => Err(format!("`{more}` is too much: type a number of clients and how long each holds.")),
+            Some(more) => {
+                Err(format!("`{more}` is one word too many: type a number of clients and how long each holds."))
+            }
             None => Ok(Self { clients, hold, looks_ahead }),
         }
     }
@@ -76,17 +80,17 @@ impl App {
         }
         if self.has_fleets() {
             return Some(
-                self.settings.bindings.fill("Test clients run already: {stop} on Contend stops them, {join} adds one."),
+                self.settings.bindings.fill("Test clients already run: {stop} on Contend stops them, {join} adds one."),
             );
         }
         if self.navigation.screen != Screen::Queue {
             return None;
         }
         if !self.is_live() {
-            return Some("What this queue is like is not known now: wait for the connection.".to_owned());
+            return Some("The state of this queue is not known now: wait for the connection.".to_owned());
         }
         match self.destination() {
-            None => Some("There is no lock here to stand in the queue of.".to_owned()),
+            None => Some("There is no lock here to join.".to_owned()),
             Some(Err(why)) => Some(why.to_string()),
             Some(Ok(_)) => None,
         }

@@ -153,7 +153,7 @@ impl App {
             return Update::redraw();
         }
         if deletion.changed.is_some_and(|changed| now.since(changed) < MIN_READING_TIME) {
-            deletion.refused = Some("What is known of it changed just now: look again, then answer.".to_owned());
+            deletion.refused = Some("The plan changed just now: look again, then answer.".to_owned());
             return Update::redraw();
         }
         match admin::confirm(deletion.plan(), answer) {

@@ -27,8 +27,8 @@ impl Deletions {
     /// runs at a time.
     pub(super) fn why_busy(&self) -> Option<&'static str> {
         self.working.as_ref().map(|working| match working.action() {
-            Action::Delete => "A deletion is under way: wait for what comes of it.",
-            Action::Revoke => "An owner is being asked: wait for what comes of it.",
+            Action::Delete => "A deletion is running: wait for its outcome.",
+            Action::Revoke => "An owner is being asked: wait for the outcome.",
         })
     }
 

@@ -124,7 +124,7 @@ impl Deletion {
             Ok(plan) => {
                 let other = other_node(&self.plan, &plan);
                 self.obstacle =
-                    other.map(|name| format!("{name} was made again: another node has that name now. {}", leaves()));
+                    other.map(|name| format!("{name} was recreated: another node has that name now. {}", leaves()));
                 if self.obstacle.is_none() {
                     self.replace_plan(plan, now);
                 }
@@ -136,7 +136,7 @@ impl Deletion {
                 } else {
                     leaves()
                 };
-                self.obstacle = Some(format!("{path} is gone meanwhile: nothing can be confirmed. {leave}"));
+                self.obstacle = Some(format!("{path} is gone: there is nothing to confirm. {leave}"));
             }
             Err(why) => self.obstacle = Some(format!("{} {}", sentence(&why.to_string()), leaves())),
         }

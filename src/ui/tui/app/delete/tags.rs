@@ -64,7 +64,7 @@ impl App {
         if self.deletions.tags.toggle(path, row.contender.czxid) {
             self.step(1);
         } else {
-            self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
+            self.show_failure(format!("One plan holds at most {MAX_TARGETS} nodes."));
         }
     }
 }

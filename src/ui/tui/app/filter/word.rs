@@ -128,6 +128,6 @@ fn compile(pattern: &str) -> Result<Pattern, String> {
         let said = error.to_string();
         // The last line says what is wrong; the lines before it mark the position.
         let why = said.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        format!("/{pattern}/ is no pattern yet: {why}.")
+        format!("/{pattern}/ is not a pattern yet: {why}.")
     })
 }

@@ -115,7 +115,7 @@ fn a_plan_that_lacks_a_permission_says_so_and_cannot_be_confirmed() {
     assert!(why.contains("DELETE permission") && why.contains("--auth-file"), "{why}");
     assert!(press(&mut app, "ycontroller\n").effects.is_empty());
     let mut app = unknown_plan();
-    app.update(Event::GuardsFound(Err("What may be done cannot be found out: no answer.".to_owned())), NOW);
+    app.update(Event::GuardsFound(Err("The possible guards cannot be checked: no answer.".to_owned())), NOW);
     assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("no answer")));
     assert!(press(&mut app, "y").effects.is_empty());
 }

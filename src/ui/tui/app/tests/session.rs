@@ -75,7 +75,7 @@ fn rows_without_a_session_and_invalid_ids_are_refused() {
     assert_eq!(app.screen(), Screen::Timeline);
     assert!(app.notice().unwrap().failed);
     press(&mut app, "1:session worker\n");
-    assert!(app.notice().unwrap().text.contains("`worker` is no session id"));
+    assert!(app.notice().unwrap().text.contains("`worker` is not a session id"));
     assert_eq!(app.screen(), Screen::Locks);
 }
 

@@ -192,7 +192,7 @@ fn a_scene_that_cannot_be_played_says_why_until_the_next_one() {
 fn without_a_tour_its_keys_and_commands_say_what_to_do_instead() {
     let mut app = writing(SIZE);
     for (key, said) in
-        [("n", "Nothing is looked for"), ("b", "Ctrl-B"), ("P", "P does nothing here"), ("B", "B does nothing here")]
+        [("n", "There is no search yet"), ("b", "Ctrl-B"), ("P", "P does nothing here"), ("B", "B does nothing here")]
     {
         press(&mut app, key);
         assert!(app.notice().is_some_and(|notice| notice.text.contains(said)), "{key}: {:?}", app.notice());

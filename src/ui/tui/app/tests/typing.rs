@@ -77,11 +77,11 @@ fn invalid_commands_are_answered_with_valid_ones() {
     for (line, part) in [
         ("sesions", "`sessions` is one"),
         ("zzz", "Tab offers"),
-        ("sort colour", "`colour` is no column: Locks can be sorted by severity, waiting"),
-        ("sort held waiting lock", "is no column"),
+        ("sort colour", "`colour` is not a column: Locks can be sorted by severity, waiting"),
+        ("sort held waiting lock", "is not a column"),
         ("lock", "`:lock PATH`"),
         ("times now", "takes nothing after it"),
-        ("filter /[/", "is no pattern yet"),
+        ("filter /[/", "is not a pattern yet"),
     ] {
         press(&mut app, &format!(":{line}\n"));
         assert!(app.notice().is_some_and(|notice| notice.failed), "{line}");
@@ -114,7 +114,7 @@ fn a_filter_takes_words_excluded_words_and_patterns_over_all_columns() {
 fn n_moves_through_filtered_rows_and_reports_the_end() {
     let mut app = live(SIZE);
     press(&mut app, "n");
-    assert!(said(&app).contains("Nothing is looked for"));
+    assert!(said(&app).contains("There is no search yet"));
     press(&mut app, "/locks\n");
     let first = selected_lock(&app);
     press(&mut app, "n");

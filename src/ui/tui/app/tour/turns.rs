@@ -78,7 +78,7 @@ impl Tour {
         Turn::End(if self.is_at_end() {
             "This is the last step: {previous} goes back, {quit} quits."
         } else {
-            "This is the last scene: {next} goes on, {previous-scene} goes back, {quit} quits."
+            "This is the last scene: {next} continues, {previous-scene} goes back, {quit} quits."
         })
     }
 
