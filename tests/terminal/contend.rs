@@ -216,7 +216,7 @@ async fn clients_join_the_queue_of_an_application_and_leave_it() {
     terminal.press(":lock /orders\r");
     terminal.shows("the application");
     terminal.press("c");
-    terminal.shows_all(&["Into this very queue", "/orders", "a lock that applications use"]);
+    terminal.shows_all(&["Join this queue", "/orders", "Applications use this lock"]);
     terminal.press("3 20ms\r");
     terminal.shows_all(&["chain ── 3 clients ── /orders", "○ waits"]);
     terminal.press("2");

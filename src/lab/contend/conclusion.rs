@@ -11,7 +11,7 @@ impl Comparison {
     /// worth.
     pub fn conclusion(&self) -> String {
         let Some(largest) = self.runs.iter().max_by_key(|run| run.clients) else {
-            return "The run ended before a herd and a chain of one size had contended: there is nothing to compare."
+            return "The run ended before a herd and a chain of the same size had run: there is nothing to compare."
                 .to_owned();
         };
         let from = self.herd_costs_more_from;

@@ -55,7 +55,7 @@ pub enum ScenarioError {
     #[error("{0} % is not possible: give 0 to 100")]
     Percent(u8),
     /// The lock's path is the root.
-    #[error("the root is no place for test clients: name a node below it")]
+    #[error("test clients cannot use the root: name a node below it")]
     Root,
     /// The naming does not fit the algorithm.
     #[error("{0}")]

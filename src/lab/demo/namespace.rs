@@ -30,7 +30,7 @@ pub enum NamespaceError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The node cannot be created.
-    #[error("the demo cannot create {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
+    #[error("the demo cannot create {path}: {error}; give an identity that can (--auth-file), or omit --connect")]
     Make {
         /// The node.
         path: ZnodePath,

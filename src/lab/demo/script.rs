@@ -258,7 +258,7 @@ impl Script {
     pub fn read(text: &str) -> Result<Self, String> {
         let script: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         if script.scenes.is_empty() || script.scenes.iter().any(|scene| scene.steps.is_empty()) {
-            return Err("a script has scenes, and each scene has steps".to_owned());
+            return Err("a script needs at least one scene, and each scene at least one step".to_owned());
         }
         Ok(script)
     }

@@ -38,11 +38,11 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
         Tone::Text,
     );
     page.sentence(
-        &format!("How many each gets ({default} unless typed), and how long each holds (no time): 20 50ms"),
+        &format!("Type the clients of each ({default} by default) and how long each holds (0 by default): 20 50ms"),
         Tone::Text,
     );
     page.sentence(
-        "With `ahead` behind it, a chain contends beside a chain that looks ahead and hands over in one round trip: 20 50ms ahead",
+        "Add `ahead` to run a chain beside another chain that looks ahead and hands over in one round trip, as in: 20 50ms ahead",
         Tone::Text,
     );
     Page::new("Two fleets side by side", Columns::SIGNS, page.lines())
@@ -66,33 +66,28 @@ pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
         other => format!("a {}", other.name()),
     };
     page.sentence(
-        &format!(
-            "Test clients stand in the queue of {path}, as {kind}{names}, and take it in their turn again and again."
-        ),
+        &format!("Test clients join the queue of {path}, as {kind}{names}, and take turns until they are stopped."),
         Tone::Text,
     );
     if in_own_queue {
-        page.sentence("Their names are not this library's: the console lists them as a queue beside it.", Tone::Text);
+        page.sentence("Their names are not this library's: the console lists them as a separate queue.", Tone::Text);
     }
     page.sentence(
-        &format!("How many ({default} unless typed), and how long each holds: 20 50ms. {stop} stops them."),
+        &format!("Type how many ({default} by default) and how long each holds: 20 50ms. {stop} stops them."),
         Tone::Text,
     );
     if algorithm == Algorithm::Chain {
-        page.sentence(
-            "With `ahead` behind it they look ahead, and hand over in one round trip: 20 50ms ahead",
-            Tone::Text,
-        );
+        page.sentence("Add `ahead` and they look ahead, and hand over in one round trip: 20 50ms ahead", Tone::Text);
     }
     if foreign {
-        let warning = "They will take turns in a lock that applications use: those wait while a test client holds it.";
+        let warning = "Applications use this lock: each of them waits in the queue while a test client holds it.";
         page.add(Some(Sign::Warning), None, warning, Tone::Careful);
     }
-    Page::new("Into this very queue", Columns::SIGNS, page.lines())
+    Page::new("Join this queue", Columns::SIGNS, page.lines())
 }
 
 /// Explains why test clients cannot join the queue.
 pub fn refused(mut page: Writer, reason: &str) -> Page {
     page.sentence(reason, Tone::Text);
-    Page::new("No place", Columns::SIGNS, page.lines())
+    Page::new("Cannot join", Columns::SIGNS, page.lines())
 }

@@ -49,13 +49,11 @@ impl ListView for AuditEntries {
     fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String> {
         let (app, audit) = (view.app, view.app.audit());
         let sentence = match (app.audit().path(), audit.failed()) {
-            (None, _) => {
-                "There is no place for the audit log, so nothing can be changed: name one with --audit-log FILE."
-            }
+            (None, _) => "No audit log is set, so nothing can be changed: name one with --audit-log FILE.",
             (_, Some(failed)) => failed,
             _ if !audit.was_read() => "Reading the audit log.",
             _ if !audit.history().entries.is_empty() => return view.nothing_contains("No change"),
-            _ => "Nothing was changed yet: here stands who deleted which node, why, and what came of it.",
+            _ => "Nothing was changed yet: this screen will list each deletion, its author, reason and outcome.",
         };
         wrap_words(sentence, columns, view.theme.signs.charset)
     }

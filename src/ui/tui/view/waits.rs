@@ -42,7 +42,7 @@ const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
 impl ListView for Waits {
     fn heading(&self) -> Option<&'static str> {
-        Some("Who holds up others, the worst first: locks and waiters")
+        Some("Blocking sessions, the worst first: locks and waiters")
     }
 
     fn title(&self, view: View<'_>) -> ListTitle {
@@ -58,7 +58,7 @@ impl ListView for Waits {
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
-        let nothing = if view.app.knows_nothing() { "Nothing is known yet." } else { "Nobody waits for anybody." };
+        let nothing = if view.app.knows_nothing() { "Nothing is known yet." } else { "No session waits for another." };
         vec![nothing.to_owned()]
     }
 
@@ -169,7 +169,7 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
         ],
         WaitKind::Waiter => plain(format!("{} {}", signs.waits, someone())),
         WaitKind::More(number) => vec![(format!("and {} more", count(number)), theme.dim)],
-        WaitKind::Cut => vec![("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim)],
+        WaitKind::Cut => vec![("The graph continues: open a lock to see its waiters.".to_owned(), theme.dim)],
     }
 }
 

@@ -121,7 +121,7 @@ fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, St
     let room = usize::from(columns).saturating_sub(6);
     let (text, style) = match fleet.replay().gap() {
         Some(ReplayGap::NotRecorded(entries)) => {
-            (format!("{} entries were not recorded: shown anew", count(entries)), view.theme.wait)
+            (format!("{} entries were not recorded: drawn again", count(entries)), view.theme.wait)
         }
         Some(ReplayGap::TooFast(events)) => {
             (format!("{} events came too fast to be drawn", count(events)), view.theme.wait)
