@@ -109,21 +109,20 @@ const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Who wakes whom",
         commands: &[
-            entry(Command::Picture, "picture", &[Key::Char('w')], "As a picture or list; in Locks a graph")
-                .hint("picture"),
+            entry(Command::Picture, "picture", &[Key::Char('w')], "Picture or list; in Locks a graph").hint("picture"),
             entry(Command::Slower, "slower", &[Key::Char(',')], "Slow the test clients, down to steps").hint("slower"),
             entry(Command::Faster, "faster", &[Key::Char('.')], "Speed up the test clients, to full speed")
                 .hint("faster"),
             entry(Command::StopOrGo, "stop-or-go", &[Key::Char(' '), Key::Char('s')], "Pause or resume test clients")
                 .hint("stop"),
             entry(Command::PlayStep, "step", &[Key::Right], "One step ({pane} goes to the other side)").hint("step"),
-            entry(Command::Large, "large", &[Key::Char('L')], "The picture large, for a projector"),
+            entry(Command::Large, "large", &[Key::Char('L')], "Enlarge the picture, for a projector"),
         ],
     },
     HelpGroup {
         title: "Test clients",
         commands: &[
-            entry(Command::Start, "start", &[Key::Char('c')], "A herd beside a chain; Queue: join it")
+            entry(Command::Start, "start", &[Key::Char('c')], "Start a herd and a chain; Queue: join it")
                 .takes("[N HOLD]", ArgumentKind::Text)
                 .hint("contend"),
             entry(Command::Crash, "crash", &[Key::Char('K')], "Kill the process: its session lives on")
@@ -181,7 +180,7 @@ const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Program",
         commands: &[
-            entry(Command::Context, "context", &[], "To the ensemble of that context")
+            entry(Command::Context, "context", &[], "Switch to that context's ensemble")
                 .takes("[NAME]", ArgumentKind::Context),
             entry(Command::Prompt, "command", &[Key::Char(':')], "Type a command by its name"),
             entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Redraw the screen"),

@@ -39,8 +39,8 @@ fn write_result(page: &mut Writer, entry: &AuditEntry) {
         }
         None => page.fact(
             "result",
-            "no outcome was written: the program was ended, or is still at it; whether it was done is not known, so \
-                 look whether the node is there",
+            "no outcome was written: the program was ended, or is still working; the outcome is not known, so check \
+                 whether the node exists",
             Tone::Careful,
         ),
     }

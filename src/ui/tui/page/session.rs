@@ -146,7 +146,7 @@ impl ShownSession<'_> {
             let left = countdown(at.since(self.now));
             page.fact(
                 "expires",
-                &format!("in {left}, at {}, unless it is heard before", time_of_day(at, self.utc)),
+                &format!("in {left}, at {}, unless it is heard from first", time_of_day(at, self.utc)),
                 Tone::Text,
             );
         }

@@ -33,7 +33,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let rows = [
         ("herd-style ", Some(herd), theme.wait, "had every waiter watched the parent"),
         ("chain-style", Some(chain), theme.good, "had each watched its predecessor"),
-        ("server     ", sent, theme.text, "what the servers say they sent, to all"),
+        ("server     ", sent, theme.text, "sent to all, by the servers' own count"),
     ];
     for ((label, values, style, meaning), y) in rows.into_iter().zip(inner.top()..inner.bottom()) {
         let area = Rect { y, height: 1, ..inner };

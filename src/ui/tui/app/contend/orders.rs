@@ -101,7 +101,7 @@ impl TestClients {
         match word {
             None => {
                 let client = selected.and_then(|id| fleet?.client(id));
-                client.ok_or_else(|| "There is no client to do that to.".to_owned())
+                client.ok_or_else(|| "No client is selected.".to_owned())
             }
             Some(HOLDER) => fleet
                 .and_then(|fleet| fleet.client(fleet.holder()?.0))
