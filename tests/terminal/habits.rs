@@ -54,8 +54,8 @@ const HABITS: &[Habit] = &[
     habit("lazygit: . is the next page", ".", "▸ /billing"),
     habit("lazygit: , is the page before", ",", "▸ /orders").after("G", "▸ /billing"),
     habit("lazygit: @ shows the command log", "@", "7 shows what this console has changed"),
-    habit("lazygit: + enlarges", "+", "The panes share the screen by themselves"),
-    habit("lazygit: _ shrinks", "_", "The panes share the screen by themselves"),
+    habit("lazygit: + enlarges", "+", "The panes size themselves"),
+    habit("lazygit: _ shrinks", "_", "The panes size themselves"),
     habit("lazygit: ? shows the keys", "?", "Help"),
     habit("lazygit: y copies", "y", "Copied /orders"),
     habit("less: Space pages", " ", IN_THE_MIDDLE).after(":help\r", "One row up"),
@@ -67,7 +67,7 @@ const HABITS: &[Habit] = &[
     habit("less: / searches", "/With --mouse\r", "With --mouse").after(":help\r", "One row up"),
     habit("less: n is the next match", "n", "End the program").after(":help\r/program\r", "Program"),
     habit("less: & shows what matches", "&", "/ shows only the rows that match"),
-    habit("less: -S changes an option", "-", "The panes share the screen by themselves"),
+    habit("less: -S changes an option", "-", "The panes size themselves"),
 ];
 
 /// Returns to Locks, without a filter.

@@ -74,7 +74,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_cycle() {
     let mut terminal = console(&server, 80, 24);
     terminal.shows_all(&["/locks/billing", "/locks/orders"]);
     terminal.press("4");
-    terminal.shows("Nobody waits");
+    terminal.shows("No session waits");
     kazoo.start("one", "one-waits", "lock", "/locks/orders").await;
     kazoo.start("other", "other-waits", "lock", "/locks/billing").await;
 

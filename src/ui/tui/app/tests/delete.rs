@@ -298,7 +298,7 @@ fn no_plan_opens_during_a_deletion() {
     let update = press(&mut app, "y");
     let plan = confirmed(&update).unwrap().clone();
     press(&mut app, ":lock /locks/billing\nx");
-    assert!(app.deletion().is_none() && notice(&app).contains("under way"), "{}", notice(&app));
+    assert!(app.deletion().is_none() && notice(&app).contains("A deletion is running"), "{}", notice(&app));
     app.update(done(&plan, &Ending::Deleted { window: false }), NOW);
     assert!(app.working().is_none());
     press(&mut app, "x");

@@ -125,7 +125,7 @@ fn joining_the_lock_of_an_application_shows_a_warning() {
         let foreign = picture(&after(writing(size), ":lock /locks/billing\nc"), size);
         let words: Vec<_> = foreign.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect();
         let words = words.join(" ");
-        assert!(words.contains("a lock that applications use"), "{foreign}");
+        assert!(words.contains("Applications use this lock"), "{foreign}");
         assert!(words.contains("/locks/billing, as a chain with Curator's names"), "{foreign}");
     }
 }

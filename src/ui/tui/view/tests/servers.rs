@@ -111,7 +111,7 @@ fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
         view.members[0].provenance = Provenance::PlainBesideTls;
         app.update(at(second(1), vec![Change::Surveyed { view: view.into() }]), second(1));
         for (keys, says) in
-            [("v", "in plain text"), ("v", "proves nothing"), (":lock /locks/billing\n\t", "plain text proves nothing")]
+            [("v", "in plain text"), ("v", "could have written"), (":lock /locks/billing\n\t", "plain-text")]
         {
             press(&mut app, keys);
             let shown = picture(&app, size).replace('│', " ");

@@ -192,7 +192,7 @@ fn the_prompt_says_if_clients_will_be_listed_in_a_queue_of_their_own() {
         };
         press(&mut app, &format!(":lock /x/q{family}\nc"));
         let asked = prompt_text(&app);
-        assert_eq!(asked.contains("a queue beside it"), apart, "{theirs}");
+        assert_eq!(asked.contains("a separate queue"), apart, "{theirs}");
         assert_eq!(app.world().open_lock().unwrap().len(), if apart { 1 } else { 2 }, "{theirs}");
     }
 }
@@ -256,7 +256,7 @@ fn the_start_command_asks_before_it_joins_the_queue_of_an_application() {
     let mut app = writing(SIZE);
     assert_eq!(press(&mut app, ":lock /locks/billing\n:start 3\n").effects, []);
     let asked = prompt_text(&app);
-    assert!(asked.contains("a lock that applications use"), "{asked}");
+    assert!(asked.contains("Applications use this lock"), "{asked}");
     let update = press(&mut app, "\n");
     let [Effect::StartFleet { side: FleetSide::Left, scenario }, ..] = update.effects.as_slice() else {
         panic!("{update:?}")
