@@ -141,7 +141,7 @@ const GROUPS: &[HelpGroup] = &[
                 .takes("[WHO TIME]", ArgumentKind::Client)
                 .hint("delay"),
             entry(Command::Stop, "stop", &[Key::Char('X')], "Stop all test clients").hint("stop"),
-            entry(Command::Join, "join", &[Key::Char('a')], "Add one client, or N of them")
+            entry(Command::Join, "join", &[Key::Char('a')], "Add one client, or that many")
                 .takes("[N]", ArgumentKind::Text)
                 .hint("add"),
             entry(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave")
