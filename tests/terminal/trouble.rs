@@ -113,7 +113,7 @@ async fn a_server_that_does_not_answer_is_named_with_the_setting_to_change() {
     terminal.press("w");
     terminal.shows("not asked");
     terminal.press("v");
-    terminal.shows("Which clients are connected");
+    terminal.shows("watches are not known");
     terminal.press("q");
     assert!(terminal.ends().success());
 }

@@ -41,7 +41,7 @@ pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, no
 }
 
 const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Holders and waiters are read from the \
-                         znodes alone. Which clients are connected, from where, and what they watch is not known.";
+                         znodes alone. The clients' connections, addresses and watches are not known.";
 const MEMBERS_UNKNOWN: &str = "The ensemble's config could not be read, so it may have servers that were not asked. No session is \
                                called a ghost or disconnected.";
 
@@ -54,14 +54,14 @@ fn known(view: &ServerView) -> &'static str {
     let nobody = view.members.iter().all(|member| member.asked_by == AskedBy::None);
     match (nobody, view.every_member_answered(), view.sessions_as_of().is_some()) {
         (true, ..) => {
-            "No server reports anything: locks are read from the znodes alone. Which clients are connected and what \
-             they watch is not known."
+            "No server reports anything: locks are read from the znodes alone. The clients' connections and watches \
+             are not known."
         }
         (_, true, true) => {
             "Every server reports its connections and sessions, so live, expiring and ghost sessions are known."
         }
         (_, true, false) => {
-            "Every server reports its connections, but not its sessions: when a session expires is not known."
+            "Every server reports its connections, but not its sessions: their expiry times are not known."
         }
         (_, false, _) => {
             "Not every server reports its connections: a client that is not found may be at one of the others."
