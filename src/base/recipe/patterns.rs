@@ -93,13 +93,13 @@ fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
 /// Returns the fact that a recipe's patterns do not show.
 fn note(recipe: Recipe) -> Option<&'static str> {
     Some(match recipe {
-        Recipe::CuratorSemaphore => "leases stand in leases, and who waits in locks beside it",
-        Recipe::KazooSemaphore => "who waits stands beside the semaphore, in a node whose name ends in -__lock__",
+        Recipe::CuratorSemaphore => "leases stand in leases, waiters in locks beside it",
+        Recipe::KazooSemaphore => "waiters stand beside the semaphore, in a node whose name ends in -__lock__",
         Recipe::KazooReadWrite => "where no __rlock__ stands beside it, a __lock__ is that of kazoo-lock",
         Recipe::KafkaController => "only as /controller",
         Recipe::TextbookShared => "a UUID leads only read and write, another text only the single letters",
         Recipe::SingleNode => "in any case, and after -, _ or . at the end of any name; only ephemeral nodes count",
-        Recipe::UnknownQueue => "what no other recipe reads; only ephemeral nodes count, and who holds is assumed",
+        Recipe::UnknownQueue => "nodes that no other recipe reads; only ephemeral nodes count; the holder is assumed",
         _ => return None,
     })
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is no znode path, and the reason.
+/// A text that is not a znode path, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no znode path: {1}")]
+#[error("{0:?} is not a znode path: {1}")]
 pub struct BadPath(String, &'static str);
 
 /// An absolute znode path below the chroot: `/`, or `/a/b` without a slash at its end. Cheap to

@@ -91,7 +91,7 @@ impl Asker {
 
     async fn health(&self) -> Answer {
         match self.ask(Question::Health).await {
-            Some(Ok(())) => text(StatusCode::OK, "connected, and what happens is taken in"),
+            Some(Ok(())) => text(StatusCode::OK, "connected, and changes are taken in"),
             Some(Err(sentence)) => text(StatusCode::SERVICE_UNAVAILABLE, &sentence),
             None => no_answer(),
         }

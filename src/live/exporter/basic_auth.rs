@@ -45,7 +45,7 @@ impl BasicAuth {
         let mut cost = 0;
         for (user, hash) in &hashes {
             let parts: HashParts = hash.parse().map_err(|_| {
-                format!("the password of the user {user:?} is no bcrypt hash: make one with htpasswd -nBC 10 USER")
+                format!("the password of the user {user:?} is not a bcrypt hash: make one with htpasswd -nBC 10 USER")
             })?;
             if parts.get_cost() > MAX_COST {
                 return Err(format!(

@@ -34,7 +34,7 @@ pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
         ("" | NO_CLIENT_CERT, None) => ServerConfig::builder().with_no_client_auth(),
         ("" | NO_CLIENT_CERT, Some(_)) => {
             return Err(format!(
-                "client_ca_file has no use without client_auth_type: write {REQUIRE_AND_VERIFY} there"
+                "client_ca_file has no effect without client_auth_type: write {REQUIRE_AND_VERIFY} there"
             ));
         }
         (VERIFY_IF_GIVEN | REQUIRE_AND_VERIFY, None) => {
@@ -60,7 +60,7 @@ pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     let chain = certificates(&files.cert)?;
     let key = read(&files.key, Sensitivity::Secret)?;
     let key = PrivateKeyDer::from_pem_slice(&key)
-        .map_err(|_| bad(&files.key, "it holds no private key in PEM form that is not encrypted"))?;
+        .map_err(|_| bad(&files.key, "it holds no unencrypted private key in PEM form"))?;
     let config = builder
         .with_single_cert(chain, key)
         .map_err(|_| bad(&files.key, "it does not belong to the certificate, or is not supported"))?;

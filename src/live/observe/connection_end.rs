@@ -31,7 +31,7 @@ impl From<Error> for ConnectionEnd {
             Error::ClientClosed => Self::Over(SessionState::Closed),
             Error::ConnectionLoss => Self::Cut("the connection to the server was cut".to_owned()),
             Error::Throttled => Self::Cut("the server is overloaded and refuses to answer".to_owned()),
-            error => Self::Cut(format!("the server's answer was not expected ({error})")),
+            error => Self::Cut(format!("the server's answer was unexpected ({error})")),
         }
     }
 }

@@ -13,9 +13,9 @@ use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{Lag, LagWatch, ServerView, Standing};
 
 /// The end of the report: other members named in the connect string, or none.
-const GOES_ON: &str = "going on with another member";
+const GOES_ON: &str = "continuing with another member";
 const WAITS: &str =
-    "what it showed is kept until it has caught up; name other members in --connect to go on with one of them";
+    "what it showed is kept until it has caught up; name other members in --connect to continue with one of them";
 
 /// Compares the connected member with the others.
 pub(super) struct MemberWatch<'a> {

@@ -54,7 +54,7 @@ impl ConnectString {
             return Err(bad("it is empty".to_owned()));
         }
         if let Some(scheme) = foreign_scheme(text) {
-            return Err(bad(format!("the scheme {scheme}:// is none of ZooKeeper's: leave it out")));
+            return Err(bad(format!("the scheme {scheme}:// is not one of ZooKeeper's: leave it out")));
         }
         let (hosts, chroot) = split_chroot(text);
         if let Some(chroot) = chroot.filter(|chroot| is_repeated(chroot)) {
@@ -155,7 +155,7 @@ impl ServerAddress {
         let port = match port {
             "" => DEFAULT_PORT,
             port => match port.parse() {
-                Ok(0) | Err(_) => return Err(format!("{port:?} is no port")),
+                Ok(0) | Err(_) => return Err(format!("{port:?} is not a port")),
                 Ok(port) => port,
             },
         };
@@ -222,14 +222,14 @@ mod tests {
             assert!(ConnectString::parse(text, false).is_err(), "{text:?}");
         }
         let error = servers("zk1:x").expect_err("no port").to_string();
-        assert!(error.contains("\"x\" is no port") && error.contains("HOST:PORT"), "{error}");
+        assert!(error.contains("\"x\" is not a port") && error.contains("HOST:PORT"), "{error}");
     }
 
     #[test]
     fn a_scheme_and_a_chroot_after_each_server_are_named() {
         let why = |text: &str| servers(text).expect_err("unusable").to_string();
         for text in ["zk://zk1:2181", "zookeeper://zk1,zk2/a", "http://zk1:2181/a", "zk1:2181,zk://zk2"] {
-            assert!(why(text).contains(":// is none of ZooKeeper's: leave it out"), "{}", why(text));
+            assert!(why(text).contains(":// is not one of ZooKeeper's: leave it out"), "{}", why(text));
         }
         for text in ["a:2181/x,b:2181/x", "a/x,b/x", "a:2181/x,b:2181", "a/x/y,b/x/y"] {
             assert!(why(text).contains("once, after the last server"), "{}", why(text));

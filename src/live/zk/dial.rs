@@ -51,10 +51,7 @@ impl Dialer {
             None => (None, false),
         };
         if let (Some(server), None) = (secure, &tls) {
-            let why = format!(
-                "{} is to be connected to over TLS: give the authority's certificate (--tls-ca)",
-                server.address()
-            );
+            let why = format!("TLS to {} needs the authority's certificate: give it with --tls-ca", server.address());
             return Err(ConnectError::BadTls(why));
         }
         if let Some(login) = &options.kerberos {

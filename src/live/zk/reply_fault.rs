@@ -40,7 +40,7 @@ pub enum ReplyFault {
     )]
     FellSilent,
     /// A frame that continues after its content.
-    #[error("sent a reply that goes on after its end: {ADVICE}")]
+    #[error("sent a reply with extra bytes at its end: {ADVICE}")]
     Trailing,
     /// An impossible length or number within a frame.
     #[error("sent a reply with an impossible value ({0}): {ADVICE}")]

@@ -115,7 +115,7 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
     encoder
         .encode_descriptor("lockscope_build", "The version of lockscope.", None, MetricType::Info)?
         .encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
-    family("lockscope_up", "Whether the locks are known as they are now: 1, or 0 while they are not.")
+    family("lockscope_up", "1 while the locks are known as they are now, otherwise 0.")
         .gauge(encoder, Some(scrape.is_live.into()))?;
     family("lockscope_locks", "Locks that were found.").gauge(encoder, scrape.locks)?;
     family("lockscope_other_locks", "Locks without series of their own: those that lock=\"other\" stands for.")
@@ -128,16 +128,16 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
     family("lockscope_client_connections", "Connections of clients, as the servers list them.")
         .gauge(encoder, servers.and_then(|servers| servers.connections))?;
     family("lockscope_gaps", "How often the locks were lost from sight.").counter(encoder, Some(scrape.gaps))?;
-    family("lockscope_survey_requests", "Questions to the servers about themselves.")
+    family("lockscope_survey_requests", "Queries to the servers about themselves.")
         .counter(encoder, servers.map(|servers| servers.asked.requests))?;
     family("lockscope_survey", "Bytes of the servers' answers about themselves.")
         .bytes()
         .counter(encoder, servers.map(|servers| servers.asked.bytes))?;
-    family("lockscope_changes", "Changes of the ensemble that were taken in.")
+    family("lockscope_changes", "Changes of the ensemble that were applied.")
         .counter(encoder, Some(scrape.changes))?;
-    family("lockscope_changes_behind", "Changes that were seen and are not taken in yet.")
+    family("lockscope_changes_behind", "Changes that were seen and are not applied yet.")
         .gauge(encoder, Some(process.changes_behind))?;
-    family("lockscope_store_up", "Whether what happens is written into the recording: 1, or 0 while that fails.")
+    family("lockscope_store_up", "1 while events are written into the recording, 0 while that fails.")
         .gauge(encoder, process.is_stored.map(u64::from))?;
     family("process_resident_memory", "Memory of lockscope that is resident.")
         .bytes()
@@ -171,10 +171,10 @@ pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> 
             (LockSeries { labels: &lock.labels, kind }, *count)
         })
     });
-    family("lockscope_findings", "What is wrong with it now.").gauges(encoder, findings)?;
+    family("lockscope_findings", "Findings about it now.").gauges(encoder, findings)?;
     family("lockscope_acquisitions", "Contenders that became holders.")
         .counters(encoder, rows(scrape).map(|lock| (LockSeries::of(lock), lock.counts.acquisitions)))?;
-    family("lockscope_expiries", "Contenders that went when their sessions expired.")
+    family("lockscope_expiries", "Contenders whose nodes went when their sessions expired.")
         .counters(encoder, rows(scrape).map(|lock| (LockSeries::of(lock), lock.counts.expiries)))?;
     let watch_events = rows(scrape).flat_map(|lock| {
         let events = lock.counts.watch_events;
@@ -190,10 +190,10 @@ pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> 
 
 /// Encodes the histograms of past waits and holds.
 pub(super) fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
-    family("lockscope_wait", "How long those had waited who acquired it.")
+    family("lockscope_wait", "How long contenders waited before they acquired it.")
         .seconds()
         .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.waits)))?;
-    family("lockscope_hold", "How long those had held it who no longer do.")
+    family("lockscope_hold", "How long each ended hold lasted.")
         .seconds()
         .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.holds)))
 }

@@ -40,7 +40,7 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
     let title = words::lock(lock.path, lock.name);
     let ticks = ticks(scale, utc);
     let markup = html! {
-        svg class="bars" viewBox={ "0 0 " (WIDTH) " " (tenth(height)) } role="img" aria-label={ "Who held and who waited for " (title) }
+        svg class="bars" viewBox={ "0 0 " (WIDTH) " " (tenth(height)) } role="img" aria-label={ "Holders and waiters of " (title) }
             data-lock=(title) {
             @for (at, _) in &ticks {
                 line class="grid" x1=(scale.x(*at)) x2=(scale.x(*at)) y1=(HEAD - 6.0) y2=(tenth(height - 18.0)) {}

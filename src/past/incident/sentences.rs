@@ -107,7 +107,7 @@ pub(super) fn left_out(incident: &Incident<'_>) -> Vec<String> {
     if incident.window.left_out > 0 {
         let left_out = count(incident.window.left_out);
         sentences.push(format!(
-            "{left_out} contenders that came before the others are not on this page: report a shorter time."
+            "{left_out} earlier contenders are not on this page: report a shorter time."
         ));
     }
     if incident.window.is_cut {

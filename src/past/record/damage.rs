@@ -11,7 +11,7 @@ pub enum Damage {
     #[error("the part of the file in which it lies is damaged")]
     Pages,
     /// The segment takes more memory than any recorded one.
-    #[error("it says more than any recording does, and would fill the memory")]
+    #[error("it holds more than any recording writes, and would fill the memory")]
     TooLarge,
     /// The initial state is missing, or its parts contradict each other.
     #[error("the state that it begins with cannot be read")]

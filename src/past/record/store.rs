@@ -63,13 +63,13 @@ pub enum StoreError {
         error: rusqlite::Error,
     },
     /// The latest entries are in a file beside the recording, and cannot be read there.
-    #[error("{} was not closed, and what was written last lies beside it, where nothing can be written: copy it with {}-wal to a folder that can be written", .0.display(), .0.display())]
+    #[error("{} was not closed, and its last entries lie beside it in a read-only folder: copy it with {}-wal to a writable folder", .0.display(), .0.display())]
     NotClosed(PathBuf),
     /// There are more locks than a keyframe holds.
-    #[error("{}: the locks and their contenders are more than a recording holds, which is more than 100,000: record fewer of them (--root)", .0.display())]
+    #[error("{}: there are more locks and contenders than a recording holds (over 100,000): record fewer of them (--root)", .0.display())]
     TooManyLocks(PathBuf),
     /// The requested rows exceed the memory bound.
-    #[error("{}: what is to be read takes more than {} MiB of memory: name a shorter time, or fewer rows", .0.display(), MAX_ROWS >> 20)]
+    #[error("{}: the rows to read take more than {} MiB of memory: name a shorter time, or fewer rows", .0.display(), MAX_ROWS >> 20)]
     TooManyRows(PathBuf),
     /// The entries do not fit.
     #[error("{}: there is no room for {bytes} more bytes: make room, or allow more (--max-size, --past-memory)", path.display())]
@@ -80,7 +80,7 @@ pub enum StoreError {
         bytes: u64,
     },
     /// Another program reads without end.
-    #[error("another program has been reading {} for long, and what was written meanwhile cannot be put in its place: end that program", .0.display())]
+    #[error("another program has been reading {} for too long, so later entries cannot be moved into it: end that program", .0.display())]
     LongRead(PathBuf),
     /// Another error of `SQLite`.
     #[error("{}: {error}", path.display())]

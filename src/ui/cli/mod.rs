@@ -327,7 +327,7 @@ mod tests {
             @r#"
         unexpected argument '--fromat' found; a similar argument exists: '--format'; try lockscope snapshot --help
         invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try lockscope snapshot --help
-        invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try lockscope --help
+        invalid value 'locks' for '--root <PATH>': "locks" is not a znode path: it does not start with a slash; try lockscope --help
         invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try lockscope watch --help
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try lockscope --help
         unexpected argument '--root' found; try lockscope contend --help

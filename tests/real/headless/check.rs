@@ -108,7 +108,7 @@ async fn a_look_longer_than_the_given_time_is_reported_as_incomplete() {
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
         table.contains(
-            "Could not be seen in so short a time (look longer with --for): ghost 11s, member-disagrees 11s, idle-holder 1m01s, "
+            "Could not be checked in so short a time (look longer with --for): ghost 11s, member-disagrees 11s, idle-holder 1m01s, "
         ),
         "{table}"
     );

@@ -30,7 +30,7 @@ pub enum BadPattern {
     SequenceInside,
     /// More than one part can have any length.
     #[error(
-        "only one {{text}} or {{lock}} can stand in a pattern: where one ends and the other begins could not be told"
+        "only one {{text}} or {{lock}} can stand in a pattern: the boundary between them would be ambiguous"
     )]
     TwoTexts,
     /// The border between two parts is ambiguous.

@@ -81,7 +81,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 }
             }
         }
-        match self.sent.cut_off(self.action, "the connection was lost again and again") {
+        match self.sent.cut_off(self.action, "the connection was lost repeatedly") {
             Ending::NotDone { .. } => Ending::Busy,
             not_known => not_known,
         }

@@ -117,13 +117,13 @@ impl fmt::Display for Ending {
                  tell that owner",
             ),
             Self::Changed { what } => {
-                write!(f, "changed since you confirmed: {what}; nothing was deleted, look again and confirm anew")
+                write!(f, "changed since you confirmed: {what}; nothing was deleted, check it and confirm again")
             }
             Self::NotEmpty => f.write_str("has children: nothing was deleted, since nothing is ever deleted recursively"),
             Self::Refused { lacks } => {
                 write!(f, "was not deleted: this needs {lacks}; log in as somebody who has it")
             }
-            Self::Busy => f.write_str("was changed by others again and again: nothing was deleted; try again"),
+            Self::Busy => f.write_str("kept changing: nothing was deleted; try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
             Self::NotDone { why } => write!(f, "was not deleted: {why}"),
             Self::NotKnown { action: Action::Delete, why } => {

@@ -153,7 +153,7 @@ fn of_unaware(unaware: Unaware, client: &str) -> String {
              from the client that it knows of"
         ),
         Unaware::OfNodeSuspected => format!(
-            "{client} it is suspected not to know of this node, which then nobody releases before the session ends; if it does \
+            "{client} it may not know of this node, and then nobody releases it before the session ends; if it does \
              wait with it, with some libraries it then waits forever"
         ),
         Unaware::OfTurn => format!(

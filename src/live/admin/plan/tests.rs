@@ -270,7 +270,7 @@ fn risks_are_as_certain_as_their_evidence() {
         [Unaware::OfNode, Unaware::OfNodeSuspected, Unaware::OfTurn, Unaware::OfTurnToCome].map(says).join("\n"),
         @r"
     its client is connected, but it does not know of this node: nobody releases it before the session ends, and its deletion takes nothing from the client that it knows of
-    its client is connected, but it is suspected not to know of this node, which then nobody releases before the session ends; if it does wait with it, with some libraries it then waits forever
+    its client is connected, but it may not know of this node, and then nobody releases it before the session ends; if it does wait with it, with some libraries it then waits forever
     its client is connected, but it does not know that it holds: it waits for a wake-up that was lost, and with some libraries it then waits forever
     its client is connected, but it watches nothing here: it gave up and left this node, or it lost its wake-up and waits forever, with this node or without
     "

@@ -27,7 +27,7 @@ use lockscope_model::server_view::admin::BadAnswer;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
     /// No process listens at the address.
-    #[error("nobody listens at {0}")]
+    #[error("nothing listens at {0}")]
     Refused(String),
     /// No answer arrived in time.
     #[error("{url} did not answer within {}", humantime::format_duration(*.within))]
@@ -50,7 +50,7 @@ pub enum AdminError {
         status: u16,
     },
     /// The address uses TLS, and no authority is given to check the server.
-    #[error("{0} needs an authority to check the server by: name its PEM file with --tls-ca")]
+    #[error("{0} cannot be verified without an authority: name its PEM file with --tls-ca")]
     NoAuthority(String),
     /// The TLS handshake failed.
     #[error("{url} {fault}")]

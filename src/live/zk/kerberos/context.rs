@@ -75,7 +75,7 @@ impl LoginContext {
             return Ok(LoginToken { bytes: self.establish(Some(challenge))?, is_last: false });
         }
         if self.is_agreed {
-            return Err(KerberosFault::Other("the server asks for more than the protocol has".to_owned()));
+            return Err(KerberosFault::Other("the server asks for more than the protocol allows".to_owned()));
         }
         let offer = self.context.unwrap(challenge).map_err(|error| fault_of(error, &self.server))?;
         if offer.len() != NO_SECURITY_LAYER.len() || offer[0] & NO_SECURITY_LAYER[0] == 0 {

@@ -31,7 +31,7 @@ pub enum KerberosFault {
     #[error("it does not take logins by Kerberos; check authProvider and the JAAS file of the server")]
     NotOffered,
     /// The login succeeded, but the server treats us as anonymous.
-    #[error("it refused the login and goes on with us as nobody; its log says why")]
+    #[error("it refused the login and treats us as anonymous; its log says why")]
     Nobody,
     /// Any other error of Kerberos.
     #[error("{0}; check krb5.conf, and that kinit and kvno work here")]

@@ -63,7 +63,7 @@ impl Login {
             // This step needs no KDC and takes no time.
             token = context.step(&challenge)?;
         }
-        Err(KerberosFault::Other("the login does not come to an end".to_owned()).into())
+        Err(KerberosFault::Other("the login does not end".to_owned()).into())
     }
 }
 

@@ -9,7 +9,7 @@ const HOST_PLACEHOLDER: &str = "_HOST";
 /// Why a text is not a valid principal of servers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no principal of servers: write it as zookeeper/_HOST or zookeeper/HOST@REALM, where _HOST stands for each server's own host"
+    "{0:?} is not a server principal: write it as zookeeper/_HOST or zookeeper/HOST@REALM, where _HOST stands for each server's own host"
 )]
 pub struct BadPrincipal(String);
 

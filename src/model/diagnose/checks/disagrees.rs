@@ -34,7 +34,7 @@ impl Check for MemberDisagrees {
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
     let severity = if row.state == ContenderState::Holds { Severity::Critical } else { Severity::Warning };
     let summary = format!(
-        "{} was deleted and is back with the same czxid {}, though none is given twice: {} shows a node that the ensemble has deleted",
+        "{} was deleted and is back with the same czxid {}, though no czxid is reused: {} shows a node that the ensemble has deleted",
         of_whom(context.table_at, row.contender),
         row.contender.czxid,
         member(context.table_at)

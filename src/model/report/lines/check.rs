@@ -43,7 +43,7 @@ pub fn check<'a>(
         let each = not_seen.iter().map(|not_seen| format!("{} {}", not_seen.code, duration(not_seen.needs)));
         let each = each.collect::<Vec<_>>().join(", ");
         let way = if can_look_longer { " (look longer with --for)" } else { "" };
-        writeln!(out, "Could not be seen in so short a time{way}: {each}")?;
+        writeln!(out, "Could not be checked in so short a time{way}: {each}")?;
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
         let not_seen = NotSeen { code: Code::Ghost, needs: Duration::from_secs(11) };
         let two = printed(&["/a/lock-0000000000", "/b/lock-0000000000"], &[not_seen]);
-        let expected = "Nothing is wrong with 2 locks.\nCould not be seen in so short a time (look longer with --for): ghost 11s\n";
+        let expected = "Nothing is wrong with 2 locks.\nCould not be checked in so short a time (look longer with --for): ghost 11s\n";
         assert_eq!(two, expected);
     }
 }

@@ -8,7 +8,7 @@ use lockscope_model::queue::{Change, ConnectionState};
 
 /// The observer's text about a lagging member, where no other member can be reached.
 const LAGS: &str = "zk2.example.org:2181 lags behind zk1.example.org:2181 and may be cut off from the other members: what it showed is \
-                    kept until it has caught up; name other members in --connect to go on with one of them";
+                    kept until it has caught up; name other members in --connect to continue with one of them";
 
 /// Shows more events than the observer can follow, and two samples of two locks.
 fn overloaded(size: (u16, u16)) -> App {
