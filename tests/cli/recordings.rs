@@ -223,12 +223,12 @@ fn cut_never_replaces_a_file_and_names_a_missing_folder() {
     assert_eq!(ran(lockscope(home.path(), &words)), (0, String::new(), String::new()));
     let before = fs::read(&small).unwrap();
     let sentence = refused(lockscope(home.path(), &words));
-    assert!(sentence.contains("small.db is there already") && sentence.contains("--output"), "{sentence}");
+    assert!(sentence.contains("small.db exists already") && sentence.contains("--output"), "{sentence}");
     assert_eq!(fs::read(&small).unwrap(), before);
     let sentence = refused(lockscope(home.path(), &["cut", "--store", store, "-o", "/nonexistent/small.db"]));
     assert!(sentence.contains("/nonexistent/small.db") && sentence.contains("No such file"), "{sentence}");
     let sentence = refused(lockscope(home.path(), &["cut", "--store", store, "-o", store]));
-    assert!(sentence.contains("is there already"), "it is not cut into itself: {sentence}");
+    assert!(sentence.contains("exists already"), "it is not cut into itself: {sentence}");
     let (code, out, _) = ran(lockscope(home.path(), &["history", "--store", small.to_str().unwrap()]));
     assert_eq!(code, 0, "{out}");
 }

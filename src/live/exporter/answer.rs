@@ -74,7 +74,7 @@ impl Asker {
             "/metrics" => self.metrics(takes_open_metrics(request.headers())).await,
             "/healthz" => self.health().await,
             "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz"),
-            _ => text(StatusCode::NOT_FOUND, "there are /metrics and /healthz"),
+            _ => text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist"),
         })
     }
 

@@ -118,14 +118,14 @@ impl ConnectError {
 
     /// Returns the message for a caller that gives up after some tries but could wait longer.
     pub fn after_tries(&self, tries: u32) -> String {
-        format!("gave up after {tries} tries: {self}; to wait until a server is there, give a --timeout")
+        format!("gave up after {tries} tries: {self}; to wait for a server, give a --timeout")
     }
 
     /// Returns the message for a caller that keeps trying: this error, and what the caller waits
     /// for.
     pub fn while_waiting(&self) -> String {
         match self {
-            Self::NoChroot { .. } => format!("{self}; waiting until it is there"),
+            Self::NoChroot { .. } => format!("{self}; waiting until it exists"),
             Self::Unreachable(servers) if servers.lacks_majority() => format!("{self}; waiting for a majority"),
             error => error.to_string(),
         }
@@ -143,7 +143,7 @@ mod tests {
         assert!(!ConnectError::Unreachable(Unreachable { servers: Vec::new() }).is_permanent());
         let no_chroot = ConnectError::NoChroot { chroot: "/a".to_owned() };
         assert!(!no_chroot.is_permanent() && no_chroot.ends_a_command());
-        assert!(no_chroot.while_waiting().ends_with("; waiting until it is there"), "{}", no_chroot.while_waiting());
+        assert!(no_chroot.while_waiting().ends_with("; waiting until it exists"), "{}", no_chroot.while_waiting());
         let of = |faults: &[ServerFault]| {
             let servers = faults.iter().map(|fault| ("zk:1".to_owned(), fault.clone())).collect();
             ConnectError::Unreachable(Unreachable { servers })

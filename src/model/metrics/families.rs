@@ -127,14 +127,13 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
         .gauge(encoder, servers.map(|servers| servers.answering))?;
     family("lockscope_client_connections", "Connections of clients, as the servers list them.")
         .gauge(encoder, servers.and_then(|servers| servers.connections))?;
-    family("lockscope_gaps", "How often the locks were lost from sight.").counter(encoder, Some(scrape.gaps))?;
+    family("lockscope_gaps", "How often the view of the locks was lost.").counter(encoder, Some(scrape.gaps))?;
     family("lockscope_survey_requests", "Queries to the servers about themselves.")
         .counter(encoder, servers.map(|servers| servers.asked.requests))?;
     family("lockscope_survey", "Bytes of the servers' answers about themselves.")
         .bytes()
         .counter(encoder, servers.map(|servers| servers.asked.bytes))?;
-    family("lockscope_changes", "Changes of the ensemble that were applied.")
-        .counter(encoder, Some(scrape.changes))?;
+    family("lockscope_changes", "Changes of the ensemble that were applied.").counter(encoder, Some(scrape.changes))?;
     family("lockscope_changes_behind", "Changes that were seen and are not applied yet.")
         .gauge(encoder, Some(process.changes_behind))?;
     family("lockscope_store_up", "1 while events are written into the recording, 0 while that fails.")

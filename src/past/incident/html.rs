@@ -33,7 +33,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             @for sentence in sentences::sentences(incident, utc) { p class=(told_class) { (sentence) } }
             @for sentence in sentences::left_out(incident) { p { (sentence) } }
             @for gap in &incident.window.gaps { p class="muted" { (nothing_seen(gap, utc)) } }
-            @if !drawn.is_empty() { h2 { "Who held, and who waited" } (legend()) }
+            @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
             @for lock in drawn { (figure(incident, lock, utc)) }
             @if incident.locks.len() > drawn.len() {
                 p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " stood still for less, and have no picture." }

@@ -102,7 +102,7 @@ impl BatchWriter {
         if !self.unwritten.is_too_much() {
             return None;
         }
-        let reason = format!("what happened could not be written: {}", self.trouble().unwrap_or_default());
+        let reason = format!("events could not be written: {}", self.trouble().unwrap_or_default());
         // The rows are lost too, so the tables continue from those in the file.
         Some(LostBatches { from: self.unwritten.clear(), reason, tables: self.tables().ok() })
     }

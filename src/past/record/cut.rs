@@ -64,7 +64,7 @@ pub enum CutError {
         error: FileError,
     },
     /// The file exists already.
-    #[error("{} is there already, and is not replaced: name another file with --output, or delete it", .0.display())]
+    #[error("{} exists already, and is not replaced: name another file with --output, or delete it", .0.display())]
     Exists(PathBuf),
     /// The entries cannot be written.
     #[error("cannot write {}: {reason}", path.display())]

@@ -8,7 +8,7 @@ pub enum Damage {
     #[error("its bytes are damaged")]
     Checksum,
     /// The part of the file that contains the segment is damaged.
-    #[error("the part of the file in which it lies is damaged")]
+    #[error("its part of the file is damaged")]
     Pages,
     /// The segment takes more memory than any recorded one.
     #[error("it holds more than any recording writes, and would fill the memory")]

@@ -44,7 +44,7 @@ pub enum StoreError {
     #[error("{} is being recorded by another program: stop that one, or record into another file", .0.display())]
     InUse(PathBuf),
     /// The file is not a recording.
-    #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that is not there yet", .0.display())]
+    #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that does not exist yet", .0.display())]
     NotARecording(PathBuf),
     /// The file has a format that this version cannot read.
     #[error("{} has format {format}, and this version reads format {}: use the version of lockscope that recorded it", path.display(), schema::FORMAT)]
@@ -55,7 +55,7 @@ pub enum StoreError {
         format: i64,
     },
     /// The file is damaged.
-    #[error("{} is damaged ({error}): name a time that is not, or save what is left of it with sqlite3 and its command .recover", path.display())]
+    #[error("{} is damaged ({error}): name a time that is not damaged, or save what is left of it with sqlite3 and its command .recover", path.display())]
     Damaged {
         /// The path of the file.
         path: PathBuf,

@@ -273,7 +273,7 @@ async fn a_full_disk_loses_nothing_but_what_the_gap_says(disk: SmallDisk) {
     let reasons: Vec<String> =
         reasons.query_map([], |row| row.get(0)).expect("rows").map(|row| row.expect("text")).collect();
     let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
-    assert!(reason.starts_with("what happened could not be written: "), "{reason}");
+    assert!(reason.starts_with("events could not be written: "), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

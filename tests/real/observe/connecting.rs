@@ -54,7 +54,7 @@ async fn a_missing_chroot_is_named_and_waited_for() {
     fixture
         .until("the reason", |fixture| {
             matches!(fixture.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
-                && reason.ends_with("waiting until it is there"))
+                && reason.ends_with("waiting until it exists"))
         })
         .await;
     zk::make(&zk::connect(&server.connect_string()).await, ["/not/there".to_owned()]).await;

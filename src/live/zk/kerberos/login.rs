@@ -85,5 +85,5 @@ fn no_kdc() -> KerberosFault {
 }
 
 fn no_thread() -> KerberosFault {
-    KerberosFault::Other("this machine gives no more threads".to_owned())
+    KerberosFault::Other("this machine cannot start more threads".to_owned())
 }

@@ -147,7 +147,7 @@ impl ByFourLetter<'_> {
         };
         if found.whole && !all && self.answers.server.connections.is_some() {
             self.answers.note_problem(format!(
-                "{} has connections on another port, which it does not list here: let AdminServer be asked (--server-view http)",
+                "{} has connections on another port, which it does not list here: ask AdminServer (--server-view http)",
                 self.address
             ));
         }

@@ -49,7 +49,7 @@ impl MemberAddress {
 
     pub(super) fn why_no_http(&self) -> String {
         format!(
-            "several members run on {}, and one AdminServer address cannot tell them apart: let four-letter words be asked (--server-view words)",
+            "several members run on {}, and one AdminServer address cannot tell them apart: ask with four-letter words (--server-view words)",
             self.host
         )
     }

@@ -64,7 +64,7 @@ impl Check for AdoptedNode {
 
 fn suspicion(context: &LockContext<'_>, holder: &Contender, newer: &Connection, gathered: Timestamp) -> Suspicion {
     let summary = format!(
-        "{} holds, but its session has no connection any more, while {} goes on with the newer session {}",
+        "{} holds, but its session has no connection any more, while {} continues with the newer session {}",
         context.table_at.who(holder),
         host(&newer.client),
         newer.session

@@ -54,7 +54,7 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     if left_out > 0 {
         let which = match order {
             ListOrder::Time => "before these",
-            ListOrder::Worst => "that held or waited less long",
+            ListOrder::Worst => "that held or waited for less time",
         };
         writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }

@@ -205,7 +205,7 @@ fn the_worst_are_those_that_held_or_waited_longest() {
     let mut out = Vec::new();
     lines(&mut out, &history, true).unwrap();
     let text = String::from_utf8(out).unwrap();
-    assert!(text.contains("997 that held or waited less long are not listed"), "{text}");
+    assert!(text.contains("997 that held or waited for less time are not listed"), "{text}");
     let first = text.lines().skip_while(|line| !line.starts_with("CAME")).nth(1);
     assert!(first.is_some_and(|line| line.contains(" 9.00s ")), "{text}");
     let facts = serde_json::to_value(HistoryFacts::from(&history)).unwrap();

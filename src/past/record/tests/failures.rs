@@ -188,7 +188,7 @@ fn too_many_failed_writes_are_given_up_and_recorded_as_a_gap() {
     let rows = Connection::open(&fixture.path).unwrap();
     let mut rows = rows.prepare("SELECT reason FROM gap WHERE ended_at > ?1").unwrap();
     let reasons: Vec<String> = rows.query_map([from.0], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    assert!(reasons.len() == 1 && reasons[0].starts_with("what happened could not be written: "), "{reasons:?}");
+    assert!(reasons.len() == 1 && reasons[0].starts_with("events could not be written: "), "{reasons:?}");
     let (at, shown) = fixture.shown.last().unwrap().clone();
     assert_eq!(fixture.recorded(at), Some(shown));
 }

@@ -51,7 +51,7 @@ impl Recording {
         let batches = self.batches.as_mut()?;
         if self.is_written {
             if batches.untaken_bytes() > MAX_UNTAKEN {
-                batches.lost(self.taken_until, now, "what happened could not be written in time", None);
+                batches.lost(self.taken_until, now, "events could not be written in time", None);
             }
             return None;
         }
