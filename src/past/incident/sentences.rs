@@ -106,9 +106,7 @@ pub(super) fn left_out(incident: &Incident<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if incident.window.left_out > 0 {
         let left_out = count(incident.window.left_out);
-        sentences.push(format!(
-            "{left_out} earlier contenders are not on this page: report a shorter time."
-        ));
+        sentences.push(format!("{left_out} earlier contenders are not on this page: report a shorter time."));
     }
     if incident.window.is_cut {
         sentences.push("There are more findings or deletions than this page has: report a shorter time.".to_owned());

@@ -70,7 +70,7 @@ async fn a_certificate_for_another_host_and_a_server_without_https_are_told_apar
         let error = eventually("AdminServer, which starts late", async || {
             let (asked, _) = asked_at(server, &url).await;
             let error = asked["error"].as_str().unwrap_or_default().to_owned();
-            if error.contains("nobody listens") { Err(error) } else { Ok(error) }
+            if error.contains("nothing listens") { Err(error) } else { Ok(error) }
         })
         .await;
         for part in parts {

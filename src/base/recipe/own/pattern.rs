@@ -29,9 +29,7 @@ pub enum BadPattern {
     #[error("{{sequence}} stands at the end of a pattern, as the server writes it, and only there")]
     SequenceInside,
     /// More than one part can have any length.
-    #[error(
-        "only one {{text}} or {{lock}} can stand in a pattern: the boundary between them would be ambiguous"
-    )]
+    #[error("only one {{text}} or {{lock}} can stand in a pattern: the boundary between them would be ambiguous")]
     TwoTexts,
     /// The border between two parts is ambiguous.
     #[error("two placeholders stand side by side: put what stands between them in the names there")]

@@ -123,7 +123,7 @@ impl fmt::Display for Ending {
             Self::Refused { lacks } => {
                 write!(f, "was not deleted: this needs {lacks}; log in as somebody who has it")
             }
-            Self::Busy => f.write_str("kept changing: nothing was deleted; try again"),
+            Self::Busy => f.write_str("was changed repeatedly by others: nothing was deleted; try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
             Self::NotDone { why } => write!(f, "was not deleted: {why}"),
             Self::NotKnown { action: Action::Delete, why } => {
