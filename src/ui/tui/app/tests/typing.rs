@@ -75,8 +75,8 @@ fn commands_and_filters_have_separate_histories() {
 fn invalid_commands_are_answered_with_valid_ones() {
     let mut app = live(SIZE);
     for (line, part) in [
-        ("sesions", "`sessions` is one"),
-        ("zzz", "Tab offers"),
+        ("sesions", "did you mean `sessions`?"),
+        ("zzz", "Tab completes"),
         ("sort colour", "`colour` is not a column: Locks can be sorted by severity, waiting"),
         ("sort held waiting lock", "is not a column"),
         ("lock", "`:lock PATH`"),
