@@ -60,11 +60,10 @@ fn epilogue() -> String {
 
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
-/// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live. Without a
+/// Finds every lock below the given roots, shows its holder and the chain of its waiters, and follows it live. Without a
 /// command it opens the screen; snapshot, watch and check print the same facts. None of these changes anything in the
-/// ensemble, except that --write allows the screen to. contend and compare let test clients create and delete nodes of
-/// their own, below the path they are given; delete deletes one node. `lockscope demo` shows all of it on a ZooKeeper of
-/// its own.
+/// ensemble, except that --write allows the screen to. contend and compare run test clients, which create and delete
+/// their own nodes below a given path; delete deletes one node. `lockscope demo` shows everything on its own ZooKeeper.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -94,33 +93,32 @@ pub(super) enum CliCommand {
     Snapshot(SnapshotOptions),
     /// Print what happens to the locks, line by line
     ///
-    /// First prints a line for each lock that it finds, then one for each change: enqueued,
-    /// acquired, gone (released by its client, or deleted by another: ZooKeeper does not say which;
-    /// in JSON released or left), expired. It carries on when the connection is lost, and says so,
-    /// until it is interrupted or --for has passed. Nodes that cannot be read are named on stderr;
-    /// it exits with 2 when a whole root cannot be read.
+    /// First prints a line for each lock, then a line for each change: enqueued, acquired, gone
+    /// (released by its client or deleted by another, because ZooKeeper does not say which; in JSON
+    /// released or left), expired. Reports a lost connection and continues, until it is interrupted
+    /// or --for has passed. Names unreadable nodes on stderr. Exits with 2 when a whole root cannot
+    /// be read.
     Watch(WatchOptions),
     /// Print which locks are stuck and why, for monitoring
     ///
-    /// Reads the locks and asks the servers for a few seconds, because most findings must last for a while before they
-    /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
-    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be
-    /// read. With --nagios it prints one line and performance data, and exits as monitoring wants
-    /// it.
+    /// Reads the locks and asks the servers for a few seconds, because only time tells most findings from a normal
+    /// hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
+    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read. With --nagios,
+    /// prints one line with performance data and exits with the codes of a monitoring plugin.
     Check(CheckOptions),
-    /// Write down what happens to the locks, for those who come after the fact, and serve metrics
+    /// Record what happens to the locks, to look at it afterwards, and serve metrics
     ///
-    /// With --store, records every change and what the servers say about themselves, until it is interrupted; a recording that is
-    /// there is continued. What it could not see is recorded as a gap. snapshot, watch and check read the file with --store, also
-    /// while it is recorded. With --metrics, with or without a file, serves metrics for Prometheus. SIGHUP has it read the config
-    /// files again. The first line of output is a JSON object with the name of the file and the address of the metrics. Exits with
-    /// 2 when another program records into the file.
+    /// With --store, records every change and every report of the servers until it is interrupted. Continues an existing
+    /// recording. Records a gap for the time in which it saw nothing. snapshot, watch and check read the file with
+    /// --store, even while it is recorded. With --metrics, with or without a file, serves metrics for Prometheus. On
+    /// SIGHUP, reads the config file again. The first line of output is a JSON object with the name of the file and the
+    /// address of the metrics. Exits with 2 when another program records into the file.
     Record(RecordCommand),
     /// Show a recording on the screen, at any moment of it
     ///
-    /// The same screens as for an ensemble, and nothing is asked or changed. A bar at the bottom shows how much happened when, what was
-    /// found, and of which time nothing is known. ] and [ go to the next and the previous event, } and { a minute on and back, ) and ( to
-    /// the next and the previous finding; P plays, > and < change how fast, :at 02:13 goes to a time.
+    /// Shows the same screens as for an ensemble, but sends no request. A bar at the bottom shows when how much happened,
+    /// the findings, and the gaps of the recording. ] and [ go to the next and the previous event, } and { a minute forward
+    /// and back, ) and ( to the next and the previous finding; P plays, > and < change the speed, :at 02:13 goes to a time.
     Replay(ReplayCommand),
     /// Let test clients contend for a lock, and print what it cost
     ///
@@ -137,48 +135,49 @@ pub(super) enum CliCommand {
     Compare(CompareOptions),
     /// Show what lockscope can do: a guided tour, with nothing to install
     ///
-    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in eight scenes what you see:
-    /// n goes to the next step, b back, P plays the tour by itself, and all other keys work as always. With --connect the
-    /// tour runs on that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in eight scenes what you
+    /// see: n goes to the next step, b back, P plays the whole tour, and all other keys work as usual. With --connect, the
+    /// tour runs on that ensemble below its own node, /lockscope-demo-..., which it removes at its end.
     Demo(DemoOptions),
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///
-    /// Shows the node, who owns it and whether the owner is alive, who acquires next, what may go wrong, and how the deletion
-    /// is guarded; then asks, unless --yes is given. Right before the deletion it looks again: if the node
-    /// changed hands or acquired meanwhile, or its owner came back, nothing is deleted. Intent and outcome are written to the
-    /// audit log; without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2
-    /// when it could not be done or the outcome is not known.
+    /// Shows the node, its owner and whether the owner is alive, the next holder, the risks, and the guard of the deletion;
+    /// then asks, unless --yes is given. Checks again right before the deletion: if the node changed hands or acquired
+    /// the lock meanwhile, or its owner came back, nothing is deleted. Writes intent and outcome to the audit log; without
+    /// it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was deleted, and with 2 when the
+    /// deletion failed or its outcome is unknown.
     Delete(DeleteOptions),
-    /// Print who held and waited in a recording, when, for how long, and how it ended
+    /// Print the holds and waits of a recording: whose, when, how long, and how they ended
     ///
-    /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks locks and
-    /// clients. An end is called gone where the client released it, or another deleted it:
-    /// ZooKeeper does not say which. Where something was not seen, it says between which times it
-    /// happened, and when and why nothing was seen.
+    /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks
+    /// locks and clients. An end is called gone when the client released the lock or another deleted the node: ZooKeeper
+    /// does not say which. For an event that was not seen, prints the times between which it happened, and when and why
+    /// nothing was seen.
     History(HistoryOptions),
     /// Write an incident of a recording as one page to hand over, or as a trace
     ///
-    /// The page says what stood still and why, and draws who held and who waited; it needs no other file, and no program runs in it.
-    /// The trace is for Perfetto (ui.perfetto.dev) and Chrome. Of very many contenders those that held or waited longest are shown, and
-    /// how many are left out is said.
+    /// The page names the stuck locks with their causes, and draws holders and waiters over time. It needs no other file and
+    /// no scripts. The trace is for Perfetto (ui.perfetto.dev) and Chrome. With very many contenders, both show those that
+    /// held or waited longest, and say how many are left out.
     Report(ReportCommand),
     /// Cut a part out of a recording, as a file to hand to somebody
     ///
-    /// Writes a recording of its own, which replay, history, report and all that take --store read. Only what was known from --from on up to
-    /// --to is in it: who stood then, since when, and what happened. What was not seen stays a gap, and what is damaged is named and becomes
-    /// one. The file must not be there yet; when it cannot be written as a whole, there is none. The recording may be recorded meanwhile.
+    /// Writes a new recording, which replay, history, report and every command with --store can read. It holds only what was
+    /// known between --from and --to: the queues, since when each contender was there, and what happened. Gaps stay gaps;
+    /// damaged parts are named and become gaps. The file must not exist yet, and is written as a whole or not at all. The
+    /// source may be recorded meanwhile.
     Cut(CutCommand),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
-    /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
-    /// serves until it is interrupted, and then forgets everything: never use it in place of a real ensemble.
+    /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. Serves
+    /// until it is interrupted, and keeps nothing: never use it in place of a real ensemble.
     Sandbox(SandboxOptions),
-    /// Print the contexts of the config file: the ensembles that it knows by a name
+    /// Print the contexts of the config file: its named ensembles
     Contexts(ConfigFileOptions),
-    /// Print the recipes by which names of nodes are read, as the config file would hold them
+    /// Print the recipes that classify nodes by their names, in the format of the config file
     ///
-    /// With --try it says how one node is read, and why; nothing is asked of a server, so what stands around the node does not count.
-    /// Exits with 1 when that node is no contender.
+    /// With --try, prints how one node is classified, and why. Sends no request, so the nodes around it do not count. Exits
+    /// with 1 when that node is no contender.
     Recipes(RecipesOptions),
     /// Print completions for a shell
     Completions {

@@ -32,7 +32,7 @@ pub(in crate::cli) struct ContendOptions {
     /// Acquisitions of each client
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS, value_parser = rounds_or_endless)]
     pub rounds: u32,
-    /// Go on until ^C, or until --for has passed
+    /// Continue until ^C, or until --for has passed
     #[arg(long, conflicts_with = "rounds")]
     pub endless: bool,
     /// Stop after the clients have contended for this long, as in 90s or 5m

@@ -43,7 +43,7 @@ pub(in crate::cli) struct DeleteOptions {
     /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Beside --yes where people depend on the ensemble: the name of the context of the config file that marks it so
+    /// On a production ensemble, --yes also needs this: the name of its context in the config file
     #[arg(long, value_name = "CONTEXT")]
     pub production: Option<String>,
     /// Show what would be done, and change nothing
@@ -52,10 +52,10 @@ pub(in crate::cli) struct DeleteOptions {
     /// Delete it even if it holds the lock and its owner is connected, or may be
     #[arg(long)]
     pub even_if_live: bool,
-    /// Delete it even if the deletion cannot be guarded: another owner who takes its name at that moment may lose its node instead
+    /// Delete it even if the deletion cannot be guarded: a node that gets the same name at that moment may be deleted instead
     #[arg(long)]
     pub even_if_unguarded: bool,
-    /// Ask the owner to release instead, as Curator does it: works if the application made the lock revocable
+    /// Ask the owner to release instead, as Curator does: works if the application made the lock revocable
     #[arg(long)]
     pub revoke: bool,
     /// Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]

@@ -17,10 +17,7 @@ const HABITS: &[(&[Key], &str)] = &[
     (&[Key::Char('Q'), Key::Char('Z')], "{quit} ends the program."),
     (&[Key::Ctrl('k')], "{delete} shows the plan to delete what is selected, and asks."),
     (&[Key::Ctrl('r'), Key::F(5)], "Everything here is live and needs no refresh; {redraw} redraws the screen."),
-    (
-        &[Key::Char('_'), Key::Char('+'), Key::Char('-')],
-        "The panes size themselves: {pane} goes from one to the next.",
-    ),
+    (&[Key::Char('_'), Key::Char('+'), Key::Char('-')], "The panes size themselves: {pane} goes from one to the next."),
     (&[Key::Char('&')], "{filter} shows only the rows that match, {next-match} and {previous-match} go through them."),
     (&[Key::Char('f'), Key::Char('b')], "In a list {keys of page-down} pages down, and {keys of page-up} pages up."),
     (
