@@ -75,7 +75,7 @@ pub enum LockError {
         parent: ZnodePath,
     },
     /// The options do not fit the algorithm.
-    #[error("these options make no lock: {0}")]
+    #[error("these options form no valid lock: {0}")]
     BadOptions(&'static str),
     /// An owner that holds a lock for reading asked for writing.
     #[error("{path} is held for reading and cannot be acquired for writing: release it first")]
@@ -96,7 +96,7 @@ pub enum LockError {
         path: ZnodePath,
     },
     /// Anything else that the client library reports.
-    #[error("the lock {path} failed: {source}; this was not expected; if it stays, look into the logs of the servers")]
+    #[error("the lock {path} failed unexpectedly: {source}; if this repeats, read the logs of the servers")]
     Unexpected {
         /// The lock.
         path: ZnodePath,

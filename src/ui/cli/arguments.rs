@@ -26,9 +26,10 @@ use super::watch::WatchOptions;
 
 /// The sources of settings, and their precedence.
 pub(super) const PRECEDENCE: &str = "\
-The options of the screen may also stand before a command that takes them. Options override the environment, and the \
-environment overrides the config file, and a context in that file overrides what stands at its top: $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when \
-that variable is not set. Its keys are the names of the options without the dashes.";
+The options of the screen may also precede a command that takes them. Options override the environment, the \
+environment overrides the config file, and a context in that file overrides the settings at its top. The file is \
+$XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when that variable is not set. Its keys are \
+the names of the options without the dashes.";
 
 /// The environment variables and their meanings.
 pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
@@ -44,8 +45,8 @@ pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
 pub(super) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
-    ("2", "could not be done: usage, connection, permission"),
-    ("75", "record could not go on, and may when it is started again: the ensemble refuses it, the disk is full"),
+    ("2", "failed: usage, connection, permission"),
+    ("75", "record had to end, and may work when started again: the ensemble refuses it, or the disk is full"),
     ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
 ];
 

@@ -163,7 +163,7 @@ async fn look_live(settings: &ResolvedOptions, look_for: Duration) -> anyhow::Re
     let (table, diagnosis, at) = live.stop().await;
     watched?;
     some_root_is_readable(&table, &settings.roots)?;
-    ensure!(table.is_live(), "the locks were lost from sight while they were looked at: {trouble}; try again");
+    ensure!(table.is_live(), "the connection was lost while the locks were read: {trouble}; try again");
     Ok(Looked { ensemble, table, diagnosis, at, duration: look_for })
 }
 

@@ -35,7 +35,7 @@ pub(super) enum OptionsError {
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
     HalfCertificate,
     /// TLS without an authority would trust any server.
-    #[error("a TLS certificate is given but no authority to check the servers by: name its PEM file with --tls-ca")]
+    #[error("--tls-cert also needs the certificate authorities of the servers: name their PEM file with --tls-ca")]
     NoAuthority,
     #[error("the environment variable {0} is not valid UTF-8: set it again, or unset it")]
     NotText(&'static str),

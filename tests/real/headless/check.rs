@@ -141,7 +141,7 @@ async fn a_check_that_loses_the_connection_does_not_pass() {
     for (more, code) in [(&["--nagios"][..], 3), (&[], 2)] {
         let ended = cut_while_it_looks(&relay, more).await;
         let said = if code == 3 { status_line(&ended, 3) } else { ended.refused() };
-        assert!(said.contains("the locks were lost from sight while they were looked at: "), "{said}");
+        assert!(said.contains("the connection was lost while the locks were read: "), "{said}");
         assert_eq!(said.starts_with("LOCKSCOPE UNKNOWN - "), code == 3, "{said}");
     }
 }
