@@ -1,6 +1,6 @@
 //! The entries of a recording's stream, and their encoding.
 //!
-//! An entry is written as a [`StoredEntry`](stored::StoredEntry) with `postcard`. Nearly all
+//! An entry is written as a [`StoredEntry`] with `postcard`. Nearly all
 //! entries repeat what the segment has said before: the same lock parents, the same sessions, a
 //! number that is one higher. So writer and reader both keep what was [`named`], and entries refer
 //! to it. The rest is mostly the random ids in names. These are stored separately, because the

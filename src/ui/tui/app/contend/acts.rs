@@ -66,7 +66,7 @@ impl App {
                 self.show_failure(format!("Test clients left {left} nodes in {path}: they go with their sessions."));
             }
             None => {
-                self.show_failure(format!("Test clients may have left nodes in {path}: this could not be checked."))
+                self.show_failure(format!("Test clients may have left nodes in {path}: this could not be checked."));
             }
         }
         self.end_fleet(side, Phase::Ended(Box::new(outcome)))
