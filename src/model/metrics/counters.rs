@@ -9,7 +9,7 @@ use crate::server_view::{AskedBy, Load, ServerView};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 
-/// Counts the events that a table reports. The owner of the table calls [`took_in`](Self::took_in)
+/// Counts the events that a table reports. The owner of the table calls [`count_all`](Self::count_all)
 /// after each change.
 ///
 /// Memory is bounded by the number of locks with series of their own.

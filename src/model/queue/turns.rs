@@ -11,7 +11,7 @@ use lockscope_base::recipe::{RequestMode, Role};
 const SPARE_FRACTION: usize = 8;
 
 impl LockQueue {
-    /// Inserts a contender and returns its slot. [`Self::settle`] determines its state.
+    /// Inserts a contender and returns its slot. [`Self::update_holders`] determines its state.
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.order_changes();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned);
@@ -34,7 +34,7 @@ impl LockQueue {
         slot
     }
 
-    /// Changes a contender in a way that may change its place. [`Self::settle`] determines its
+    /// Changes a contender in a way that may change its place. [`Self::update_holders`] determines its
     /// state.
     pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
         self.order_changes();
