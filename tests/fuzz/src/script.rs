@@ -232,7 +232,7 @@ impl<'a> Script<'a> {
         for who in 0..CONNECTIONS {
             let Some(link) = self.links[who].as_mut().filter(|link| ready.contains(&link.id)) else { continue };
             let mut sent = Vec::new();
-            let end = self.machine.take(link.id, &mut sent);
+            let end = self.machine.take_output(link.id, &mut sent);
             if end != Some(CloseReason::Word) {
                 whole(&sent, link);
             }
