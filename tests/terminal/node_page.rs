@@ -32,7 +32,7 @@ async fn the_page_of_a_node_shows_its_stat_its_acl_and_its_data_in_three_forms()
     terminal.press("\x1b");
     terminal.shows("● holds");
     terminal.press("jd");
-    terminal.shows_all(&["lock-0000000001", "no UTF-8", "\\u{1b}]0;owned", "0001ff1b5d303b6f"]);
+    terminal.shows_all(&["lock-0000000001", "not UTF-8", "\\u{1b}]0;owned", "0001ff1b5d303b6f"]);
     assert!(!terminal.text().contains("as JSON"), "{}", terminal.text());
 
     terminal.press(":node /guarded\r");
