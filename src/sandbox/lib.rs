@@ -35,7 +35,7 @@
 //!                                | wire: frames and requests are read, within bounds
 //!                                | session, tree, watch: the state
 //!                                v
-//! socket <--bytes-- serve <-- machine::take(connection)     replies and watch events, in order
+//! socket <--bytes-- serve <-- machine::take_output(connection)   replies and watch events, in order
 //! ```
 //!
 //! Architecture invariant: everything but `serve` is a function of its arguments. No other file

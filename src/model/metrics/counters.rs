@@ -9,8 +9,8 @@ use crate::server_view::{AskedBy, Load, ServerView};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 
-/// Counts the events that a table reports. The owner of the table calls [`count_all`](Self::count_all)
-/// after each change.
+/// Counts the events that a table reports. The owner of the table calls
+/// [`count_all`](Self::count_all) after each change.
 ///
 /// Memory is bounded by the number of locks with series of their own.
 #[derive(Clone, Debug)]

@@ -34,8 +34,8 @@ impl LockQueue {
         slot
     }
 
-    /// Changes a contender in a way that may change its place. [`Self::update_holders`] determines its
-    /// state.
+    /// Changes a contender in a way that may change its place. [`Self::update_holders`] determines
+    /// its state.
     pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
         self.order_changes();
         let before = self.key(slot);

@@ -75,7 +75,7 @@ impl BatchRecorder {
         (at, happenings)
     }
 
-    /// Looks for findings in a table and records the look. Returns the recorded time, as
+    /// Checks a table for findings and records the check. Returns the recorded time, as
     /// [`apply`](Self::apply) does.
     pub fn examine(
         &mut self,

@@ -61,10 +61,11 @@ fn epilogue() -> String {
 
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
-/// Finds every lock below the given roots, shows its holder and the chain of its waiters, and follows it live. Without a
-/// command it opens the screen; snapshot, watch and check print the same facts. None of these changes anything in the
-/// ensemble, except that --write allows the screen to. contend and compare run test clients, which create and delete
-/// their own nodes below a given path; delete deletes one node. `lockscope demo` shows everything on its own ZooKeeper.
+/// Finds every lock below the given roots, shows its holder and the chain of its waiters, and
+/// follows it live. Without a command it opens the screen; snapshot, watch and check print the same
+/// facts. None of these changes anything in the ensemble, except that --write allows the screen to.
+/// contend and compare run test clients, which create and delete their own nodes below a given
+/// path; delete deletes one node. `lockscope demo` shows everything on its own ZooKeeper.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -78,7 +79,8 @@ pub struct Arguments {
     pub(super) past: PastOptions,
     #[command(flatten)]
     pub(super) ensemble: EnsembleOptions,
-    /// Print every mistake in the config file and exit: with 2 when there is one, with 0 when there is none
+    /// Print every mistake in the config file and exit: with 2 when there is one, with 0 when there
+    /// is none
     #[arg(long, help_heading = "General")]
     pub(super) config_check: bool,
     #[command(subcommand)]
@@ -90,7 +92,8 @@ pub struct Arguments {
 pub(super) enum CliCommand {
     /// Print every lock once and exit
     ///
-    /// Reads everything below the roots and prints it: a table for people, or one JSON object for programs.
+    /// Reads everything below the roots and prints it: a table for people, or one JSON object for
+    /// programs.
     Snapshot(SnapshotOptions),
     /// Print what happens to the locks, line by line
     ///
@@ -117,68 +120,76 @@ pub(super) enum CliCommand {
     Record(RecordCommand),
     /// Show a recording on the screen, at any moment of it
     ///
-    /// Shows the same screens as for an ensemble, but sends no request. A bar at the bottom shows when how much happened,
-    /// the findings, and the gaps of the recording. ] and [ go to the next and the previous event, } and { a minute forward
-    /// and back, ) and ( to the next and the previous finding; P plays, > and < change the speed, :at 02:13 goes to a time.
+    /// Shows the same screens as for an ensemble, but sends no request. A bar at the bottom shows
+    /// when how much happened, the findings, and the gaps of the recording. ] and [ go to the next
+    /// and the previous event, } and { a minute forward and back, ) and ( to the next and the
+    /// previous finding; P plays, > and < change the speed, :at 02:13 goes to a time.
     Replay(ReplayCommand),
     /// Let test clients contend for a lock, and print what it cost
     ///
-    /// Each client has its own session and connection. ^C, SIGTERM, SIGHUP and a closed pipe end the run early: the clients
-    /// leave, their nodes are deleted, and the figures so far are printed. A second signal ends the program at once; nodes
-    /// that are left then go when their sessions expire. On a terminal, progress is shown on stderr. Exits with 1 when the
-    /// lock was violated or nodes were left behind, and with 2 when the servers were lost for longer than --timeout.
+    /// Each client has its own session and connection. ^C, SIGTERM, SIGHUP and a closed pipe end
+    /// the run early: the clients leave, their nodes are deleted, and the figures so far are
+    /// printed. A second signal ends the program at once; nodes that are left then go when their
+    /// sessions expire. On a terminal, progress is shown on stderr. Exits with 1 when the lock was
+    /// violated or nodes were left behind, and with 2 when the servers were lost for longer than
+    /// --timeout.
     Contend(ContendOptions),
     /// Compare a herd with a chain at several numbers of clients
     ///
-    /// Runs one fleet of test clients after the other: at each number of clients a herd (every waiter watches the parent)
-    /// and a chain (each waiter watches its predecessor). Prints a table and two plots, or one JSON object. It ends early as
-    /// contend does.
+    /// Runs one fleet of test clients after the other: at each number of clients a herd (every
+    /// waiter watches the parent) and a chain (each waiter watches its predecessor). Prints a table
+    /// and two plots, or one JSON object. It ends early as contend does.
     Compare(CompareOptions),
     /// Show what lockscope can do: a guided tour, with nothing to install
     ///
-    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in eight scenes what you
-    /// see: n goes to the next step, b back, P plays the whole tour, and all other keys work as usual. With --connect, the
-    /// tour runs on that ensemble below its own node, /lockscope-demo-..., which it removes at its end.
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in
+    /// eight scenes what you see: n goes to the next step, b back, P plays the whole tour, and all
+    /// other keys work as usual. With --connect, the tour runs on that ensemble below its own node,
+    /// /lockscope-demo-..., which it removes at its end.
     Demo(DemoOptions),
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///
-    /// Shows the node, its owner and whether the owner is alive, the next holder, the risks, and the guard of the deletion;
-    /// then asks, unless --yes is given. Checks again right before the deletion: if the node changed hands or acquired
-    /// the lock meanwhile, or its owner came back, nothing is deleted. Writes intent and outcome to the audit log; without
-    /// it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was deleted, and with 2 when the
-    /// deletion failed or its outcome is unknown.
+    /// Shows the node, its owner and whether the owner is alive, the next holder, the risks, and
+    /// the guard of the deletion; then asks, unless --yes is given. Checks again right before the
+    /// deletion: if the node changed hands or acquired the lock meanwhile, or its owner came back,
+    /// nothing is deleted. Writes intent and outcome to the audit log; without it nothing is
+    /// deleted. Exits with 0 when the node was deleted, with 1 when nothing was deleted, and with 2
+    /// when the deletion failed or its outcome is unknown.
     Delete(DeleteOptions),
     /// Print the holds and waits of a recording: whose, when, how long, and how they ended
     ///
-    /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks
-    /// locks and clients. An end is called gone when the client released the lock or another deleted the node: ZooKeeper
-    /// does not say which. For an event that was not seen, prints the times between which it happened, and when and why
-    /// nothing was seen.
+    /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their
+    /// lengths; --top ranks locks and clients. An end is called gone when the client released the
+    /// lock or another deleted the node: ZooKeeper does not say which. For an event that was not
+    /// seen, prints the times between which it happened, and when and why nothing was seen.
     History(HistoryOptions),
     /// Write an incident of a recording as one page to hand over, or as a trace
     ///
-    /// The page names the stuck locks with their causes, and draws holders and waiters over time. It needs no other file and
-    /// no scripts. The trace is for Perfetto (ui.perfetto.dev) and Chrome. With very many contenders, both show those that
-    /// held or waited longest, and say how many are left out.
+    /// The page names the stuck locks with their causes, and draws holders and waiters over time.
+    /// It needs no other file and no scripts. The trace is for Perfetto (ui.perfetto.dev) and
+    /// Chrome. With very many contenders, both show those that held or waited longest, and say how
+    /// many are left out.
     Report(ReportCommand),
     /// Cut a part out of a recording, as a file to hand to somebody
     ///
-    /// Writes a new recording, which replay, history, report and every command with --store can read. It holds only what was
-    /// known between --from and --to: the queues, since when each contender was there, and what happened. Gaps stay gaps;
-    /// damaged parts are named and become gaps. The file must not exist yet, and is written as a whole or not at all. The
-    /// source may be recorded meanwhile.
+    /// Writes a new recording, which replay, history, report and every command with --store can
+    /// read. It holds only what was known between --from and --to: the queues, since when each
+    /// contender was there, and what happened. Gaps stay gaps; damaged parts are named and become
+    /// gaps. The file must not exist yet, and is written as a whole or not at all. The source may
+    /// be recorded meanwhile.
     Cut(CutCommand),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
-    /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. Serves
-    /// until it is interrupted, and keeps nothing: never use it in place of a real ensemble.
+    /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object
+    /// with the address. Serves until it is interrupted, and keeps nothing: never use it in place
+    /// of a real ensemble.
     Sandbox(SandboxOptions),
     /// Print the contexts of the config file: its named ensembles
     Contexts(ConfigFileOptions),
     /// Print the recipes that classify nodes by their names, in the format of the config file
     ///
-    /// With --try, prints how one node is classified, and why. Sends no request, so the nodes around it do not count. Exits
-    /// with 1 when that node is no contender.
+    /// With --try, prints how one node is classified, and why. Sends no request, so the nodes
+    /// around it do not count. Exits with 1 when that node is no contender.
     Recipes(RecipesOptions),
     /// Print completions for a shell
     Completions {

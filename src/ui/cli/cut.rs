@@ -22,7 +22,8 @@ pub(super) struct CutCommand {
     /// Where to write: a file that is not there yet; made for its owner only
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Leave out the data of the nodes, which may hold secrets, and the names of clients that come from it
+    /// Leave out the data of the nodes, which may hold secrets, and the names of clients that come
+    /// from it
     #[arg(long)]
     pub no_data: bool,
     #[command(flatten)]

@@ -35,10 +35,12 @@ pub(super) struct DemoOptions {
     pub play: bool,
     #[command(flatten)]
     pub display: DisplayOptions,
-    /// Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    /// Record changes to other people's locks in this file [default:
+    /// $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE", help_heading = "Screen")]
     pub audit_log: Option<PathBuf>,
-    /// Call a lock stuck when it has not changed hands for this long while others wait [default: 60s]
+    /// Call a lock stuck when it has not changed hands for this long while others wait [default:
+    /// 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = "Screen")]
     pub stuck_after: Option<Duration>,
     #[command(flatten)]

@@ -115,55 +115,55 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
     let (before, command) = arguments.split();
     let Some(command) = command else { return screen(before).await };
-    let settle = |own: SharedOptions| resolve_options(own.merge(before.clone()));
+    let resolve = |own: SharedOptions| resolve_options(own.merge(before.clone()));
     match command {
         CliCommand::Snapshot(options) => {
-            let settings = settle(options.read.shared())?;
+            let settings = resolve(options.read.shared())?;
             match &options.past.store {
                 Some(store) => snapshot::run_past(&settings, store, options.past.at, &mut io::stdout().lock()),
                 None => snapshot::run(&settings, &mut io::stdout().lock()).await,
             }
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
-            watch_past::run(&settle(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
+            watch_past::run(&resolve(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
         }
         CliCommand::Watch(options) => {
-            watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
+            watch::run(&resolve(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
         }
         CliCommand::Check(options) if options.nagios => {
-            let settings = settle(options.read.shared());
+            let settings = resolve(options.read.shared());
             Ok(check::run_for_nagios(settings, &options, &mut io::stdout().lock()).await)
         }
         CliCommand::Check(options) => {
-            check::run(&settle(options.read.shared())?, &options, &mut io::stdout().lock()).await
+            check::run(&resolve(options.read.shared())?, &options, &mut io::stdout().lock()).await
         }
         CliCommand::Record(command) => {
-            Box::pin(record::run(&command, || settle(command.shared()), &mut tokio::io::stdout())).await
+            Box::pin(record::run(&command, || resolve(command.shared()), &mut tokio::io::stdout())).await
         }
-        CliCommand::Replay(command) => replay::run(&settle(command.shared())?, &command).await,
+        CliCommand::Replay(command) => replay::run(&resolve(command.shared())?, &command).await,
         CliCommand::Contend(options) => {
-            let settings = settle(options.run.shared())?;
+            let settings = resolve(options.run.shared())?;
             let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::Compare(options) => {
-            let settings = settle(options.shared())?;
+            let settings = resolve(options.shared())?;
             let done = contend::compare(&settings, &options, &mut tokio::io::stdout()).await;
             done.map_err(|error| settings.explain(error))
         }
         // An ensemble of the environment or the config file is not meant for a tour.
         CliCommand::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
-            demo::on_sandbox(&settle(options.shared())?, options.play).await
+            demo::on_sandbox(&resolve(options.shared())?, options.play).await
         }
-        CliCommand::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
+        CliCommand::Demo(options) => demo::on_ensemble(&resolve(options.shared())?, options.play).await,
         CliCommand::Delete(options) => {
-            let settings = settle(options.shared())?;
+            let settings = resolve(options.shared())?;
             let done = Box::pin(delete::run(&settings, &options, &mut io::stdout().lock())).await;
             done.map_err(|error| settings.explain(error))
         }
-        CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),
-        CliCommand::Report(command) => report::run(&settle(command.shared())?, &command),
-        CliCommand::Cut(command) => cut::run(&settle(command.shared())?, &command).await,
+        CliCommand::History(options) => history::run(&resolve(options.shared())?, &options, &mut io::stdout().lock()),
+        CliCommand::Report(command) => report::run(&resolve(command.shared())?, &command),
+        CliCommand::Cut(command) => cut::run(&resolve(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;

@@ -60,10 +60,12 @@ pub(super) struct WhichLocks {
     /// Look for locks below this node; can be given several times [default: /]
     #[arg(long, value_name = "PATH")]
     pub root: Option<Vec<ZnodePath>>,
-    /// Treat this node as a single-node lock although its name does not show it; can be given several times
+    /// Treat this node as a single-node lock although its name does not show it; can be given
+    /// several times
     #[arg(long, value_name = "PATH")]
     pub lock: Option<Vec<ZnodePath>>,
-    /// Call a lock stuck when it has not changed hands for this long while others wait [default: 60s]
+    /// Call a lock stuck when it has not changed hands for this long while others wait [default:
+    /// 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(deserialize_with = "duration::deserialize")]
     pub stuck_after: Option<Duration>,
@@ -79,8 +81,8 @@ pub(super) struct DisplayOptions {
     /// Draw with ASCII characters only [default: where the locale has no UTF-8]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
-    /// Colours of the screen: terminal, dark, light, colour-blind, contrast, mono, or the name of a file in the folder themes beside the
-    /// config file [default: terminal]
+    /// Colours of the screen: terminal, dark, light, colour-blind, contrast, mono, or the name of a
+    /// file in the folder themes beside the config file [default: terminal]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Use the mouse; selecting text in the terminal then needs its modifier key
@@ -95,10 +97,12 @@ merge_fields!(DisplayOptions: ascii, theme, mouse);
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct ChangeOptions {
-    /// Allow the screen to change the ensemble: start test clients and delete nodes. Without it the screen only reads
+    /// Allow the screen to change the ensemble: start test clients and delete nodes. Without it the
+    /// screen only reads
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub write: Option<bool>,
-    /// Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    /// Record changes to other people's locks in this file [default:
+    /// $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
 }
@@ -136,15 +140,16 @@ pub(super) struct EnsembleOptions {
     )]
     #[serde(skip)]
     pub context: Option<String>,
-    /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]
+    /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default:
+    /// localhost:2181]
     #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
     pub connect: Option<String>,
     /// Session timeout to ask for; the servers may bound it [default: 30s; 15s for test clients]
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout)]
     #[serde(deserialize_with = "duration::deserialize_session_timeout")]
     pub session_timeout: Option<Duration>,
-    /// File with identities, one per line, as digest:USER:PASSWORD; only its owner may be able to read it
-    /// [env: LOCKSCOPE_AUTH_FILE]
+    /// File with identities, one per line, as digest:USER:PASSWORD; only its owner may be able to
+    /// read it [env: LOCKSCOPE_AUTH_FILE]
     #[arg(long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
     /// Use TLS, and trust the certificate authorities in this PEM file
@@ -167,18 +172,21 @@ pub(super) struct EnsembleOptions {
         help = "Log in by Kerberos, with the tickets of kinit or the keytab that KRB5_CLIENT_KTNAME names; needs a build with the feature gssapi"
     )]
     pub kerberos: Option<bool>,
-    /// Kerberos principal of the servers, SERVICE/HOST[@REALM]; _HOST stands for each server's own host [default: zookeeper/_HOST]
+    /// Kerberos principal of the servers, SERVICE/HOST[@REALM]; _HOST stands for each server's own
+    /// host [default: zookeeper/_HOST]
     #[arg(long, value_name = "PRINCIPAL")]
     #[serde(deserialize_with = "text")]
     pub kerberos_server: Option<ServerPrincipal>,
-    /// Our own Kerberos principal, where there are several [default: that of the credential cache or the keytab]
+    /// Our own Kerberos principal, where there are several [default: that of the credential cache
+    /// or the keytab]
     #[arg(long, value_name = "PRINCIPAL")]
     pub kerberos_principal: Option<String>,
     /// How to ask the servers about their connections, sessions and watches [default: auto]
     #[arg(long, value_name = "HOW", help_heading = "Servers", value_parser = choice::parser::<ViewBy>())]
     #[serde(deserialize_with = "choice::deserialize")]
     pub server_view: Option<ViewBy>,
-    /// Address of AdminServer; HOST stands for each server's own host, and https:// for TLS [default: http://HOST:8080/commands]
+    /// Address of AdminServer; HOST stands for each server's own host, and https:// for TLS
+    /// [default: http://HOST:8080/commands]
     #[arg(long, value_name = "URL", help_heading = "Servers")]
     #[serde(deserialize_with = "text")]
     pub admin_url: Option<AdminUrl>,

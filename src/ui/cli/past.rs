@@ -19,7 +19,8 @@ pub(super) struct MomentOptions {
     /// Read this recording of `lockscope record` in place of an ensemble
     #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout"])]
     pub store: Option<PathBuf>,
-    /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: its end]
+    /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default:
+    /// its end]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
     pub at: Option<PastTime>,
 }
@@ -31,7 +32,8 @@ pub(super) struct SpanOptions {
     /// Read this recording of `lockscope record` in place of an ensemble
     #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout", "stop_after"])]
     pub store: Option<PathBuf>,
-    /// Where to begin: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the beginning of the recording]
+    /// Where to begin: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the beginning of the
+    /// recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
     pub from: Option<PastTime>,
     /// Where to end [default: its end]

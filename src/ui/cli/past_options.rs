@@ -21,11 +21,13 @@ const MIN_BYTES: u64 = 4 << 20;
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct PastOptions {
-    /// Keep the past in this much memory, so that the screen can rewind; 0 keeps none [default: 64MiB]
+    /// Keep the past in this much memory, so that the screen can rewind; 0 keeps none [default:
+    /// 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(deserialize_with = "deserialize")]
     pub past_memory: Option<ByteSize>,
-    /// Keep the past in this file instead; the screen can also rewind to what `lockscope record` writes there
+    /// Keep the past in this file instead; the screen can also rewind to what `lockscope record`
+    /// writes there
     // An id of its own: `--store` before a command that reads a recording must not be taken for
     // that command's option.
     #[arg(id = "past_store", long = "store", value_name = "FILE")]

@@ -42,16 +42,19 @@ pub(super) struct RecordCommand {
     /// Delete what is older, as in 12h or 30d
     #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = duration::parse)]
     pub keep: Duration,
-    /// Delete the oldest when the file and what lies beside it would become larger, as in 500MB or 2GiB; at least 16MiB
+    /// Delete the oldest when the file and what lies beside it would become larger, as in 500MB or
+    /// 2GiB; at least 16MiB
     #[arg(long, value_name = "SIZE", default_value = "2GiB", requires = "store", value_parser = size)]
     pub max_size: ByteSize,
-    /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by its address only
+    /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by
+    /// its address only
     #[arg(long, requires = "store")]
     pub no_data: bool,
     /// Let the group of the file read it from now on, and not only its owner
     #[arg(long, requires = "store")]
     pub group_read: bool,
-    /// Record, too, what this audit log says of deletions by hand [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    /// Record, too, what this audit log says of deletions by hand [default:
+    /// $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
     #[command(flatten)]
@@ -101,19 +104,19 @@ enum End {
     Reload(Box<ResolvedOptions>),
 }
 
-/// Records until SIGINT or SIGTERM. On SIGHUP `settle` reads the settings again; invalid ones are
-/// reported, and the old ones stay.
+/// Records until SIGINT or SIGTERM. On SIGHUP `read_settings` reads the settings again; invalid
+/// ones are reported, and the old ones stay.
 pub(super) async fn run(
     command: &RecordCommand,
-    settle: impl Fn() -> anyhow::Result<ResolvedOptions>,
+    read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
     let mut signals = Signals::listen()?;
-    let settle = || usable(settle()?);
-    let mut settings = settle()?;
-    let settle_again = || {
+    let read_settings = || usable(read_settings()?);
+    let mut settings = read_settings()?;
+    let reload = || {
         reloading();
-        settle()
+        read_settings()
     };
     let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
     let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
@@ -129,7 +132,7 @@ pub(super) async fn run(
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
         ready(&settings.ensemble_name());
-        let end = record(&mut live, &settings, &mut deletions, &mut exporter, &settle_again, &mut signals).await;
+        let end = record(&mut live, &settings, &mut deletions, &mut exporter, &reload, &mut signals).await;
         if !matches!(end, Ok(End::Reload(_))) {
             stopping();
         }
@@ -170,7 +173,7 @@ async fn record(
     settings: &ResolvedOptions,
     deletions: &mut Option<FollowedDeletions>,
     exporter: &mut Option<Exporter>,
-    settle: &impl Fn() -> anyhow::Result<ResolvedOptions>,
+    read_settings: &impl Fn() -> anyhow::Result<ResolvedOptions>,
     signals: &mut Signals,
 ) -> anyhow::Result<End> {
     let mut flush = interval(FLUSH_INTERVAL);
@@ -181,7 +184,7 @@ async fn record(
     loop {
         tokio::select! {
             biased;
-            signal = signals.next() => match (signal == SignalKind::hangup()).then(settle) {
+            signal = signals.next() => match (signal == SignalKind::hangup()).then(read_settings) {
                 None => return Ok(End::Stopped),
                 Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
                 Some(Err(error)) => {

@@ -20,14 +20,16 @@ const MAX_METRICS_LOCKS: u64 = 10_000;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Metrics")]
 pub(super) struct MetricsOptions {
-    /// Serve metrics for Prometheus at this address: /metrics, and /healthz. A port alone is on this machine only; 0 chooses one
+    /// Serve metrics for Prometheus at this address: /metrics, and /healthz. A port alone is on
+    /// this machine only; 0 chooses one
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// How many locks have series of their own; the rest have one together
     #[arg(long, value_name = "N", requires = "metrics", default_value_t = DEFAULT_MAX_LOCKS,
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_METRICS_LOCKS))]
     pub metrics_locks: usize,
-    /// Who may ask for metrics, and TLS: a web config file as Prometheus' exporters have it; only its owner may be able to read it
+    /// Who may ask for metrics, and TLS: a web config file as Prometheus' exporters have it; only
+    /// its owner may be able to read it
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub metrics_config: Option<PathBuf>,
 }

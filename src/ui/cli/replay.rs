@@ -18,7 +18,8 @@ pub(super) struct ReplayCommand {
     /// The recording; it may be recorded meanwhile
     #[arg(value_name = "FILE")]
     pub store: PathBuf,
-    /// The moment to begin with: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the end of the recording]
+    /// The moment to begin with: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the end of
+    /// the recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<PastTime>,
     #[command(flatten)]

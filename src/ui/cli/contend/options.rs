@@ -20,7 +20,8 @@ pub(super) const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is 
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct ContendOptions {
-    /// Node of the lock; it and its parents are created when they are missing, and deleted at the end
+    /// Node of the lock; it and its parents are created when they are missing, and deleted at the
+    /// end
     #[arg(long, value_name = "PATH")]
     pub path: ZnodePath,
     /// How the lock works
@@ -55,8 +56,8 @@ pub(in crate::cli) struct ContendOptions {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct CompareOptions {
-    /// The herd queues at PATH/herd, the chains at PATH/chain and PATH/chain-ahead; missing nodes are created, and deleted at
-    /// the end
+    /// The herd queues at PATH/herd, the chains at PATH/chain and PATH/chain-ahead; missing nodes
+    /// are created, and deleted at the end
     #[arg(long, value_name = "PATH", default_value = "/lockscope")]
     pub path: ZnodePath,
     /// Numbers of clients, one run after the other
@@ -67,8 +68,8 @@ pub(in crate::cli) struct CompareOptions {
     pub rounds: Option<u32>,
     #[command(flatten)]
     pub run: RunOptions,
-    /// Also write the figures as charts to a file that ends in .svg or .html, which is replaced if it is there; may be given more
-    /// than once
+    /// Also write the figures as charts to a file that ends in .svg or .html, which is replaced if
+    /// it is there; may be given more than once
     #[arg(long, help_heading = "Output", value_name = "FILE", value_parser = PlotFile::parser())]
     pub plot: Vec<PlotFile>,
     /// Draw the printed charts with ASCII characters only
@@ -96,7 +97,8 @@ pub(in crate::cli) struct RunOptions {
     /// Delay of each client's connection, in each direction
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse_or_none)]
     pub link_delay: Duration,
-    /// Seed of the random choices: the same seed gives the same holds and accesses [default: random, and printed]
+    /// Seed of the random choices: the same seed gives the same holds and accesses [default:
+    /// random, and printed]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     #[command(flatten)]

@@ -34,7 +34,8 @@ pub(in crate::cli) struct DeleteOptions {
     /// The node: a contender, or an empty lock parent
     #[arg(value_name = "PATH", help_heading = None::<&'static str>)]
     pub path: ZnodePath,
-    /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no session does
+    /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no
+    /// session does
     #[arg(long, value_name = "SESSION", value_parser = owner)]
     pub session: Option<ExpectedOwner>,
     /// Delete it only if this transaction created it
@@ -52,16 +53,19 @@ pub(in crate::cli) struct DeleteOptions {
     /// Delete it even if it holds the lock and its owner is connected, or may be
     #[arg(long)]
     pub even_if_live: bool,
-    /// Delete it even if the deletion cannot be guarded: a node that gets the same name at that moment may be deleted instead
+    /// Delete it even if the deletion cannot be guarded: a node that gets the same name at that
+    /// moment may be deleted instead
     #[arg(long)]
     pub even_if_unguarded: bool,
-    /// Ask the owner to release instead, as Curator does: works if the application made the lock revocable
+    /// Ask the owner to release instead, as Curator does: works if the application made the lock
+    /// revocable
     #[arg(long)]
     pub revoke: bool,
     /// Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
-    /// Treat this node as a single-node lock although its name does not show it; can be given several times
+    /// Treat this node as a single-node lock although its name does not show it; can be given
+    /// several times
     #[arg(long, value_name = "PATH")]
     pub lock: Option<Vec<ZnodePath>>,
     #[command(flatten)]

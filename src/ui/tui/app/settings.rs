@@ -9,7 +9,7 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::Thresholds;
 
 /// The options that the console was started with.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The connect string.

@@ -68,7 +68,7 @@ fn write_who(page: &mut Writer, entry: &AuditEntry, utc: bool) {
     let who = &entry.who;
     let sudo = who.sudo_user.as_deref().map(|user| format!(", by sudo from {user}")).unwrap_or_default();
     page.fact("who", &format!("{} (uid {}{sudo}) on {}, process {}", who.user, who.uid, who.host, who.pid), Tone::Text);
-    let known = if who.identities.is_empty() { "no identity".to_owned() } else { who.identities.join(", ") };
+    let known = if who.identities.is_empty() { "anonymous".to_owned() } else { who.identities.join(", ") };
     let session = who.own_session.as_deref().map(|session| format!(", session {session}")).unwrap_or_default();
     page.fact("there as", &format!("{known}{session}, at {}", who.ensemble), Tone::Text);
     let confirmed = entry.confirmed_by.as_deref();

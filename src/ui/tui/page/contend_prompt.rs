@@ -38,7 +38,9 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
         Tone::Text,
     );
     page.sentence(
-        &format!("Type the clients of each ({default} by default) and how long each holds (0 by default): 20 50ms"),
+        &format!(
+            "Type the number of clients on each side ({default} by default) and the hold time (0 by default): 20 50ms"
+        ),
         Tone::Text,
     );
     page.sentence(

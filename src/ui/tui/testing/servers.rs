@@ -57,7 +57,7 @@ pub fn surveyed(at: Timestamp, clients: &Clients) -> Change {
 
 /// Returns the reports of three servers: one reports everything, one less, and one nothing.
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
-    let Change::Surveyed { view: alone } = surveyed(at, clients) else { unreachable!("told makes Surveyed") };
+    let Change::Surveyed { view: alone } = surveyed(at, clients) else { unreachable!("surveyed makes Surveyed") };
     let whole = MemberView { mode: Some(ServerMode::Leader), ..alone.members[0].clone() };
     let error =
         "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";

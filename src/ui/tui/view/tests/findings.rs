@@ -75,7 +75,7 @@ fn no_name_of_a_finding_is_cut_in_the_narrowest_column() {
 fn with_heartbeats(app: &mut App, number: u64, own: i64) {
     let clients = Clients { connected: vec![own, 0x1c, 0x1d], child_watches: 2, ..Clients::default() };
     let now = second(number);
-    let Change::Surveyed { view } = surveyed(now, &clients) else { unreachable!("told makes Surveyed") };
+    let Change::Surveyed { view } = surveyed(now, &clients) else { unreachable!("surveyed makes Surveyed") };
     let mut view = ServerView::clone(&view);
     for member in &mut view.members {
         let mut connections = member.connections.take().expect("a list of connections").items().to_vec();
