@@ -43,8 +43,9 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
         let meter = AttemptMeter::of(&spec.options.counter);
-        let client = RetryingClient::new(spec.client.clone(), meter, spec.path.clone(), cancel);
-        Self { spec, client, id: Uuid::new_v4(), waits }
+        let client = RetryingClient::new(Arc::clone(&spec.client), meter, spec.path.clone(), cancel);
+        let id = spec.client.attempt_id();
+        Self { spec, client, id, waits }
     }
 
     pub(super) fn creator(&self) -> NodeCreator<'_> {

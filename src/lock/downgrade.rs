@@ -31,7 +31,7 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
             // A transaction whose reply was lost may have replaced it.
             break;
         }
-        match client.replace_once(&held.own, version, &reader, &data, &creator.ephemeral()).await {
+        match client.replace_once(&held.own, version, creator.ephemeral(&reader, &data)).await {
             Ok(()) => break,
             Err(Error::NodeExists) => return Err(LockError::NoDowngrade { path: spec.path.clone() }),
             Err(Error::NoNode) => return Err(gone),

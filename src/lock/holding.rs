@@ -4,9 +4,10 @@ use std::future::pending;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, OptionFuture};
+use lockscope_requests::SessionStates;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use zookeeper_client::{EventType, StateWatcher};
+use zookeeper_client::EventType;
 
 use super::attempt::{Attempt, HeldLock};
 use super::guard::GuardRequest;
@@ -18,7 +19,7 @@ use super::{LockError, Loss, downgrade};
 pub(super) struct Holding<'a> {
     attempt: &'a Attempt,
     pub(super) held: HeldLock,
-    states: StateWatcher,
+    states: Box<dyn SessionStates>,
     clock: SessionClock,
     /// Ends when the own node turns out to be lost.
     own_node: BoxFuture<'a, Loss>,
@@ -32,7 +33,12 @@ pub(super) struct Holding<'a> {
 }
 
 impl<'a> Holding<'a> {
-    pub(super) fn new(attempt: &'a Attempt, held: HeldLock, states: StateWatcher, clock: SessionClock) -> Self {
+    pub(super) fn new(
+        attempt: &'a Attempt,
+        held: HeldLock,
+        states: Box<dyn SessionStates>,
+        clock: SessionClock,
+    ) -> Self {
         let own_node = check_later(attempt, &held);
         Self { attempt, held, states, clock, own_node, watched: false, proof: None, disconnected: false }
     }
@@ -40,7 +46,7 @@ impl<'a> Holding<'a> {
     /// Holds the lock until it is cancelled (`None`) or lost.
     pub(super) async fn keep(&mut self, requests: &mut mpsc::Receiver<GuardRequest>) -> Option<Loss> {
         loop {
-            if self.states.peek_state().is_terminated() {
+            if self.states.peek().is_terminated() {
                 return Some(Loss::Expired);
             }
             if self.clock.needs_proof() && self.proof.is_none() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lockscope_requests::Requests;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -73,6 +74,22 @@ impl Lock {
     /// path, data and ACLs together have more than 1 MiB, or when the naming does not fit the
     /// algorithm (see [`Naming::check`](super::Naming::check)).
     pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
+        Self::over(Arc::new(client.clone()), path, algorithm, options)
+    }
+
+    /// Creates a lock over other [`Requests`] than those of the client library, such as those of a
+    /// simulated ensemble. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    #[doc(hidden)]
+    pub fn over(
+        client: Arc<dyn Requests>,
+        path: &str,
+        algorithm: Algorithm,
+        options: LockOptions,
+    ) -> Result<Self, LockError> {
         let path = ZnodePath::new(path)?;
         if path.is_root() {
             return Err(LockError::Unusable { path, why: "the root is no place for a lock, name a node below it" });
@@ -80,16 +97,22 @@ impl Lock {
         if options.acls.is_empty() {
             return Err(LockError::BadOptions("without any ACL nobody could use its nodes"));
         }
-        if client.path().len() + options.create_size(&path) > MAX_CREATE {
+        if client.chroot().len() + options.create_size(&path) > MAX_CREATE {
             return Err(LockError::BadOptions(
                 "servers take no more than 1 MiB for the path, the data and the ACLs of a node",
             ));
         }
         let names = QueueNames::of(&options.naming, algorithm)?;
-        Ok(Self::of(client.clone(), path, algorithm, names, options))
+        Ok(Self::of(client, path, algorithm, names, options))
     }
 
-    fn of(client: Client, path: ZnodePath, algorithm: Algorithm, names: QueueNames, options: LockOptions) -> Self {
+    fn of(
+        client: Arc<dyn Requests>,
+        path: ZnodePath,
+        algorithm: Algorithm,
+        names: QueueNames,
+        options: LockOptions,
+    ) -> Self {
         let asks_by_name = AtomicBool::new(false);
         Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, asks_by_name }) }
     }
@@ -110,7 +133,7 @@ impl Lock {
     pub fn with_access(&self, access: super::Access) -> Self {
         let LockSpec { client, path, algorithm, names, options, .. } = &*self.spec;
         let algorithm = algorithm.with_access(access);
-        Self::of(client.clone(), path.clone(), algorithm, names.clone(), options.clone())
+        Self::of(Arc::clone(client), path.clone(), algorithm, names.clone(), options.clone())
     }
 
     /// Returns the counter of this lock's attempts.
@@ -235,8 +258,8 @@ impl Lock {
 
     /// Ends when there is no connection.
     async fn disconnected(&self) {
-        let mut states = self.spec.client.state_watcher();
-        let mut state = states.peek_state();
+        let mut states = self.spec.client.states();
+        let mut state = states.peek();
         while state != SessionState::Disconnected {
             state = states.changed().await;
         }

@@ -16,19 +16,20 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     let parent_watched = attempt.spec.algorithm == Algorithm::MutexParent;
     let path = if parent_watched { attempt.spec.path.child("lock") } else { attempt.spec.path.clone() };
     let creator = attempt.creator();
-    let (data, options) = (creator.data(false), creator.ephemeral());
+    let data = creator.data(false);
+    let node = creator.ephemeral(&path, &data);
     let (mut retries, mut parents_created) = (Retries::default(), 0);
     let mut superseded: Option<OneShotWatch> = None;
     loop {
-        let created = attempt.client.create(path.as_str(), &data, &options).await;
+        let created = attempt.client.create(&node).await;
         if let Some(mut watch) = superseded.take() {
             // This create, or the one that was faster, has fired it before the reply.
             watch.check_fired();
         }
         match created {
-            Ok((stat, _)) => {
+            Ok(created) => {
                 attempt.client.meter.made(&path);
-                return Ok(HeldLock::new(single_node(path, &stat)));
+                return Ok(HeldLock::new(single_node(path.clone(), &created.stat)));
             }
             Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
                 Taken::Own(own) => {

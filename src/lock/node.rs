@@ -1,8 +1,9 @@
 //! Creates the nodes of an attempt: each exactly once, even when the reply is lost.
 
 use futures::future::{join, join_all};
+use lockscope_requests::{Created, NewNode};
 use uuid::Uuid;
-use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, Stat};
+use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
@@ -44,8 +45,9 @@ impl NodeCreator<'_> {
         Acls::new(&self.options.acls)
     }
 
-    pub(super) fn ephemeral(&self) -> CreateOptions<'_> {
-        CreateMode::Ephemeral.with_acls(self.acls())
+    /// Returns an ephemeral node to create.
+    pub(super) fn ephemeral<'a>(&'a self, path: &'a ZnodePath, data: &'a [u8]) -> NewNode<'a> {
+        NewNode { path: path.as_str(), data, mode: CreateMode::Ephemeral, acls: self.acls() }
     }
 
     /// Returns the data of a node. It begins with the id of the attempt if the name does not
@@ -80,11 +82,11 @@ impl NodeCreator<'_> {
         let prefix = names.prefix(mode, self.id, self.client.session());
         let path = parent.child(&prefix);
         let data = self.data(names.carry_id());
-        let options = CreateMode::EphemeralSequential.with_acls(self.acls());
+        let node = NewNode { mode: CreateMode::EphemeralSequential, ..self.ephemeral(&path, &data) };
         let mut retries = Retries::default();
         loop {
             let create = async {
-                let (stat, number) = self.client.create(path.as_str(), &data, &options).await?;
+                let Created { stat, number } = self.client.create(&node).await?;
                 let own = queue_node(parent.child(&format!("{prefix}{number}")), names, &stat);
                 self.client.meter.made(&own.path);
                 Ok(own)
@@ -202,8 +204,8 @@ impl NodeCreator<'_> {
                 // The chroot is missing. It cannot be created from within.
                 return Err(LockError::NoParent { path: next.clone() });
             }
-            let options = mode.with_acls(self.acls());
-            match self.client.until_answered(|| self.client.create(next.as_str(), &[], &options)).await {
+            let node = NewNode { mode, ..self.ephemeral(&next, &[]) };
+            match self.client.until_answered(|| self.client.create(&node)).await {
                 Ok(_) | Err(Error::NodeExists) => drop(missing.pop()),
                 Err(Error::NoNode) => missing.extend(next.parent()),
                 Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,

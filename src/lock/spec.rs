@@ -1,8 +1,9 @@
 //! The parts of a lock that its attempts share.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use zookeeper_client::Client;
+use lockscope_requests::Requests;
 
 use super::naming::QueueNames;
 use super::{Algorithm, LockOptions};
@@ -11,7 +12,7 @@ use lockscope_base::znode::ZnodePath;
 /// The client, path and options of a lock.
 #[derive(Debug)]
 pub(super) struct LockSpec {
-    pub(super) client: Client,
+    pub(super) client: Arc<dyn Requests>,
     pub(super) path: ZnodePath,
     pub(super) algorithm: Algorithm,
     pub(super) names: QueueNames,

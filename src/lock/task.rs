@@ -38,7 +38,7 @@ impl Attempt {
     }
 
     async fn acquire_and_hold(&self, channels: AttemptChannels) -> Result<(), LockError> {
-        let mut states = self.client.state_watcher();
+        let mut states = self.client.states();
         let mut clock = SessionClock::new(self.client.session_timeout(), states.state(), Instant::now());
         let contended = {
             let mut contend = std::pin::pin!(self.contend());

@@ -1,6 +1,5 @@
 //! Growing pauses between tries.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 /// Pauses that double from the first to the longest. Each is shortened by up to a quarter at
@@ -23,9 +22,7 @@ impl Backoff {
     pub fn next_pause(&mut self) -> Duration {
         let full = self.next.min(self.longest);
         self.next = full.saturating_mul(2);
-        // The keys of a new hasher are random enough here and need no further crate.
-        let thousandths = u32::try_from(RandomState::new().hash_one(()) % 250).unwrap_or_default();
-        full.saturating_sub(full / 1000 * thousandths)
+        full.saturating_sub(full / 1000 * fastrand::u32(..250))
     }
 
     /// Restarts from the first pause, after a success.

@@ -31,6 +31,8 @@ pub enum ErrorCode {
     InvalidAcl = -114,
     /// The server rejected the credentials.
     AuthFailed = -115,
+    /// The session is connected to another member.
+    SessionMoved = -118,
     /// This connection has no such watch.
     NoWatcher = -121,
     /// The server does not support reconfiguration.

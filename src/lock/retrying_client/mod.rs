@@ -3,12 +3,14 @@
 mod one_shot_watch;
 mod own_node;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join;
+use lockscope_requests::{Created, NewNode, Requests, SessionStates};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Client, CreateOptions, CreateSequence, Error, EventType, Stat, StateWatcher, WatchedEvent};
+use zookeeper_client::{Error, EventType, Stat, WatchedEvent};
 
 use super::LockError;
 use super::activity::{LockActivity, RequestKind, WatchPlace};
@@ -47,7 +49,7 @@ pub(crate) struct WatchedNode {
 pub(crate) struct RetryingClient {
     /// Only the requests of this type are sent with it: they delete what is an [`OwnNode`] and
     /// nothing else.
-    raw: Client,
+    raw: Arc<dyn Requests>,
     pub(crate) meter: AttemptMeter,
     /// The path of the lock, for errors.
     pub(crate) lock: ZnodePath,
@@ -57,42 +59,37 @@ pub(crate) struct RetryingClient {
 
 impl RetryingClient {
     /// Creates the client of an attempt at the lock at `lock`.
-    pub(crate) fn new(raw: Client, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(raw: Arc<dyn Requests>, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
         Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default() }
     }
 
     pub(crate) fn session(&self) -> SessionId {
-        SessionId(self.raw.session_id().0)
+        self.raw.session()
     }
 
     pub(crate) fn session_timeout(&self) -> Duration {
         self.raw.session_timeout()
     }
 
-    pub(crate) fn state_watcher(&self) -> StateWatcher {
-        self.raw.state_watcher()
+    pub(crate) fn states(&self) -> Box<dyn SessionStates> {
+        self.raw.states()
     }
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
-    pub(crate) async fn create(
-        &self,
-        path: &str,
-        data: &[u8],
-        options: &CreateOptions<'_>,
-    ) -> Result<(Stat, CreateSequence), Error> {
+    pub(crate) async fn create(&self, node: &NewNode<'_>) -> Result<Created, Error> {
         self.meter.request(RequestKind::Create);
-        self.raw.create(path, data, options).await
+        self.raw.create(node.clone()).await
     }
 
     /// Lists a parent's children, once.
     pub(crate) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
         self.meter.request(RequestKind::List);
         let (names, stat, watch) = if watched {
-            let (names, stat, fires) = self.raw.get_and_watch_children(parent.as_str()).await?;
+            let (names, stat, fires) = self.raw.watch_children(parent.as_str()).await?;
             let place = self.meter.place(|| WatchPlace::Children(parent.clone()));
             (names, stat, Some(OneShotWatch::new(fires, &self.meter, place)))
         } else {
-            let (names, stat) = self.raw.get_children(parent.as_str()).await?;
+            let (names, stat) = self.raw.children(parent.as_str()).await?;
             (names, stat, None)
         };
         Ok(Listing { names, parent_created: Zxid(stat.czxid), watch })
@@ -120,7 +117,7 @@ impl RetryingClient {
     /// Reads a node, once.
     async fn read_once(&self, node: &ZnodePath) -> Result<(Vec<u8>, Stat), Error> {
         self.meter.request(RequestKind::Read);
-        self.raw.get_data(node.as_str()).await
+        self.raw.data(node.as_str()).await
     }
 
     /// Sends a request directly after a sync with the leader, until both are answered or the
@@ -152,7 +149,7 @@ impl RetryingClient {
 
     async fn stat_once(&self, node: &ZnodePath) -> Result<Option<Stat>, Error> {
         self.meter.request(RequestKind::Read);
-        self.raw.check_stat(node.as_str()).await
+        self.raw.stat(node.as_str()).await
     }
 
     /// Watches a node for its end or a change, and reads it. `None` when it is not there.
@@ -167,14 +164,14 @@ impl RetryingClient {
     async fn watch_once(&self, node: &ZnodePath) -> Result<WatchedNode, Error> {
         self.meter.request(RequestKind::Read);
         // Not `exists`: for a node that is gone it would set a watch that never fires.
-        match self.raw.get_and_watch_data(node.as_str()).await {
+        match self.raw.watch_data(node.as_str()).await {
             Ok((data, stat, watcher)) => {
                 let place = self.meter.place(|| WatchPlace::Node(node.clone()));
                 Ok(WatchedNode { data: Some(data), stat, watch: OneShotWatch::new(watcher, &self.meter, place) })
             }
             Err(Error::NoAuth) => {
                 let stat = self.stat_once(node).await?.ok_or(Error::NoNode)?;
-                let watch = OneShotWatch::polling(self.raw.clone(), node.clone(), Zxid(stat.czxid), &self.meter);
+                let watch = OneShotWatch::polling(Arc::clone(&self.raw), node.clone(), Zxid(stat.czxid), &self.meter);
                 Ok(WatchedNode { data: None, stat, watch })
             }
             Err(error) => Err(error),

@@ -1,13 +1,14 @@
 //! A one-shot watch as an attempt waits for it.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use lockscope_requests::{Requests, Watch};
 use tokio::time::sleep;
-use zookeeper_client::{Client, EventType, OneshotWatcher, WatchedEvent};
+use zookeeper_client::{EventType, WatchedEvent};
 
 use super::super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::super::cost::AttemptMeter;
@@ -18,7 +19,7 @@ const UNREADABLE_NODE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A one-shot watch, or the polling that replaces one.
 pub(crate) struct OneShotWatch {
-    event: BoxFuture<'static, WatchedEvent>,
+    event: Watch,
     meter: AttemptMeter,
     /// Whether the watch is set at the server and its event has not come yet.
     set: bool,
@@ -27,20 +28,20 @@ pub(crate) struct OneShotWatch {
 }
 
 impl OneShotWatch {
-    pub(super) fn new(watcher: OneshotWatcher, meter: &AttemptMeter, place: Option<WatchPlace>) -> Self {
+    pub(super) fn new(event: Watch, meter: &AttemptMeter, place: Option<WatchPlace>) -> Self {
         meter.note_watch(place.as_ref(), LockActivity::Watches);
-        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true, place }
+        Self { event, meter: meter.clone(), set: true, place }
     }
 
     /// Polls the node that the transaction `created` created. A later node with the same path is
     /// another node.
-    pub(super) fn polling(client: Client, node: ZnodePath, created: Zxid, meter: &AttemptMeter) -> Self {
+    pub(super) fn polling(client: Arc<dyn Requests>, node: ZnodePath, created: Zxid, meter: &AttemptMeter) -> Self {
         let counted = meter.clone();
         let event = async move {
             loop {
                 sleep(UNREADABLE_NODE_POLL_INTERVAL).await;
                 counted.request(RequestKind::Read);
-                match client.check_stat(node.as_str()).await {
+                match client.stat(node.as_str()).await {
                     Ok(Some(stat)) if Zxid(stat.czxid) == created => {}
                     Ok(_) => return WatchedEvent::new(EventType::NodeDeleted, node.as_str()),
                     Err(_) if client.state().is_terminated() => return WatchedEvent::new_session(client.state()),

@@ -1,6 +1,7 @@
 //! The node that an attempt owns, and the only way to delete one.
 
-use zookeeper_client::{CreateOptions, Error, Stat};
+use lockscope_requests::{NewNode, Write};
+use zookeeper_client::{Error, Stat};
 
 use super::super::LockError;
 use super::super::activity::RequestKind;
@@ -100,15 +101,10 @@ impl RetryingClient {
         &self,
         own: &OwnNode,
         version: Option<i32>,
-        new: &ZnodePath,
-        data: &[u8],
-        options: &CreateOptions<'_>,
+        new: NewNode<'_>,
     ) -> Result<(), Error> {
-        let mut writes = self.raw.new_multi_writer();
-        writes.add_create(new.as_str(), data, options)?;
-        writes.add_delete(own.path.as_str(), version)?;
         self.meter.request(RequestKind::Create);
-        writes.commit().await?;
+        self.raw.write(&[Write::Create(new), Write::Delete(own.path.as_str(), version)]).await?;
         Ok(())
     }
 }

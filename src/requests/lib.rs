@@ -1,0 +1,173 @@
+//! The requests that locks, deletions and the observer send, behind one trait.
+//!
+//! [`Requests`] is the seam between the code that decides and the client that sends. The real
+//! client of `zookeeper-client` implements it; the exploration of schedules implements it too, with
+//! a simulated ensemble. Both behave as follows when a connection breaks. The sources are
+//! `zookeeper-client` 0.11 (`session/mod.rs`, `session/watch.rs`) and the table's test, which runs
+//! against both.
+//!
+//! | what happens | what the client sees |
+//! | --- | --- |
+//! | A connection breaks while requests are under way. | Each fails with the error of the connection: `ConnectionLoss`, or another one with the system's message. The server may have carried it out, may carry it out later, or never. The client sends none of them again. |
+//! | A request is made without a connection. | It waits for the next connection, and fails only at the end of the session. |
+//! | The connection is lost. | The state becomes `Disconnected`. One-shot watches stay and deliver nothing. |
+//! | The client is connected again, to any member. | The state becomes `SyncConnected`. The client sets its one-shot watches again, with the zxid that it has seen. The member fires at once those whose node changed since. |
+//! | The session expires. | The client learns it with the next connection: the state becomes `Expired`, each watch delivers a session event with this state, and each request fails with `SessionExpired`. |
+//! | The client has received nothing for 7/5 of the session timeout. | As for a session that expires, although the servers may still have it. |
+//! | The leader refuses a write since the session has moved. | The request fails with `SessionMoved`, and the member closes the connection. |
+//! | The client is closed. | The state becomes `Closed`, and each request fails with `ClientClosed`. |
+//!
+//! One client's requests reach a server in the order in which they were made, and the replies and
+//! watch events come back in the order of the transactions. A watch event comes before any reply
+//! that shows its change.
+
+mod client;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use lockscope_base::znode::SessionId;
+use uuid::Uuid;
+use zookeeper_client::{
+    Acls, CreateMode, Error, MultiReadResult, MultiWriteError, MultiWriteResult, SessionState, Stat, WatchedEvent,
+};
+
+/// The reply to a request. The request is made when the method is called, not when the reply is
+/// first polled. Dropping the reply does not take the request back.
+pub type Reply<'a, T, E = Error> = BoxFuture<'a, Result<T, E>>;
+
+/// A one-shot watch: resolves with its event, or with a session event at the end of the session.
+/// Dropping it before removes the watch at the server.
+pub type Watch = BoxFuture<'static, WatchedEvent>;
+
+/// The events of a persistent watch, in order, and those of the session. Ends after the event of
+/// the session's end. Dropping it removes the watch at the server.
+pub type Events = BoxStream<'static, WatchedEvent>;
+
+/// A node to create.
+#[derive(Clone, Debug)]
+pub struct NewNode<'a> {
+    /// The path; that of a sequential node is the prefix of its number.
+    pub path: &'a str,
+    /// The data.
+    pub data: &'a [u8],
+    /// The kind of the node.
+    pub mode: CreateMode,
+    /// The access rights.
+    pub acls: Acls<'a>,
+}
+
+/// A node that was created.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// The stat. Servers before 3.5 give none.
+    pub stat: Stat,
+    /// The number that the server appended to the path, as it wrote it: empty for a node that is not
+    /// sequential.
+    pub number: String,
+}
+
+/// One operation of a transaction.
+#[derive(Clone, Debug)]
+pub enum Write<'a> {
+    /// Creates a node. Some servers give no valid stat of it (ZOOKEEPER-4667).
+    Create(NewNode<'a>),
+    /// Deletes a node, if its data has this version.
+    Delete(&'a str, Option<i32>),
+    /// Replaces a node's data, if it has this version.
+    SetData(&'a str, &'a [u8], Option<i32>),
+    /// Writes nothing. Fails unless a node's data has this version.
+    Check(&'a str, i32),
+}
+
+/// One read of a request with several.
+#[derive(Clone, Copy, Debug)]
+pub enum Read<'a> {
+    /// Reads a node.
+    Data(&'a str),
+    /// Lists a node's children, without its stat.
+    Children(&'a str),
+}
+
+/// The requests of one session. See the [crate's docs](crate) for lost connections.
+pub trait Requests: Debug + Send + Sync {
+    /// Returns the id of the session.
+    fn session(&self) -> SessionId;
+
+    /// Returns the negotiated session timeout.
+    fn session_timeout(&self) -> Duration;
+
+    /// Returns the path below which all paths are, or `/`.
+    fn chroot(&self) -> &str;
+
+    /// Returns the id of a new attempt. Attempts tell their nodes by it, so no two may be equal.
+    fn attempt_id(&self) -> Uuid {
+        Uuid::new_v4()
+    }
+
+    /// Returns the state of the session.
+    fn state(&self) -> SessionState;
+
+    /// Returns a receiver of the changes of the session's state.
+    fn states(&self) -> Box<dyn SessionStates>;
+
+    /// Creates a node.
+    fn create<'a>(&'a self, node: NewNode<'a>) -> Reply<'a, Created>;
+
+    /// Deletes a node, if its data has this version.
+    fn delete<'a>(&'a self, path: &'a str, version: Option<i32>) -> Reply<'a, ()>;
+
+    /// Reads a node.
+    fn data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat)>;
+
+    /// Reads a node and watches it for its end and for changes of its data.
+    fn watch_data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat, Watch)>;
+
+    /// Returns a node's stat, which needs no permission; `None` if the node does not exist.
+    fn stat<'a>(&'a self, path: &'a str) -> Reply<'a, Option<Stat>>;
+
+    /// Lists a node's children, in no particular order.
+    fn children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat)>;
+
+    /// Lists a node's children and watches them.
+    fn watch_children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat, Watch)>;
+
+    /// Lets the server catch up with the leader before it answers later requests.
+    fn sync<'a>(&'a self, path: &'a str) -> Reply<'a, ()>;
+
+    /// Carries out all writes, or none. Gives one result for each.
+    fn write<'a>(&'a self, writes: &[Write<'_>]) -> Reply<'a, Vec<MultiWriteResult>, MultiWriteError>;
+
+    /// Replaces a node's data, if it has this version.
+    fn set_data<'a>(&'a self, path: &'a str, data: &'a [u8], version: Option<i32>) -> Reply<'a, Stat>;
+
+    /// Carries out several reads, one after the other. Gives one result for each. Changes of other
+    /// clients can fall between two of them. Servers before 3.6 close the connection instead.
+    fn read<'a>(&'a self, reads: &[Read<'_>]) -> Reply<'a, Vec<MultiReadResult>>;
+
+    /// Counts all nodes below a node. Servers before 3.6 close the connection instead.
+    fn count_descendants<'a>(&'a self, path: &'a str) -> Reply<'a, usize>;
+
+    /// Returns a node's stat and watches the node for its creation, its end and for changes of its
+    /// data.
+    fn watch_stat<'a>(&'a self, path: &'a str) -> Reply<'a, (Option<Stat>, Watch)>;
+
+    /// Watches a node and all nodes below it, until the connection is lost. Servers before 3.6
+    /// answer with `Unimplemented` or close the connection.
+    fn watch_recursively<'a>(&'a self, path: &'a str) -> Reply<'a, Events>;
+}
+
+/// The states of a session, in order. A receiver that is late sees the newest state only.
+pub trait SessionStates: Debug + Send {
+    /// Returns the newest state, and marks it as seen.
+    fn state(&mut self) -> SessionState;
+
+    /// Returns the newest state.
+    fn peek(&self) -> SessionState;
+
+    /// Waits for a state that is not marked as seen, and marks it. Waits forever after the end of
+    /// the session was seen. Cancel safe.
+    fn changed(&mut self) -> BoxFuture<'_, SessionState>;
+}
