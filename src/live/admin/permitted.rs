@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use zookeeper_client::{Client, Error};
+use lockscope_requests::Requests;
+use zookeeper_client::Error;
 
 use super::plan::NeededGuard;
 use super::{Action, DeletePlan, Permitted, PlannedNode, RecreationGuard};
@@ -28,7 +29,7 @@ struct ParentAccess {
 ///
 /// Costs up to three requests a node and two a parent, none of which changes anything. There is no
 /// time limit: a caller whose connection may be lost adds one. Cancel safe.
-pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan, Error> {
+pub async fn find_guards(client: &dyn Requests, plan: DeletePlan) -> Result<DeletePlan, Error> {
     let mut parents = HashMap::new();
     let mut found = Vec::with_capacity(plan.nodes().len());
     for node in plan.nodes() {
@@ -39,7 +40,7 @@ pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan
 }
 
 async fn guard(
-    client: &Client,
+    client: &dyn Requests,
     node: &PlannedNode,
     parents: &mut HashMap<String, ParentAccess>,
 ) -> Result<RecreationGuard, Error> {
@@ -64,8 +65,8 @@ async fn guard(
 }
 
 /// Returns the length of a node's data if they may be read and written.
-async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error> {
-    let read = client.get_data(path);
+async fn rewritable(client: &dyn Requests, path: &str) -> Result<Option<usize>, Error> {
+    let read = client.data(path);
     let write = client.set_data(path, &[], Some(IMPOSSIBLE_VERSION));
     let (read, write) = tokio::join!(read, write);
     match (read, write) {
@@ -78,7 +79,7 @@ async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error>
     }
 }
 
-async fn lacks(client: &Client, action: Action, node: &PlannedNode) -> Result<Option<&'static str>, Error> {
+async fn lacks(client: &dyn Requests, action: Action, node: &PlannedNode) -> Result<Option<&'static str>, Error> {
     let path = node.path.as_str();
     let (refused, lacks) = match action {
         Action::Delete => (client.delete(path, Some(IMPOSSIBLE_VERSION)).await, "the DELETE permission on its parent"),

@@ -1,9 +1,8 @@
 //! Finds a node again and deletes it.
 
-use std::time::Instant;
-
-use tokio::time::{Duration, sleep};
-use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
+use lockscope_requests::{Requests, Write};
+use tokio::time::{Duration, Instant, sleep};
+use zookeeper_client::{Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
 
 use super::super::plan::NeededGuard;
 use super::super::{Action, PlannedNode, RecreationGuard};
@@ -44,7 +43,7 @@ struct Written<'a> {
 
 /// The deletion of one node, or the request to its owner to release.
 pub(super) struct NodeDeleter<'a, E> {
-    pub(super) client: &'a Client,
+    pub(super) client: &'a dyn Requests,
     pub(super) node: &'a PlannedNode,
     pub(super) action: Action,
     pub(super) examine: &'a mut E,
@@ -55,7 +54,7 @@ pub(super) struct NodeDeleter<'a, E> {
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Starts with a node that was examined just now.
-    pub(super) fn new(client: &'a Client, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
+    pub(super) fn new(client: &'a dyn Requests, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
         Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
     }
 
@@ -89,7 +88,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
 
     async fn try_delete(&mut self) -> Result<Attempt, Error> {
         self.settle_raise().await?;
-        let stat = match self.client.check_stat(self.path()).await? {
+        let stat = match self.client.stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => stat,
             other => return self.end_without(other).await.map(Attempt::End),
         };
@@ -136,7 +135,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             Some(UnansweredDeletion::WithParent { czxid, version }) => {
                 // The transaction that deletes the node also raises the parent's version: this is
                 // its trace.
-                let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
+                let parent = self.client.stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
                 Ok(match parent {
                     Some(parent) if parent.version == version => {
                         self.sent.deletion = None;
@@ -154,7 +153,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Reads a node's data, to rewrite them unchanged. Returns the attempt's result if the data
     /// cannot be read.
     async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), Attempt>, Error> {
-        match self.client.get_data(path).await {
+        match self.client.data(path).await {
             Ok(read) => Ok(Ok(read)),
             Err(Error::NoAuth) => Ok(Err(Attempt::NotPermitted)),
             Err(Error::NoNode) => Ok(Err(Attempt::Again)),
@@ -190,12 +189,10 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
         self.ready()?;
         let Written { path, data, czxid, version, deletion } = written;
-        let mut writer = self.client.new_multi_writer();
-        writer.add_set_data(path, data, Some(version))?;
-        writer.add_delete(self.path(), Some(node_version))?;
-        let commit = writer.commit();
+        let writes = [Write::SetData(path, data, Some(version)), Write::Delete(self.path(), Some(node_version))];
+        let written = self.client.write(&writes);
         self.sent.deletion = Some(deletion);
-        let (index, error) = match commit.await {
+        let (index, error) = match written.await {
             Ok(results) => {
                 self.sent.deletion = None;
                 return Ok(Attempt::End(match results.first() {
@@ -249,7 +246,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             let what = "neither it nor its parent can be written any more";
             return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
         }
-        match self.client.check_stat(self.path()).await? {
+        match self.client.stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => self.send(stat.version, true).await,
             _ => Ok(Attempt::Again),
         }
@@ -278,11 +275,11 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         if is_answer(&error) {
             return Err(self.sent.cut_off(self.action, &error.to_string()));
         }
-        let mut states = self.client.state_watcher();
+        let mut states = self.client.states();
         loop {
             sleep(backoff.next_pause()).await;
             loop {
-                match states.peek_state() {
+                match states.peek() {
                     SessionState::SyncConnected => break,
                     state if state.is_terminated() => {
                         return Err(self.sent.cut_off(self.action, "the session ended"));

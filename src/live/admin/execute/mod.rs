@@ -34,6 +34,7 @@ mod version;
 
 use std::time::Duration;
 
+use lockscope_requests::Requests;
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
@@ -96,7 +97,7 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
 /// dropped, requests that were sent are carried out, and the log has an intent without an outcome.
 pub async fn execute(
     client: Client,
-    _permission: &Permission,
+    permission: &Permission,
     plan: Confirmed<DeletePlan>,
     audit: &Audit,
     who: &Who,
@@ -104,7 +105,7 @@ pub async fn execute(
     examine: &mut impl Examine,
 ) -> Vec<NodeOutcome> {
     let (plan, by) = (plan.what(), plan.by());
-    let mut run = PlanRun { session: Some(client), action: plan.action(), patience, examine };
+    let mut run = PlanRun { session: Some(client), permission, action: plan.action(), patience, examine };
     let mut outcomes: Vec<Option<NodeOutcome>> = plan.nodes().iter().map(|_| None).collect();
     for index in plan.execution_order() {
         let node = &plan.nodes()[index];
@@ -129,6 +130,7 @@ pub async fn execute(
 struct PlanRun<'a, E> {
     /// `None` after it was closed because there was no answer.
     session: Option<Client>,
+    permission: &'a Permission,
     action: Action,
     patience: Duration,
     examine: &'a mut E,
@@ -140,22 +142,48 @@ impl<E: Examine> PlanRun<'_, E> {
             let why = "the servers gave no answer for the node before it".to_owned();
             return NodeOutcome::new(node, Ending::NotDone { why });
         };
-        if let Reexamined::Ended(ending) = reexamine(self.examine, self.action, node).await {
+        let NodeRun { outcome, in_time } =
+            delete_over(&client, self.permission, node, self.action, self.patience, self.examine).await;
+        if in_time {
             self.session = Some(client);
-            return NodeOutcome::new(node, ending);
-        }
-        let mut deleter = NodeDeleter::new(&client, node, self.action, self.examine);
-        let ended = timeout(self.patience, deleter.run()).await;
-        let sent = deleter.into_sent();
-        let ending = if let Ok(ending) = ended {
-            self.session = Some(client);
-            ending
         } else {
-            // Requests that still wait in the client library must not be sent after the result is
-            // reported.
             close_session(client).await;
-            sent.cut_off(self.action, "the servers gave no answer in time")
-        };
-        sent.outcome(node, self.action, ending)
+        }
+        outcome
     }
+}
+
+/// The result for one node, and whether the session may go on.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct NodeRun {
+    /// The result.
+    pub outcome: NodeOutcome,
+    /// Whether the work ended within its time. Otherwise the session must be closed before the
+    /// result is reported: requests that still wait in the client must not be sent after that.
+    pub in_time: bool,
+}
+
+/// Examines one node and carries out the action on it, within `patience` after the examination.
+///
+/// [`execute()`] runs this for each node of a plan. It is public for the exploration of schedules
+/// only, whose ensemble is simulated: nobody has confirmed the node.
+#[doc(hidden)]
+pub async fn delete_over(
+    client: &dyn Requests,
+    _permission: &Permission,
+    node: &PlannedNode,
+    action: Action,
+    patience: Duration,
+    examine: &mut impl Examine,
+) -> NodeRun {
+    if let Reexamined::Ended(ending) = reexamine(examine, action, node).await {
+        return NodeRun { outcome: NodeOutcome::new(node, ending), in_time: true };
+    }
+    let mut deleter = NodeDeleter::new(client, node, action, examine);
+    let ended = timeout(patience, deleter.run()).await;
+    let sent = deleter.into_sent();
+    let in_time = ended.is_ok();
+    let ending = ended.unwrap_or_else(|_| sent.cut_off(action, "the servers gave no answer in time"));
+    NodeRun { outcome: sent.outcome(node, action, ending), in_time }
 }

@@ -1,6 +1,7 @@
 //! Raises the data version of a node by writes that change nothing else.
 
-use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Stat};
+use lockscope_requests::{Reply, Requests, Write};
+use zookeeper_client::{Error, MultiWriteError, MultiWriteResult, Stat};
 
 use super::super::plan::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES};
 
@@ -46,21 +47,13 @@ impl Raise {
     }
 
     /// Hands the write to the client library. `check` is the version that another node must have.
-    pub fn write<'a>(
-        &self,
-        client: &'a Client,
-        check: Option<(&str, i32)>,
-    ) -> Result<impl Future<Output = Result<Stat, MultiWriteError>> + use<'a>, Error> {
-        let mut writer = client.new_multi_writer();
-        for raised in 0..self.times {
-            writer.add_set_data(&self.path, &self.data, Some(self.version.wrapping_add(raised)))?;
-        }
-        if let Some((path, version)) = check {
-            writer.add_check_version(path, version)?;
-        }
-        let write = writer.commit();
-        Ok(async move {
-            let mut results = write.await?.into_iter().rev();
+    pub fn write<'a>(&self, client: &'a dyn Requests, check: Option<(&str, i32)>) -> Reply<'a, Stat, MultiWriteError> {
+        let set = |raised| Write::SetData(&self.path, &self.data, Some(self.version.wrapping_add(raised)));
+        let check = check.map(|(path, version)| Write::Check(path, version));
+        let writes: Vec<Write<'_>> = (0..self.times).map(set).chain(check).collect();
+        let reply = client.write(&writes);
+        Box::pin(async move {
+            let mut results = reply.await?.into_iter().rev();
             results
                 .find_map(|result| if let MultiWriteResult::SetData { stat } = result { Some(stat) } else { None })
                 .ok_or_else(|| Error::UnexpectedError("a write was not answered".to_owned()).into())

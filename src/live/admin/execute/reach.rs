@@ -1,8 +1,7 @@
 //! The checks that every step of a deletion needs: where the node is, whether it is still the same
 //! node, and whether there is a connection.
 
-use std::time::{Duration, Instant};
-
+use tokio::time::{Duration, Instant};
 use zookeeper_client::{Error, SessionState, Stat};
 
 use super::deleter::NodeDeleter;
@@ -15,10 +14,10 @@ const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Reads a node, with its data if that is permitted; `None` if it is gone.
     pub(super) async fn read_node(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
-        match self.client.get_data(path).await {
+        match self.client.data(path).await {
             Ok((data, stat)) => Ok(Some((Some(data), stat))),
             Err(Error::NoNode) => Ok(None),
-            Err(Error::NoAuth) => Ok(self.client.check_stat(path).await?.map(|stat| (None, stat))),
+            Err(Error::NoAuth) => Ok(self.client.stat(path).await?.map(|stat| (None, stat))),
             Err(error) => Err(error),
         }
     }

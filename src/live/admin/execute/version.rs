@@ -36,9 +36,9 @@ impl<E: Examine> NodeDeleter<'_, E> {
         let (path, node) = (raise.path.clone(), self.path().to_owned());
         // All requests are sent at once: if the name passes to another node before them, the read
         // returns the data that the write destroys.
-        let read = self.client.get_data(&path);
-        let write = raise.write(self.client, check.map(|version| (node.as_str(), version)))?;
-        let behind = check.map(|_| self.client.check_stat(&node));
+        let read = self.client.data(&path);
+        let write = raise.write(self.client, check.map(|version| (node.as_str(), version)));
+        let behind = check.map(|_| self.client.stat(&node));
         let behind = async { if let Some(behind) = behind { behind.await } else { Ok(None) } };
         self.sent.raise = Some(raise.clone());
         let (read, written, behind) = tokio::join!(read, write, behind);

@@ -180,8 +180,8 @@ pub struct PlannedNode {
     /// Whether the owner can be asked to release: the recipe supports it, and the owner may be
     /// alive, may hold, and knows so.
     pub revocable: bool,
-    /// The node's position in the queue.
-    position: usize,
+    /// The node's position in the queue; 0 for a parent.
+    pub position: usize,
 }
 
 impl PlannedNode {
@@ -210,10 +210,6 @@ impl PlannedNode {
             Some(sequence) => sequence.0.to_string(),
             None => self.name().to_owned(),
         })
-    }
-
-    pub(super) fn position(&self) -> usize {
-        self.position
     }
 }
 
@@ -349,7 +345,7 @@ impl DeletePlan {
     /// that is deleted next.
     pub(super) fn execution_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].position()));
+        order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].position));
         order
     }
 }
