@@ -6,8 +6,8 @@ use futures::future::{BoxFuture, ready};
 use futures::stream::{self, StreamExt};
 use lockscope_base::znode::SessionId;
 use zookeeper_client::{
-    AddWatchMode, Client, CreateMode, EventType, MultiReadResult, MultiWriteError, MultiWriteResult, OneshotWatcher,
-    PersistentWatcher, SessionState, Stat, StateWatcher,
+    AddWatchMode, Client, CreateMode, Error, EventType, MultiReadResult, MultiWriteError, MultiWriteResult,
+    OneshotWatcher, PersistentWatcher, SessionState, Stat, StateWatcher,
 };
 
 use super::{Created, Events, NewNode, Read, Reply, Requests, SessionStates, Watch, Write};
@@ -46,7 +46,7 @@ impl Requests for Client {
         Box::pin(Client::delete(self, path, version))
     }
 
-    fn data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat)> {
+    fn data(&self, path: &str) -> Reply<'_, (Vec<u8>, Stat)> {
         Box::pin(self.get_data(path))
     }
 
@@ -55,11 +55,11 @@ impl Requests for Client {
         Box::pin(async move { reply.await.map(|(data, stat, watcher)| (data, stat, watch(watcher))) })
     }
 
-    fn stat<'a>(&'a self, path: &'a str) -> Reply<'a, Option<Stat>> {
+    fn stat(&self, path: &str) -> Reply<'_, Option<Stat>> {
         Box::pin(self.check_stat(path))
     }
 
-    fn children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat)> {
+    fn children(&self, path: &str) -> Reply<'_, (Vec<String>, Stat)> {
         Box::pin(self.get_children(path))
     }
 
@@ -94,19 +94,16 @@ impl Requests for Client {
 
     fn read<'a>(&'a self, reads: &[Read<'_>]) -> Reply<'a, Vec<MultiReadResult>> {
         let mut reader = self.new_multi_reader();
-        for read in reads {
-            let added = match read {
-                Read::Data(path) => reader.add_get_data(path),
-                Read::Children(path) => reader.add_get_children(path),
-            };
-            if let Err(error) = added {
-                return Box::pin(ready(Err(error)));
-            }
-        }
-        Box::pin(reader.commit())
+        let mut add = |read: &Read<'_>| match read {
+            Read::Data(path) => reader.add_get_data(path),
+            Read::Children(path) => reader.add_get_children(path),
+        };
+        let not_sent: Vec<Option<Error>> = reads.iter().map(|read| add(read).err()).collect();
+        let reply = reader.commit();
+        Box::pin(async move { Ok(results_of_all(not_sent, reply.await?)) })
     }
 
-    fn count_descendants<'a>(&'a self, path: &'a str) -> Reply<'a, usize> {
+    fn count_descendants(&self, path: &str) -> Reply<'_, usize> {
         Box::pin(self.count_descendants_number(path))
     }
 
@@ -132,6 +129,19 @@ fn events(watcher: PersistentWatcher) -> Events {
     stream::unfold(Some(watcher), next).boxed()
 }
 
+/// Adds the errors of the reads that were not sent to the results of the others.
+fn results_of_all(not_sent: Vec<Option<Error>>, sent: Vec<MultiReadResult>) -> Vec<MultiReadResult> {
+    let mut sent = sent.into_iter();
+    let next = |not_sent| match not_sent {
+        Some(err) => Some(MultiReadResult::Error { err }),
+        None => sent.next(),
+    };
+    let mut results: Vec<MultiReadResult> = not_sent.into_iter().map_while(next).collect();
+    // A server that gives too many results is noticed by their number.
+    results.extend(sent);
+    results
+}
+
 fn watch(watcher: OneshotWatcher) -> Watch {
     Box::pin(watcher.changed())
 }
@@ -147,5 +157,23 @@ impl SessionStates for StateWatcher {
 
     fn changed(&mut self) -> BoxFuture<'_, SessionState> {
         Box::pin(StateWatcher::changed(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_cannot_be_sent_fails_at_its_place() {
+        let children = |name: &str| MultiReadResult::Children { children: vec![name.to_owned()] };
+        let bad = || Some(Error::BadArguments(&"unsupported characters in path"));
+        let results = results_of_all(vec![bad(), None, bad(), None], vec![children("a"), children("b"), children("c")]);
+        let shown = |result: &MultiReadResult| match result {
+            MultiReadResult::Children { children } => children.concat(),
+            _ => "failed".to_owned(),
+        };
+        assert_eq!(results.iter().map(shown).collect::<Vec<_>>(), ["failed", "a", "failed", "b", "c"]);
+        assert!(results_of_all(vec![None, bad()], Vec::new()).is_empty(), "the server gave no result");
     }
 }

@@ -92,6 +92,8 @@ pub enum Read<'a> {
 }
 
 /// The requests of one session. See the [crate's docs](crate) for lost connections.
+///
+/// The replies to reads without a watch do not borrow the path: the observer keeps both together.
 pub trait Requests: Debug + Send + Sync {
     /// Returns the id of the session.
     fn session(&self) -> SessionId;
@@ -120,16 +122,16 @@ pub trait Requests: Debug + Send + Sync {
     fn delete<'a>(&'a self, path: &'a str, version: Option<i32>) -> Reply<'a, ()>;
 
     /// Reads a node.
-    fn data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat)>;
+    fn data(&self, path: &str) -> Reply<'_, (Vec<u8>, Stat)>;
 
     /// Reads a node and watches it for its end and for changes of its data.
     fn watch_data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat, Watch)>;
 
     /// Returns a node's stat, which needs no permission; `None` if the node does not exist.
-    fn stat<'a>(&'a self, path: &'a str) -> Reply<'a, Option<Stat>>;
+    fn stat(&self, path: &str) -> Reply<'_, Option<Stat>>;
 
     /// Lists a node's children, in no particular order.
-    fn children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat)>;
+    fn children(&self, path: &str) -> Reply<'_, (Vec<String>, Stat)>;
 
     /// Lists a node's children and watches them.
     fn watch_children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat, Watch)>;
@@ -143,12 +145,13 @@ pub trait Requests: Debug + Send + Sync {
     /// Replaces a node's data, if it has this version.
     fn set_data<'a>(&'a self, path: &'a str, data: &'a [u8], version: Option<i32>) -> Reply<'a, Stat>;
 
-    /// Carries out several reads, one after the other. Gives one result for each. Changes of other
-    /// clients can fall between two of them. Servers before 3.6 close the connection instead.
+    /// Carries out several reads, one after the other. Gives one result for each; a read whose path
+    /// cannot be sent has an error as its result. Changes of other clients can fall between two of
+    /// them. Servers before 3.6 close the connection instead.
     fn read<'a>(&'a self, reads: &[Read<'_>]) -> Reply<'a, Vec<MultiReadResult>>;
 
     /// Counts all nodes below a node. Servers before 3.6 close the connection instead.
-    fn count_descendants<'a>(&'a self, path: &'a str) -> Reply<'a, usize>;
+    fn count_descendants(&self, path: &str) -> Reply<'_, usize>;
 
     /// Returns a node's stat and watches the node for its creation, its end and for changes of its
     /// data.

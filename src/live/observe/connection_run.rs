@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
+use lockscope_requests::{Requests, SessionStates, Watch};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
-use zookeeper_client::{Client, Error, StateWatcher, WatchedEvent};
+use zookeeper_client::{Error, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
 use super::follow::{Follower, WatchStyle};
@@ -14,8 +15,8 @@ use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
-use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
-use lockscope_base::znode::{SessionId, ZnodePath};
+use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
+use lockscope_base::znode::ZnodePath;
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
 
@@ -40,16 +41,16 @@ pub(super) struct ConnectionParts<'a> {
 /// All of this is dropped at the cut: the library does not set recursive watches again after a
 /// reconnect, and no watch reports the events in between.
 pub(super) struct ConnectionRun<'a> {
-    client: &'a Client,
+    client: &'a dyn Requests,
     follower: &'a mut Follower,
     scheduler: &'a mut ReadScheduler,
     outbox: &'a mut Outbox,
     open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
     member: MemberWatch<'a>,
     watching: WatchStyle,
-    states: StateWatcher,
+    states: Box<dyn SessionStates>,
     watchers: RecursiveWatches,
-    armed: FuturesUnordered<Armed>,
+    armed: FuturesUnordered<Watch>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
     began: Instant,
     /// When waiting reads may be sent; `None` while no read waits for its time.
@@ -61,12 +62,12 @@ impl<'a> ConnectionRun<'a> {
     /// Sets the watches. An error of the server is returned as it is, so that the caller can see
     /// whether the server knows such watches.
     pub(super) async fn begin(
-        client: &'a Client,
+        client: &'a dyn Requests,
         parts: ConnectionParts<'a>,
         watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
         let ConnectionParts { follower, scheduler, outbox, open_queue, member } = parts;
-        let mut states = client.state_watcher();
+        let mut states = client.states();
         let watchers = match watching {
             // Old servers close the connection at requests that they do not know: at the request
             // for a recursive watch, and at the requests by which the library removes the watches
@@ -81,8 +82,8 @@ impl<'a> ConnectionRun<'a> {
                     scheduler.read_one_by_one();
                 }
                 for _ in 0..2 {
-                    match outbox.send_while(client.check_stat("/")).await? {
-                        Ok(_) | Err(Error::NoAuth) => states = client.state_watcher(),
+                    match outbox.send_while(client.stat("/")).await? {
+                        Ok(_) | Err(Error::NoAuth) => states = client.states(),
                         Err(error) => return Ok(Err(error)),
                     }
                 }
@@ -124,7 +125,7 @@ impl<'a> ConnectionRun<'a> {
     }
 
     fn report_connected(&mut self) {
-        let session = SessionId(self.client.session_id().0);
+        let session = self.client.session();
         let recursive = self.watching == WatchStyle::Recursive;
         self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
     }
@@ -166,14 +167,14 @@ impl<'a> ConnectionRun<'a> {
         if leaves {
             // The library notices at once that its connection is gone.
             let gone = self.outbox.send_while(sleep(LEAVE_TIMEOUT));
-            return match discarding(&mut self.watchers, &mut self.states, gone).await {
+            return match discarding(&mut self.watchers, &mut *self.states, gone).await {
                 Err(ConnectionEnd::Cut(_)) => Err(ConnectionEnd::Left),
                 Err(end) => Err(end),
                 Ok(slept) => Err(slept.map_or_else(ConnectionEnd::from, |()| Error::ConnectionLoss.into())),
             };
         }
         let current = self.outbox.send_while(self.member.has_caught_up());
-        discarding(&mut self.watchers, &mut self.states, current).await??;
+        discarding(&mut self.watchers, &mut *self.states, current).await??;
         self.report_connected();
         self.follower.begin(self.watching);
         Ok(())
@@ -206,7 +207,7 @@ impl<'a> ConnectionRun<'a> {
     }
 
     fn handle_answer(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
-        let Answered { request, answers, watcher } = answered;
+        let Answered { request, answers, watch } = answered;
         match answers {
             Ok(answers) => {
                 self.scheduler.answered(&request, answers.iter());
@@ -221,9 +222,7 @@ impl<'a> ConnectionRun<'a> {
             Err(error) if request.is_multiple() && !wire::ends_connection(&error) => self.take_apart(request, &error),
             Err(error) => return Err(error.into()),
         }
-        if let Some(watcher) = watcher {
-            self.armed.push(Box::pin(watcher.changed()));
-        }
+        self.armed.extend(watch);
         Ok(())
     }
 
@@ -280,7 +279,7 @@ impl<'a> ConnectionRun<'a> {
             follower: self.follower,
             scheduler: self.scheduler,
             outbox: self.outbox,
-            states: &mut self.states,
+            states: &mut *self.states,
             watchers: &mut self.watchers,
         };
         self.overloads.sit_out(pause, connection).await?;

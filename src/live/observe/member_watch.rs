@@ -3,8 +3,8 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use lockscope_requests::Requests;
 use tokio::sync::watch;
-use zookeeper_client::Client;
 
 use crate::zk::TransportStatus;
 use lockscope_base::time::now;
@@ -32,13 +32,13 @@ pub(super) struct MemberWatch<'a> {
 impl<'a> MemberWatch<'a> {
     /// Starts with a new connection of the session.
     pub(super) fn begin(
-        client: &Client,
+        client: &dyn Requests,
         servers: &'a TransportStatus,
         views: &'a mut watch::Receiver<Arc<ServerView>>,
         lag: &'a mut LagWatch,
         left: &'a mut Option<String>,
     ) -> Self {
-        Self { servers, views, lag, left, session: SessionId(client.session_id().0), since: now() }
+        Self { servers, views, lag, left, session: client.session(), since: now() }
     }
 
     /// Waits until the member lags. Cancel safe.

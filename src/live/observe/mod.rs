@@ -3,9 +3,10 @@
 //! is a stream of [`Change`]s.
 //!
 //! `follow` decides what to read and what to report, and knows no client. `schedule` decides which
-//! reads share a request, and when it is sent. `run` keeps a session open, `connection_run` feeds
-//! the follower during one connection, `wire` turns reads into requests, and `outbox` holds the
-//! changes that the consumer has not taken yet.
+//! reads share a request, and when it is sent. `run` connects, `session_observer` keeps what
+//! outlives the connections of a session, `connection_run` feeds the follower during one connection,
+//! `wire` turns reads into requests, and `outbox` holds the changes that the consumer has not taken
+//! yet.
 //!
 //! `overload` handles events that come faster than the consumer takes them, and `sample` chooses
 //! the lock parents that are read meanwhile. `member_watch` notices that the connected member of
@@ -37,10 +38,12 @@ mod connection_run;
 mod follow;
 mod member_watch;
 mod outbox;
+mod over;
 mod overload;
 mod run;
 mod sample;
 mod schedule;
+mod session_observer;
 mod wire;
 
 use std::sync::Arc;
@@ -51,6 +54,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::outbox::UntakenChanges;
+#[doc(hidden)]
+pub use self::over::observe_over;
 use self::run::ObserverTask;
 use crate::zk::ConnectOptions;
 use lockscope_base::recipe::OwnRecipe;

@@ -141,7 +141,7 @@ impl Outbox {
     /// safe.
     pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
         self.send_all().await?;
-        self.sender.reserve_many(MAX_QUEUED_BATCHES).await.map_err(|_| Gone)?;
+        self.sender.reserve_many(self.sender.max_capacity()).await.map_err(|_| Gone)?;
         Ok(())
     }
 

@@ -5,8 +5,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
+use lockscope_requests::{Requests, SessionStates};
 use tokio::time::{Instant, sleep_until};
-use zookeeper_client::{Client, Error, StateWatcher};
+use zookeeper_client::Error;
 
 use super::connection_end::{ConnectionEnd, end_of};
 use super::follow::{Follower, ReadAnswer, WatchStyle};
@@ -45,11 +46,11 @@ impl Default for Overloads {
 
 /// The parts of a connection that keep running during an overload.
 pub(super) struct OverloadedConnection<'a> {
-    pub client: &'a Client,
+    pub client: &'a dyn Requests,
     pub follower: &'a Follower,
     pub scheduler: &'a mut ReadScheduler,
     pub outbox: &'a mut Outbox,
-    pub states: &'a mut StateWatcher,
+    pub states: &'a mut dyn SessionStates,
     pub watchers: &'a mut RecursiveWatches,
 }
 
@@ -141,7 +142,7 @@ impl OverloadedConnection<'_> {
 /// Waits for `other` and drops the events that arrive meanwhile.
 pub(super) async fn discarding<F: Future>(
     watchers: &mut RecursiveWatches,
-    states: &mut StateWatcher,
+    states: &mut dyn SessionStates,
     other: F,
 ) -> Result<F::Output, ConnectionEnd> {
     let mut other = pin!(other);

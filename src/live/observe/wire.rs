@@ -1,14 +1,11 @@
-//! Sends reads and watches through the client library.
+//! Turns reads into requests and watches, and their replies into answers.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::StreamExt;
 use futures::future::BoxFuture;
-use zookeeper_client::{
-    AddWatchMode, Client, Error, EventType, MultiReadResult, OneshotWatcher, PersistentWatcher, SessionState, Stat,
-    WatchedEvent,
-};
+use lockscope_requests::{Events, Read, Reply, Requests, Watch};
+use zookeeper_client::{Error, EventType, MultiReadResult, SessionState, Stat, WatchedEvent};
 
 use super::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use super::schedule::ReadRequest;
@@ -21,7 +18,7 @@ pub(super) struct Answered {
     /// One answer for each read of the request, in order. An error here is an error of the
     /// connection or of the whole request, not of a node.
     pub(super) answers: Result<Vec<ReadAnswer>, Error>,
-    pub(super) watcher: Option<OneshotWatcher>,
+    pub(super) watch: Option<Watch>,
 }
 
 /// What a watch delivered.
@@ -39,7 +36,7 @@ pub(super) enum WatchDelivery {
 /// With one-shot watches and `awaited`, a missing node is also watched, so that it is read again
 /// when it is created.
 pub(super) fn send(
-    client: &Client,
+    client: &dyn Requests,
     request: ReadRequest,
     watching: WatchStyle,
     awaited: bool,
@@ -48,35 +45,35 @@ pub(super) fn send(
         [NodeRead::List(path)] if watching == WatchStyle::OneShot => {
             let path = path.clone();
             Box::pin(async move {
-                let (answer, watcher) = list_and_watch(client, &path, awaited).await;
-                Answered { request, answers: judge(answer).map(|answer| vec![answer]), watcher }
+                let (answer, watch) = list_and_watch(client, &path, awaited).await;
+                Answered { request, answers: judge(answer).map(|answer| vec![answer]), watch }
             })
         }
         [read] => {
             let answer = send_single(client, read);
             Box::pin(async move {
-                Answered { request, answers: judge(answer.await).map(|answer| vec![answer]), watcher: None }
+                Answered { request, answers: judge(answer.await).map(|answer| vec![answer]), watch: None }
             })
         }
         reads => {
             let answers = send_multiple(client, reads);
-            Box::pin(async move { Answered { request, answers: answers.await, watcher: None } })
+            Box::pin(async move { Answered { request, answers: answers.await, watch: None } })
         }
     }
 }
 
-fn send_single<'a>(client: &'a Client, read: &NodeRead) -> BoxFuture<'a, Result<ReadAnswer, Error>> {
+fn send_single<'a>(client: &'a dyn Requests, read: &NodeRead) -> Reply<'a, ReadAnswer> {
     match read {
         NodeRead::Node(path) => {
-            let reply = client.get_data(path.as_str());
+            let reply = client.data(path.as_str());
             Box::pin(async move { reply.await.map(|(data, stat)| ReadAnswer::Node(node(&data, &stat))) })
         }
         NodeRead::List(path) => {
-            let reply = client.get_children(path.as_str());
+            let reply = client.children(path.as_str());
             Box::pin(async move { reply.await.map(|(names, stat)| ReadAnswer::Children(names, stat_of(&stat))) })
         }
         NodeRead::Count(path) => {
-            let reply = client.count_descendants_number(path.as_str());
+            let reply = client.count_descendants(path.as_str());
             Box::pin(async move { reply.await.map(ReadAnswer::Descendants) })
         }
     }
@@ -87,23 +84,23 @@ fn send_single<'a>(client: &'a Client, read: &NodeRead) -> BoxFuture<'a, Result<
 /// Children are read before the stat of their parent. The server runs the operations one by one,
 /// and changes of other clients can fall between them. A stat newer than the children claims less
 /// than it could; an older one could hide a deletion.
-fn send_multiple<'a>(client: &'a Client, reads: &[NodeRead]) -> BoxFuture<'a, Result<Vec<ReadAnswer>, Error>> {
-    let mut reader = client.new_multi_reader();
-    let mut expected = Vec::with_capacity(reads.len());
+fn send_multiple<'a>(client: &'a dyn Requests, reads: &[NodeRead]) -> Reply<'a, Vec<ReadAnswer>> {
+    let (mut operations, mut expected) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
     for read in reads {
-        // A path that cannot be sent is refused at the first operation, and the second is not
-        // added.
-        let added = match read {
-            NodeRead::Node(path) => reader.add_get_data(path.as_str()).map(|()| Expected::Node),
-            NodeRead::List(path) => reader
-                .add_get_children(path.as_str())
-                .and_then(|()| reader.add_get_data(path.as_str()))
-                .map(|()| Expected::Listing),
-            NodeRead::Count(_) => Err(Error::Unimplemented),
-        };
-        expected.push(added.unwrap_or_else(Expected::NotSent));
+        expected.push(match read {
+            NodeRead::Node(path) => {
+                operations.push(Read::Data(path.as_str()));
+                Expected::Node
+            }
+            NodeRead::List(path) => {
+                operations.extend([Read::Children(path.as_str()), Read::Data(path.as_str())]);
+                Expected::Listing
+            }
+            // No request for several reads can hold a count.
+            NodeRead::Count(_) => Expected::Nothing,
+        });
     }
-    let reply = reader.commit();
+    let reply = client.read(&operations);
     Box::pin(async move { read_results(expected, reply.await?) })
 }
 
@@ -111,7 +108,7 @@ fn send_multiple<'a>(client: &'a Client, reads: &[NodeRead]) -> BoxFuture<'a, Re
 enum Expected {
     Node,
     Listing,
-    NotSent(Error),
+    Nothing,
 }
 
 /// Combines the results of a request into one answer for each read. An error of one operation is
@@ -121,7 +118,7 @@ fn read_results(expected: Vec<Expected>, results: Vec<MultiReadResult>) -> Resul
     let mut answers = Vec::with_capacity(expected.len());
     for expected in expected {
         let answer = match expected {
-            Expected::NotSent(error) => Err(error),
+            Expected::Nothing => Err(Error::Unimplemented),
             Expected::Node => match results.next() {
                 Some(MultiReadResult::Data { data, stat }) => Ok(ReadAnswer::Node(node(&data, &stat))),
                 other => Err(failed(other)?),
@@ -163,17 +160,17 @@ pub(super) fn ends_connection(error: &Error) -> bool {
 }
 
 async fn list_and_watch(
-    client: &Client,
+    client: &dyn Requests,
     path: &ZnodePath,
     awaited: bool,
-) -> (Result<ReadAnswer, Error>, Option<OneshotWatcher>) {
+) -> (Result<ReadAnswer, Error>, Option<Watch>) {
     loop {
-        match client.get_and_watch_children(path.as_str()).await {
-            Ok((names, stat, watcher)) => return (Ok(ReadAnswer::Children(names, stat_of(&stat))), Some(watcher)),
-            Err(Error::NoNode) if awaited => match client.check_and_watch_stat(path.as_str()).await {
+        match client.watch_children(path.as_str()).await {
+            Ok((names, stat, watch)) => return (Ok(ReadAnswer::Children(names, stat_of(&stat))), Some(watch)),
+            Err(Error::NoNode) if awaited => match client.watch_stat(path.as_str()).await {
                 // The node was created in between. The watch just set delivers nothing new.
                 Ok((Some(_), _)) => {}
-                Ok((None, watcher)) => return (Err(Error::NoNode), Some(watcher)),
+                Ok((None, watch)) => return (Err(Error::NoNode), Some(watch)),
                 Err(error) => return (Err(error), None),
             },
             Err(error) => return (Err(error), None),
@@ -216,26 +213,26 @@ pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
 }
 
 /// The recursive watches of one connection.
-#[derive(Debug, Default)]
-pub(super) struct RecursiveWatches(Vec<PersistentWatcher>);
+#[derive(Default)]
+pub(super) struct RecursiveWatches(Vec<Events>);
 
 impl RecursiveWatches {
     /// Adds a recursive watch to each root, existing or not, in one round trip.
-    pub(super) async fn add(client: &Client, roots: &[ZnodePath]) -> Result<Self, Error> {
+    pub(super) async fn add(client: &dyn Requests, roots: &[ZnodePath]) -> Result<Self, Error> {
         let mut added = Vec::with_capacity(roots.len());
         for root in roots {
-            added.push(client.watch(root.as_str(), AddWatchMode::PersistentRecursive));
+            added.push(client.watch_recursively(root.as_str()));
         }
-        let mut watchers = Vec::with_capacity(roots.len());
-        for watcher in added {
-            match watcher.await {
-                Ok(watcher) => watchers.push(watcher),
+        let mut watches = Vec::with_capacity(roots.len());
+        for watch in added {
+            match watch.await {
+                Ok(events) => watches.push(events),
                 // The listing of that root fails in the same way and is reported there.
                 Err(Error::BadArguments(_) | Error::NoAuth) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self(watchers))
+        Ok(Self(watches))
     }
 
     /// Waits for the next event of any watch; forever when there are no watches. Cancel safe.
@@ -252,22 +249,18 @@ impl RecursiveWatches {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<WatchedEvent> {
-        for index in 0..self.0.len() {
-            let polled = std::pin::pin!(self.0[index].changed()).poll(cx);
-            if let Poll::Ready(event) = polled {
-                // Polling a watcher after the last event of its session would panic.
-                if event.event_type == EventType::Session && event.session_state.is_terminated() {
-                    drop(self.0.swap_remove(index));
-                }
-                return Poll::Ready(event);
+        let mut index = 0;
+        while let Some(events) = self.0.get_mut(index) {
+            match events.poll_next_unpin(cx) {
+                Poll::Ready(Some(event)) => return Poll::Ready(event),
+                // The session has ended.
+                Poll::Ready(None) => drop(self.0.swap_remove(index)),
+                Poll::Pending => index += 1,
             }
         }
         Poll::Pending
     }
 }
-
-/// A one-shot watch that waits to fire.
-pub(super) type Armed = Pin<Box<dyn Future<Output = WatchedEvent> + Send>>;
 
 #[cfg(test)]
 mod tests {
@@ -286,12 +279,22 @@ mod tests {
 
     #[test]
     fn an_error_of_one_operation_answers_its_read_and_the_other_reads_succeed() {
-        let expected = || vec![Expected::Node, Expected::Listing, Expected::NotSent(Error::NoNode), Expected::Node];
+        let expected = || vec![Expected::Node, Expected::Listing, Expected::Listing, Expected::Node];
         let children = || MultiReadResult::Children { children: Vec::new() };
-        let results = vec![error(Error::NoAuth), children(), error(Error::NoNode), error(Error::NoNode)];
+        let cannot_be_sent = || error(Error::BadArguments(&"unsupported characters in path"));
+        let results = vec![
+            error(Error::NoAuth),
+            children(),
+            error(Error::NoNode),
+            cannot_be_sent(),
+            cannot_be_sent(),
+            error(Error::NoNode),
+        ];
         let answers = read_results(expected(), results).expect("answers");
-        assert!(matches!(answers[0], ReadAnswer::Refused(_)));
-        assert_eq!(answers[1..], [ReadAnswer::NoNode, ReadAnswer::NoNode, ReadAnswer::NoNode]);
+        assert!(matches!(
+            &answers[..],
+            [ReadAnswer::Refused(_), ReadAnswer::NoNode, ReadAnswer::Refused(_), ReadAnswer::NoNode]
+        ));
     }
 
     #[test]

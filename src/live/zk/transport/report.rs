@@ -43,6 +43,12 @@ impl TransportStatus {
         Self { report, heard, leave, has_others }
     }
 
+    /// Returns the status of a session without a transport. It never reports anything.
+    pub(crate) fn of_no_transport() -> Self {
+        let (_, report) = watch::channel(TransportReport::default());
+        Self::new(report, Arc::default(), Arc::default(), false)
+    }
+
     /// Returns the member that gave the last connection, as the connect string names it.
     pub fn member(&self) -> Option<String> {
         self.report.borrow().member.clone()
