@@ -3,6 +3,7 @@
 //! and clients can be simulated on one thread.
 
 pub mod ends;
+pub mod moved;
 pub mod recursive;
 pub mod requests;
 pub mod states;
@@ -17,17 +18,18 @@ use lockscope_requests::{NewNode, Requests, SessionStates, Watch};
 use tokio::time::timeout;
 use zookeeper_client::{Acls, CreateMode, Error, EventType, SessionState, WatchedEvent};
 
-/// Calls a macro with the paths of all cases below this module.
+/// Calls a macro with an implementation of [`Servers`] and the paths of its cases.
 macro_rules! for_each_case {
-    ($call:ident) => {
+    ($call:ident, $servers:ident) => {
         $call! {
+            $servers:
             ends::a_client_learns_of_its_expiry_with_the_next_connection,
             ends::a_client_that_is_refused_gives_its_session_up_after_seven_fifths_of_the_timeout,
-            ends::a_silent_connection_is_given_up_after_two_fifths_of_the_timeout,
+            ends::a_client_gives_up_a_silent_connection_and_later_its_session,
             recursive::a_recursive_watch_tells_of_every_node_in_order,
             recursive::a_recursive_watch_tells_of_no_node_after_a_reconnect,
             recursive::another_recursive_watch_revives_the_one_before,
-            recursive::a_one_shot_watch_below_a_lost_recursive_watch_fires_both,
+            recursive::an_event_of_another_watch_reaches_a_recursive_watch_after_a_reconnect,
             recursive::a_dropped_recursive_watch_is_removed,
             requests::a_request_that_does_not_arrive_fails_and_is_never_sent_again,
             requests::a_request_whose_reply_is_lost_fails_and_was_carried_out_once,
@@ -35,6 +37,7 @@ macro_rules! for_each_case {
             requests::requests_are_carried_out_in_the_order_in_which_they_are_made,
             requests::a_request_whose_reply_is_dropped_is_carried_out,
             states::the_state_follows_the_connection,
+            states::a_client_is_connected_again_before_an_outage_has_doubled,
             states::a_late_receiver_sees_the_newest_state_only,
             transactions::a_failed_transaction_tells_which_operation_failed,
             transactions::a_transaction_whose_reply_is_lost_fails_and_was_carried_out_once,
@@ -50,6 +53,18 @@ macro_rules! for_each_case {
     };
 }
 pub(super) use for_each_case;
+
+/// Calls a macro with an implementation of [`MovingSession`] and the paths of its cases.
+macro_rules! for_each_case_of_moving_sessions {
+    ($call:ident, $servers:ident) => {
+        $call! {
+            $servers:
+            moved::a_write_of_a_session_that_has_moved_breaks_the_connection,
+            moved::a_leader_closes_the_connection_of_a_session_that_moves,
+        }
+    };
+}
+pub(super) use for_each_case_of_moving_sessions;
 
 /// The session timeout of the clients, where a case does not need a short one.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -91,6 +106,26 @@ pub trait Servers: Sized {
 
     /// Returns whether the servers have a watch of the data or of the creation of a node.
     async fn is_watched(&mut self, path: &str) -> bool;
+}
+
+/// The member of an ensemble to which a client connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    Leader,
+    Follower,
+}
+
+/// An ensemble in which a client's session moves to another member without the client's knowledge.
+pub trait MovingSession: Sized {
+    /// Starts servers, and connects the client to this member only.
+    async fn start(member: Member) -> Self;
+
+    /// Returns the client.
+    fn client(&self) -> Arc<dyn Requests>;
+
+    /// Connects to another member with the client's session: to the leader if the client is
+    /// connected to a follower. The servers alone may end the client's own connection.
+    async fn take_over(&mut self);
 }
 
 /// Cuts the client's connection. Returns when the client knows it.

@@ -1,6 +1,9 @@
 //! The states of the session.
 
+use std::time::Duration;
+
 use futures::FutureExt;
+use tokio::time::{Instant, timeout};
 use zookeeper_client::SessionState;
 
 use super::{Servers, TIMEOUT, disconnect, is_ready, reaches, reconnect};
@@ -34,4 +37,19 @@ pub async fn a_late_receiver_sees_the_newest_state_only<S: Servers>() {
     assert!(!is_ready(&mut late.changed()));
     servers.cut().await;
     assert_eq!(late.changed().await, SessionState::Disconnected);
+}
+
+pub async fn a_client_is_connected_again_before_an_outage_has_doubled<S: Servers>() {
+    const OUTAGE: Duration = Duration::from_secs(1);
+    const SLACK: Duration = Duration::from_secs(1);
+    let mut servers = S::start(TIMEOUT).await;
+    let mut states = servers.client().states();
+    let since = Instant::now();
+    disconnect(&mut servers).await;
+    reaches(&mut *states, SessionState::Disconnected).await;
+    timeout(OUTAGE, states.changed()).await.expect_err("it is refused");
+    let outage = since.elapsed();
+    servers.heal().await;
+    reaches(&mut *states, SessionState::SyncConnected).await;
+    assert!(since.elapsed() < 2 * outage + SLACK, "{:?} of {outage:?}", since.elapsed());
 }
