@@ -9,13 +9,21 @@
 //! | what happens | what the client sees |
 //! | --- | --- |
 //! | A connection breaks while requests are under way. | Each fails with the error of the connection: `ConnectionLoss`, or another one with the system's message. The server may have carried it out, may carry it out later, or never. The client sends none of them again. |
-//! | A request is made without a connection. | It waits for the next connection, and fails only at the end of the session. |
-//! | The connection is lost. | The state becomes `Disconnected`. One-shot watches stay and deliver nothing. |
-//! | The client is connected again, to any member. | The state becomes `SyncConnected`. The client sets its one-shot watches again, with the zxid that it has seen. The member fires at once those whose node changed since. |
+//! | A request is made without a connection. | It waits for the next connection, and fails only at the end of the session. Waiting requests are sent in the order in which they were made. |
+//! | The connection is lost. | The state becomes `Disconnected`. One-shot watches stay and deliver nothing. A recursive watch delivers a session event with this state. |
+//! | Nothing arrives for 2/5 of the session timeout, not even a reply to a heartbeat. | The client breaks the connection, and gives up an attempt to connect. Requests under way fail as above. |
+//! | The client tries to connect again. | It tries at once, then after pauses that double, from 0.1 s for each member. So it notices the end of an outage only after a pause that can be as long as the outage. |
+//! | The client is connected again, to any member. | The state becomes `SyncConnected`. The client sets its one-shot watches again, with the zxid that it has seen, before it sends a request. The member fires at once those whose node changed since. |
+//! | A node changed during the outage. | Its data watch fires with `NodeDataChanged`, also for a node that was deleted and created again; its child watch with `NodeChildrenChanged`, also for such a node. Both fire with `NodeDeleted` for a node that is gone. A watch of a missing node fires with `NodeCreated`, but not if the node is gone again. |
+//! | The client has a recursive watch when it is connected again. | The watch delivers a session event with `SyncConnected`. The client does not set it again: it delivers no event of a node, except those of other watches that the client sets on or below its node. |
+//! | A watch is dropped. | It is removed at the server before the client's next request, without a connection after the next reconnect. Other watches of the node stay. |
 //! | The session expires. | The client learns it with the next connection: the state becomes `Expired`, each watch delivers a session event with this state, and each request fails with `SessionExpired`. |
-//! | The client has received nothing for 7/5 of the session timeout. | As for a session that expires, although the servers may still have it. |
-//! | The leader refuses a write since the session has moved. | The request fails with `SessionMoved`, and the member closes the connection. |
-//! | The client is closed. | The state becomes `Closed`, and each request fails with `ClientClosed`. |
+//! | The client has received nothing for 7/5 of the session timeout. | As for a session that expires, although the servers may still have it. An attempt to connect that has begun is finished first, which takes up to 2/5 of the timeout more. |
+//! | The session has moved to another member. | A leader closes its own connection at once. A follower serves reads until the leader refuses a write: it then closes the connection without a reply. The write fails with the error of the connection, and is never carried out. |
+//! | The last handle of the client is dropped. | The state becomes `Closed`, and each watch delivers a session event with this state. Watches of the session's own ephemeral nodes may fire before. |
+//!
+//! A client with more than 128 KiB of watched paths loses its session when its connection breaks:
+//! it cannot complete the next connections, and gives up as if it received nothing.
 //!
 //! One client's requests reach a server in the order in which they were made, and the replies and
 //! watch events come back in the order of the transactions. A watch event comes before any reply

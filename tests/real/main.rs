@@ -16,6 +16,7 @@ mod locks;
 mod observe;
 mod relay_faults;
 mod relays;
+mod requests;
 mod sandbox;
 mod security;
 mod server_view;
