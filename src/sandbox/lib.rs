@@ -46,9 +46,18 @@ mod four_letter;
 mod machine;
 mod serve;
 mod session;
+#[allow(missing_docs, reason = "public for simulations only, which read the source")]
 mod tree;
 mod watch;
 mod wire;
+
+/// The tree of nodes, for simulations of whole ensembles.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::tree::{
+        Change, Node, Owner, Stat, Tree, TreeMode, Undo, Wish, anyone, known, name, parent, permission, validate,
+    };
+}
 
 pub use config::SandboxConfig;
 pub use serve::{Sandbox, SandboxError};

@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
 
 /// The crates that are one module each. Their `lib.rs` is the module's own file.
-pub const MODULE_CRATES: [&str; 4] = ["files", "lock", "requests", "sandbox"];
+pub const MODULE_CRATES: [&str; 5] = ["explore", "files", "lock", "requests", "sandbox"];
 
 /// The names of a path such as `crate::queue::LockTable`, as written.
 pub type Names = Vec<String>;

@@ -2,7 +2,7 @@
 
 /// The server's reason for refusing a request, with the numbers of ZooKeeper's
 /// `KeeperException.Code`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ErrorCode {
     /// Another operation of the same transaction failed.

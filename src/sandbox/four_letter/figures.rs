@@ -97,7 +97,7 @@ pub(super) fn conf(text: &mut BoundedText, machine: &Machine) {
 /// Returns the number of nodes. A real server counts the root twice, since its tree knows the root
 /// by two names.
 fn node_count(machine: &Machine) -> usize {
-    machine.tree.len() + 1
+    machine.tree.nodes() + 1
 }
 
 /// Formats a number as Java does, with one to four decimals.

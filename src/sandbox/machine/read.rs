@@ -129,7 +129,7 @@ impl Machine {
         if op == op::GET_ALL_CHILDREN_NUMBER {
             self.readable(id, path)?;
             // A real server compares prefixes: every path starts with an empty path and a slash.
-            out.put_length(if path.is_empty() { self.tree.len() } else { self.tree.below(path) });
+            out.put_length(if path.is_empty() { self.tree.nodes() } else { self.tree.below(path) });
             return Ok(());
         }
         let node = self.tree.node(path)?;

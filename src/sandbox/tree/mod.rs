@@ -44,9 +44,9 @@ pub struct Tree {
     pub first_sequence: i32,
 }
 
-impl Tree {
+impl Default for Tree {
     /// Creates the tree of a new server.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let mut tree = Self {
             nodes: HashMap::new(),
             ephemerals: HashMap::new(),
@@ -73,13 +73,16 @@ impl Tree {
         }
         tree
     }
+}
 
+impl Tree {
     /// Returns the node of a path. An empty path means the root, as on a real server.
     pub fn node(&self, path: &str) -> Result<&Node, ErrorCode> {
         self.nodes.get(known(path)).ok_or(ErrorCode::NoNode)
     }
 
-    pub fn len(&self) -> usize {
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 

@@ -19,7 +19,7 @@ pub enum Owner {
 }
 
 /// A node's stat, in the numbers of the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stat {
     pub czxid: i64,
     pub mzxid: i64,

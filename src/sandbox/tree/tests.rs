@@ -15,7 +15,7 @@ fn make(tree: &mut Tree, path: &str, mode: TreeMode, owner: Owner, zxid: i64) ->
 
 #[test]
 fn sequence_numbers_count_the_children_that_were_ever_made() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
     assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-0000000000");
     assert_eq!(&*make(&mut tree, "/q/other", PLAIN, Owner::Nobody, 3).unwrap(), "/q/other");
@@ -28,7 +28,7 @@ fn sequence_numbers_count_the_children_that_were_ever_made() {
 
 #[test]
 fn at_the_last_sequence_number_the_counter_stalls_and_creates_fail() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
     tree.nodes.get_mut("/q").unwrap().made = i32::MAX - 1;
     assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-2147483646");
@@ -40,7 +40,7 @@ fn at_the_last_sequence_number_the_counter_stalls_and_creates_fail() {
 
 #[test]
 fn acls_and_names_count_as_memory_until_they_are_gone() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     let empty = tree.memory();
     let path = format!("/{}", "n".repeat(1000));
     make(&mut tree, &path, PLAIN, Owner::Nobody, 1).unwrap();
@@ -60,7 +60,7 @@ fn acls_and_names_count_as_memory_until_they_are_gone() {
 
 #[test]
 fn every_change_can_be_undone() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     make(&mut tree, "/q", PLAIN, Owner::Container, 1).unwrap();
     make(&mut tree, "/q/a", PLAIN, Owner::Session(7), 2).unwrap();
     let before = format!("{:?}", sorted(&tree));
@@ -85,7 +85,7 @@ fn sorted(tree: &Tree) -> impl std::fmt::Debug {
 
 #[test]
 fn containers_go_after_their_last_child_and_ttl_nodes_after_their_time() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     make(&mut tree, "/c", PLAIN, Owner::Container, 1).unwrap();
     make(&mut tree, "/t", PLAIN, Owner::Ttl(500), 1).unwrap();
     assert_eq!(tree.due(1500), Vec::<Arc<str>>::new(), "the container never had a child, the other has time left");
@@ -98,7 +98,7 @@ fn containers_go_after_their_last_child_and_ttl_nodes_after_their_time() {
 
 #[test]
 fn refusals_have_a_real_servers_order() {
-    let mut tree = Tree::new();
+    let mut tree = Tree::default();
     make(&mut tree, "/e", PLAIN, Owner::Session(7), 1).unwrap();
     let mut refused = |path: &str| make(&mut tree, path, PLAIN, Owner::Nobody, 2).unwrap_err();
     assert_eq!(refused("a"), ErrorCode::BadArguments);
@@ -114,8 +114,8 @@ fn refusals_have_a_real_servers_order() {
 
 #[test]
 fn a_new_server_has_zookeepers_own_nodes() {
-    let tree = Tree::new();
-    assert_eq!((tree.len(), tree.below("/"), tree.below("/zookeeper")), (4, 3, 2));
+    let tree = Tree::default();
+    assert_eq!((tree.nodes(), tree.below("/"), tree.below("/zookeeper")), (4, 3, 2));
     let root = tree.node("/").unwrap().stat();
     assert_eq!((root.cversion, root.num_children), (-1, 1));
 }

@@ -17,6 +17,6 @@ pub fn check(machine: &machine::Machine) {
         assert_eq!((by_path, by_watcher), (table.len(), table.len()));
         assert!(table.watchers().all(|(watcher, _)| machine.connections.contains(watcher)));
     }
-    assert_eq!(machine.tree.below("/") + 1, machine.tree.len());
+    assert_eq!(machine.tree.below("/") + 1, machine.tree.nodes());
     assert!(machine.tree.memory() <= machine.options.max_memory);
 }

@@ -1,0 +1,331 @@
+//! A simulated ensemble: one leader that orders all writes, and members that may lag behind it.
+//!
+//! Pure: it has no clock and no task. Each function is one step that the explorer chooses. All
+//! members have the leader's history, cut off at different places, as the followers of a real
+//! ensemble do. A read is answered from the member's own prefix. A write goes to the leader, and
+//! the member has caught up with it before it replies.
+
+mod link;
+mod member;
+mod replicas;
+mod request;
+mod write;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use lockscope_base::wire::ErrorCode;
+use lockscope_sandbox::parts::Tree;
+
+use replicas::Replicas;
+use write::{Refusal, carry_out, without_ephemerals};
+
+pub use link::{EventKind, Link, LinkId, Message};
+pub use member::Member;
+pub use request::{Answer, Author, Change, Commit, Create, ReadOp, Request, WatchKind, WriteOp};
+
+/// The id of the first client's session.
+const FIRST_SESSION: i64 = 0x1000;
+
+/// The member that is the leader. It never lags.
+pub const LEADER: usize = 0;
+
+/// The servers and all that is under way between them and the clients.
+#[derive(Clone, Debug, Hash)]
+pub struct Ensemble {
+    replicas: Replicas,
+    /// The member that each living session is connected to, or was last. The leader refuses writes
+    /// of the session that another member forwards.
+    sessions: BTreeMap<i64, usize>,
+    links: BTreeMap<LinkId, Link>,
+    /// Whether replies hold no more than what the lock library reads.
+    masks: bool,
+}
+
+/// Returns the session of a client.
+pub fn session_of(client: usize) -> i64 {
+    FIRST_SESSION + i64::try_from(client).unwrap_or(i64::MAX)
+}
+
+impl Ensemble {
+    /// Creates an ensemble of `members` servers without nodes. The first sequential node of each
+    /// parent gets the number `first_sequence`.
+    ///
+    /// If it masks replies, they hold zeros in place of what the lock library never reads: the
+    /// zxids of events, and the fields of a stat except for the creation, the version and the owner.
+    /// Then more states are equal.
+    pub fn new(members: usize, first_sequence: i32, masks: bool) -> Self {
+        Self {
+            replicas: Replicas::new(members, first_sequence, masks),
+            sessions: BTreeMap::new(),
+            links: BTreeMap::new(),
+            masks,
+        }
+    }
+
+    /// Returns the number of servers.
+    pub fn members(&self) -> usize {
+        self.replicas.members.len()
+    }
+
+    /// Starts a client's session on a member.
+    pub fn start_session(&mut self, client: usize, member: usize) -> LinkId {
+        let session = session_of(client);
+        self.sessions.insert(session, member);
+        let id = LinkId { client, number: 0 };
+        self.links.insert(id, Link::new(session, member));
+        id
+    }
+
+    /// Opens a client's connection to a member. `seen` is the last zxid that the client has seen: a
+    /// member that lags behind it refuses the client, so this one has caught up with it. Returns
+    /// `false` when the session has expired.
+    pub fn connect(&mut self, id: LinkId, member: usize, seen: i64) -> bool {
+        let session = session_of(id.client);
+        let Some(owner) = self.sessions.get_mut(&session) else { return false };
+        *owner = member;
+        // A server ends the earlier connection of a session that comes back to it, and drops what it
+        // has not carried out.
+        self.links.retain(|_, link| link.session != session || link.member != member);
+        let events = self.replicas.catch_up(member, seen);
+        self.deliver(events);
+        self.links.insert(id, Link::new(session, member));
+        true
+    }
+
+    /// Moves a session back to the member of a link that its client has given up: the member has
+    /// received a late attempt to connect.
+    pub fn move_back(&mut self, id: LinkId) {
+        if let Some(link) = self.links.get(&id)
+            && let Some(owner) = self.sessions.get_mut(&link.session)
+        {
+            *owner = link.member;
+        }
+    }
+
+    /// Returns whether a link's member is not the one that its session is connected to.
+    pub fn is_elsewhere(&self, id: LinkId) -> bool {
+        self.links
+            .get(&id)
+            .is_some_and(|link| self.sessions.get(&link.session).is_some_and(|owner| *owner != link.member))
+    }
+
+    /// Returns a link, while it exists.
+    pub fn link(&self, id: LinkId) -> Option<&Link> {
+        self.links.get(&id)
+    }
+
+    /// Returns all links, in the order of the clients.
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.links.iter().map(|(id, link)| (*id, link))
+    }
+
+    /// Returns whether a session lives.
+    pub fn lives(&self, session: i64) -> bool {
+        self.sessions.contains_key(&session)
+    }
+
+    /// Sends a request over a link.
+    ///
+    /// The removal of a watch is carried out at once: whenever it happens, its client ignores the
+    /// event and the reply.
+    pub fn send(&mut self, id: LinkId, xid: u32, request: Request) {
+        if let Request::RemoveWatch(..) | Request::RemoveRecursive(_) = request {
+            self.remove_watch(id, &request);
+            return;
+        }
+        if let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) {
+            link.requests.push_back((xid, request));
+        }
+    }
+
+    /// Lets the member carry out the oldest request of a link.
+    pub fn carry_out(&mut self, id: LinkId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some((xid, request)) = link.requests.pop_front() else { return };
+        let (session, member, broken) = (link.session, link.member, link.broken);
+        let answer = if self.lives(session) {
+            self.answer(id, session, member, &request)
+        } else {
+            Err(ErrorCode::SessionExpired)
+        };
+        let answer = if self.masks { answer.map(Answer::masked) } else { answer };
+        let zxid = self.replicas.members[member].zxid;
+        if broken {
+            self.replicas.members[member].forget(id);
+        }
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let moved = answer == Err(ErrorCode::SessionMoved);
+        if moved {
+            // A member closes the connection without a reply.
+            link.close();
+        } else {
+            link.push(zxid, Message::Reply { xid, answer });
+        }
+        if link.broken && link.requests.is_empty() {
+            self.links.remove(&id);
+        }
+    }
+
+    fn answer(&mut self, id: LinkId, session: i64, member: usize, request: &Request) -> Result<Answer, ErrorCode> {
+        match request {
+            Request::Write(write) => self
+                .write(session, member, std::slice::from_ref(write))
+                .map_err(|(_, code)| code)
+                .map(|mut answers| answers.pop().unwrap_or(Answer::Done)),
+            Request::Multi(writes) => match self.write(session, member, writes) {
+                Ok(answers) => Ok(Answer::Results(answers.into_iter().map(Ok).collect())),
+                Err((_, ErrorCode::SessionMoved)) => Err(ErrorCode::SessionMoved),
+                Err((index, code)) => Ok(Answer::Failed { index, code }),
+            },
+            Request::Sync => {
+                self.catch_up(member);
+                Ok(Answer::Done)
+            }
+            Request::Read { read, watch } => {
+                let answer = member::read(self.replicas.tree_of(member), read);
+                if *watch && answer.is_ok() {
+                    self.replicas.members[member].watch(id, read);
+                }
+                answer
+            }
+            Request::Reads(reads) => {
+                let tree = self.replicas.tree_of(member);
+                Ok(Answer::Results(reads.iter().map(|read| member::read(tree, read)).collect()))
+            }
+            Request::WatchRecursively(root) => {
+                self.replicas.members[member].watch_recursively(id, root);
+                Ok(Answer::Done)
+            }
+            Request::SetWatches { seen, watches } => {
+                let tree = Rc::clone(self.replicas.tree_of(member));
+                let missed = self.replicas.members[member].set_watches(&tree, id, *seen, watches, self.masks);
+                if let Some(link) = self.links.get_mut(&id) {
+                    for event in missed {
+                        link.push(0, event);
+                    }
+                }
+                Ok(Answer::Done)
+            }
+            Request::RemoveWatch(..) | Request::RemoveRecursive(_) => Ok(Answer::Done),
+        }
+    }
+
+    fn remove_watch(&mut self, id: LinkId, request: &Request) {
+        let Some(member) = self.links.get(&id).map(|link| link.member) else { return };
+        match request {
+            Request::RemoveWatch(path, kind) => self.replicas.members[member].unwatch(id, path, *kind),
+            Request::RemoveRecursive(root) => self.replicas.members[member].unwatch_recursively(id, root),
+            _ => {}
+        }
+    }
+
+    /// Carries out the writes of a session, and lets its member catch up before the reply.
+    fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Answer>, Refusal> {
+        let is_owner = self.sessions.get(&session) == Some(&member);
+        let done = if is_owner {
+            self.try_write(Author::Session(session), session, writes)
+        } else {
+            Err((0, ErrorCode::SessionMoved))
+        };
+        self.catch_up(member);
+        done
+    }
+
+    fn try_write(&mut self, by: Author, session: i64, writes: &[WriteOp]) -> Result<Vec<Answer>, Refusal> {
+        let (answers, changes, tree) = carry_out(self.replicas.tree(), session, self.replicas.next_zxid(), writes)?;
+        let events = self.replicas.add(by, changes, tree);
+        self.deliver(events);
+        Ok(answers)
+    }
+
+    /// Carries out the writes of a stranger. Returns whether the servers did not refuse them.
+    pub fn stranger(&mut self, writes: &[WriteOp]) -> bool {
+        self.try_write(Author::Stranger, 0, writes).is_ok()
+    }
+
+    /// Lets a member catch up with the leader.
+    fn catch_up(&mut self, member: usize) {
+        let events = self.replicas.catch_up(member, i64::MAX);
+        self.deliver(events);
+    }
+
+    fn deliver(&mut self, events: Vec<(LinkId, Message)>) {
+        for (id, event) in events {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.push(0, event);
+            }
+        }
+    }
+
+    /// Lets a member lag behind the leader from now on, until [`advance`](Self::advance) lets it
+    /// catch up.
+    pub fn lag(&mut self, member: usize) {
+        self.replicas.members[member].lags = true;
+    }
+
+    /// Lets a lagging member apply the next transaction. It lags no longer once it lacks none.
+    pub fn advance(&mut self, member: usize) {
+        let events = self.replicas.advance(member);
+        self.deliver(events);
+    }
+
+    /// Returns whether a member lags, and whether it lacks transactions.
+    pub fn lag_of(&self, member: usize) -> (bool, bool) {
+        self.replicas.lag_of(member)
+    }
+
+    /// Ends a session: the leader deletes its ephemeral nodes in one transaction, and the server
+    /// closes its connection.
+    pub fn expire(&mut self, session: i64) {
+        if self.sessions.remove(&session).is_some() {
+            let (changes, tree) = without_ephemerals(self.replicas.tree(), session, self.replicas.next_zxid());
+            let events = self.replicas.add(Author::Expiry(session), changes, tree);
+            self.deliver(events);
+            for link in self.links.values_mut().filter(|link| link.session == session) {
+                link.close();
+            }
+        }
+    }
+
+    /// Breaks a link. Messages to the client are lost. The member may have received the first
+    /// `arrived` requests, and carries them out later ([`carry_out`](Self::carry_out)); the others
+    /// are lost.
+    pub fn break_link(&mut self, id: LinkId, arrived: usize) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.requests.truncate(arrived);
+        link.messages.clear();
+        link.broken = true;
+        let (member, is_done) = (link.member, link.requests.is_empty());
+        self.replicas.members[member].forget(id);
+        if is_done {
+            self.links.remove(&id);
+        }
+    }
+
+    /// Takes the oldest message to a link's client, with the zxid in the header of a reply.
+    pub fn receive(&mut self, id: LinkId) -> Option<(i64, Message)> {
+        self.links.get_mut(&id)?.messages.pop_front()
+    }
+
+    /// Returns the hash of all transactions, in order.
+    pub fn history(&self) -> u64 {
+        self.replicas.history
+    }
+
+    /// Returns the tree of the leader.
+    pub fn tree(&self) -> &Tree {
+        self.replicas.tree()
+    }
+
+    /// Returns whether a link's member shows its session a node of its own at a path.
+    pub fn shows_own(&self, id: LinkId, path: &str) -> bool {
+        let Some(link) = self.links.get(&id) else { return false };
+        self.replicas.tree_of(link.member).node(path).is_ok_and(|node| node.stat().ephemeral_owner == link.session)
+    }
+
+    /// Returns the transactions since the last call.
+    pub fn take_fresh(&mut self) -> Vec<Rc<Commit>> {
+        std::mem::take(&mut self.replicas.fresh)
+    }
+}

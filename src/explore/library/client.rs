@@ -1,0 +1,203 @@
+//! The simulated client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use lockscope_base::znode::SessionId;
+use lockscope_requests::{Created, Events, NewNode, Read, Reply, Requests, SessionStates, Watch, Write};
+use tokio::sync::Notify;
+use uuid::Uuid;
+use zookeeper_client::{Error, MultiReadResult, MultiWriteError, MultiWriteResult, SessionState, Stat};
+
+use super::convert::{children_of, create_of, data_of, read_of, reads, stat_of, write_of, written};
+use super::{SharedLibrary, TIMEOUT, lock};
+use crate::ensemble::{Answer, ReadOp, Request, WriteOp, session_of};
+
+/// A client of the simulated ensemble.
+#[derive(Clone)]
+pub struct SimClient(pub SharedLibrary);
+
+impl fmt::Debug for SimClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimClient")
+    }
+}
+
+impl SimClient {
+    fn ask<T>(&self, request: Request, read: impl FnOnce(Answer) -> T + Send + 'static) -> Reply<'_, T> {
+        let reply = lock(&self.0).request(request);
+        Box::pin(async move {
+            let (answer, _) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
+            Ok(read(answer))
+        })
+    }
+
+    fn read(&self, read: ReadOp) -> Reply<'_, Answer> {
+        self.ask(Request::Read { read, watch: false }, |answer| answer)
+    }
+
+    fn watch<T>(&self, read: ReadOp, convert: impl FnOnce(Answer) -> T + Send + 'static) -> Reply<'_, (T, Watch)> {
+        let reply = lock(&self.0).request(Request::Read { read, watch: true });
+        Box::pin(async move {
+            let (answer, watch) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
+            let watch = lock(&self.0).watchers.take_watch(watch.expect("a watched read that succeeds sets a watch"));
+            Ok((convert(answer), watch))
+        })
+    }
+}
+
+fn stat(answer: Answer) -> Option<Stat> {
+    match answer {
+        Answer::Stat(stat) => stat.as_ref().map(stat_of),
+        other => unreachable!("not a stat: {other:?}"),
+    }
+}
+
+impl Requests for SimClient {
+    fn session(&self) -> SessionId {
+        SessionId(session_of(lock(&self.0).index))
+    }
+
+    fn session_timeout(&self) -> Duration {
+        Duration::from_secs(TIMEOUT.into())
+    }
+
+    fn chroot(&self) -> &'static str {
+        "/"
+    }
+
+    fn attempt_id(&self) -> Uuid {
+        let mut library = lock(&self.0);
+        library.next_attempt += 1;
+        Uuid::from_u64_pair(library.next_attempt, library.index as u64)
+    }
+
+    fn state(&self) -> SessionState {
+        lock(&self.0).state
+    }
+
+    fn states(&self) -> Box<dyn SessionStates> {
+        let library = lock(&self.0);
+        let (changed, seen) = (Arc::clone(&library.changed), library.changes);
+        Box::new(SimStates { library: Arc::clone(&self.0), changed, seen })
+    }
+
+    fn create<'a>(&'a self, node: NewNode<'a>) -> Reply<'a, Created> {
+        let create = create_of(&node);
+        let prefix = create.path.len();
+        self.ask(Request::Write(WriteOp::Create(create)), move |answer| match answer {
+            Answer::Created { path, stat } => Created { stat: stat_of(&stat), number: path[prefix..].to_owned() },
+            other => unreachable!("not the answer to a create: {other:?}"),
+        })
+    }
+
+    fn delete<'a>(&'a self, path: &'a str, version: Option<i32>) -> Reply<'a, ()> {
+        self.ask(Request::Write(WriteOp::Delete { path: path.into(), version }), drop)
+    }
+
+    fn set_data<'a>(&'a self, path: &'a str, data: &'a [u8], version: Option<i32>) -> Reply<'a, Stat> {
+        let write = WriteOp::SetData { path: path.into(), data: data.into(), version };
+        self.ask(Request::Write(write), |answer| stat(answer).expect("a write answers with the stat"))
+    }
+
+    fn data(&self, path: &str) -> Reply<'_, (Vec<u8>, Stat)> {
+        self.ask(Request::Read { read: ReadOp::Data(path.into()), watch: false }, data_of)
+    }
+
+    fn watch_data<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<u8>, Stat, Watch)> {
+        let reply = self.watch(ReadOp::Data(path.into()), data_of);
+        Box::pin(async move { reply.await.map(|((data, stat), watch)| (data, stat, watch)) })
+    }
+
+    fn stat(&self, path: &str) -> Reply<'_, Option<Stat>> {
+        let reply = SimClient::read(self, ReadOp::Stat(path.into()));
+        Box::pin(async move { reply.await.map(stat) })
+    }
+
+    fn watch_stat<'a>(&'a self, path: &'a str) -> Reply<'a, (Option<Stat>, Watch)> {
+        self.watch(ReadOp::Stat(path.into()), stat)
+    }
+
+    fn children(&self, path: &str) -> Reply<'_, (Vec<String>, Stat)> {
+        self.ask(Request::Read { read: ReadOp::Children(path.into()), watch: false }, children_of)
+    }
+
+    fn watch_children<'a>(&'a self, path: &'a str) -> Reply<'a, (Vec<String>, Stat, Watch)> {
+        let reply = self.watch(ReadOp::Children(path.into()), children_of);
+        Box::pin(async move { reply.await.map(|((names, stat), watch)| (names, stat, watch)) })
+    }
+
+    fn sync<'a>(&'a self, _: &'a str) -> Reply<'a, ()> {
+        self.ask(Request::Sync, drop)
+    }
+
+    fn write<'a>(&'a self, writes: &[Write<'_>]) -> Reply<'a, Vec<MultiWriteResult>, MultiWriteError> {
+        let writes: Vec<WriteOp> = writes.iter().map(write_of).collect();
+        let reply = self.ask(Request::Multi(writes.clone()), |answer| answer);
+        Box::pin(async move { written(&writes, reply.await?) })
+    }
+
+    fn read<'a>(&'a self, wanted: &[Read<'_>]) -> Reply<'a, Vec<MultiReadResult>> {
+        self.ask(Request::Reads(wanted.iter().map(read_of).collect()), reads)
+    }
+
+    fn count_descendants(&self, path: &str) -> Reply<'_, usize> {
+        let reply = SimClient::read(self, ReadOp::Count(path.into()));
+        Box::pin(async move {
+            match reply.await? {
+                Answer::Count(count) => Ok(count),
+                other => unreachable!("not a count: {other:?}"),
+            }
+        })
+    }
+
+    fn watch_recursively<'a>(&'a self, path: &'a str) -> Reply<'a, Events> {
+        let reply = lock(&self.0).request(Request::WatchRecursively(path.into()));
+        Box::pin(async move {
+            let (_, watch) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
+            Ok(lock(&self.0).watchers.take_events(watch.expect("the reply to a watch has one")))
+        })
+    }
+}
+
+/// The states of the session. Not a `watch` channel of Tokio, which wakes its receivers in random
+/// order.
+#[derive(Debug)]
+struct SimStates {
+    library: SharedLibrary,
+    changed: Arc<Notify>,
+    /// The number of changes that were seen.
+    seen: u64,
+}
+
+impl SessionStates for SimStates {
+    fn state(&mut self) -> SessionState {
+        let library = lock(&self.library);
+        self.seen = library.changes;
+        library.state
+    }
+
+    fn peek(&self) -> SessionState {
+        lock(&self.library).state
+    }
+
+    fn changed(&mut self) -> BoxFuture<'_, SessionState> {
+        Box::pin(async {
+            loop {
+                let changed = Arc::clone(&self.changed);
+                let notified = changed.notified();
+                if lock(&self.library).changes != self.seen {
+                    return self.state();
+                }
+                notified.await;
+            }
+        })
+    }
+}
+
+/// A client that others share.
+pub fn shared(library: &SharedLibrary) -> Arc<dyn Requests> {
+    Arc::new(SimClient(Arc::clone(library)))
+}

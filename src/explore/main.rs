@@ -1,0 +1,155 @@
+//! The command of the exploration.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use lockscope_explore::scenario::Scenario;
+use lockscope_explore::search::{Failure, LimitsMet, Walk, run_random, shorten};
+use lockscope_explore::story::{Story, tell};
+use lockscope_explore::world::Explored;
+
+/// Explores the schedules of lockscope's locks on a simulated ensemble.
+///
+/// A scenario is a text such as `programs=chain,chain rounds=1 faults=2 waits=1 members=1 strangers`.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Takes all schedules of each scenario, and prints their number.
+    All {
+        /// The scenarios.
+        scenarios: Vec<String>,
+        /// Prints the first schedule that meets each documented limit.
+        #[arg(long)]
+        limits: bool,
+        /// The maximum number of states of a scenario.
+        #[arg(long, default_value_t = 400_000_000)]
+        max_states: usize,
+    },
+    /// Takes random schedules of each scenario.
+    Random {
+        /// The scenarios.
+        scenarios: Vec<String>,
+        /// The number of schedules of each scenario.
+        #[arg(long, default_value_t = 20_000)]
+        runs: u64,
+        /// The seed of the first schedule; each later one has the next.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Prints the first schedule that meets each documented limit.
+        #[arg(long)]
+        limits: bool,
+    },
+    /// Runs kept schedules again, and compares what happens with what is written.
+    Story {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// Writes what happens now into the files.
+        #[arg(long)]
+        update: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::All { scenarios, limits, max_states } => {
+            each(&scenarios, |scenario| all(scenario, limits, max_states))
+        }
+        Command::Random { scenarios, runs, seed, limits } => {
+            each(&scenarios, |scenario| random(scenario, runs, seed, limits))
+        }
+        Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn each(scenarios: &[String], run: impl Fn(Scenario) -> Result<(), String>) -> Result<(), String> {
+    scenarios.iter().try_for_each(|scenario| run(scenario.parse()?))
+}
+
+fn all(scenario: Scenario, shows_limits: bool, max_states: usize) -> Result<(), String> {
+    let (name, began) = (scenario.to_string(), Instant::now());
+    let mut walk = Walk { max_states, ..Walk::new(scenario) };
+    let met = walk.run();
+    let all = if met.complete { "all" } else { "not all" };
+    println!(
+        "{name}: {all} schedules, {} states, {} steps, {} ends, {} behaviours, {:.1} s{}",
+        met.states,
+        met.steps,
+        met.end_states,
+        met.behaviours,
+        began.elapsed().as_secs_f64(),
+        limits_text(&met.limits),
+    );
+    report(&mut walk.explored, &met.limits, shows_limits, met.failure)
+}
+
+fn random(scenario: Scenario, runs: u64, seed: u64, shows_limits: bool) -> Result<(), String> {
+    let (name, began) = (scenario.to_string(), Instant::now());
+    let mut explored = Explored::new(scenario);
+    let met = run_random(&mut explored, seed..seed + runs);
+    let spent = began.elapsed();
+    println!(
+        "{name}: {} schedules, {} steps, {:.1} s, {} schedules/s{}",
+        met.runs,
+        met.steps,
+        spent.as_secs_f64(),
+        u128::from(met.runs) * 1000 / spent.as_millis().max(1),
+        limits_text(&met.limits),
+    );
+    if let Some((seed, _)) = &met.failure {
+        println!("seed {seed} fails");
+    }
+    report(&mut explored, &met.limits, shows_limits, met.failure.map(|(_, failure)| failure))
+}
+
+fn limits_text(limits: &LimitsMet) -> String {
+    let texts: Vec<String> = limits.0.iter().map(|(limit, (count, _))| format!(", {count} end at {limit}")).collect();
+    texts.concat()
+}
+
+/// Prints the stories of limits and of the failure, which is made as short as possible.
+fn report(
+    explored: &mut Explored,
+    limits: &LimitsMet,
+    shows_limits: bool,
+    failure: Option<Failure>,
+) -> Result<(), String> {
+    if shows_limits {
+        for (_, steps) in limits.0.values() {
+            println!("\n{}", tell(explored, steps, &[]).1);
+        }
+    }
+    match failure {
+        None => Ok(()),
+        Some(failure) => {
+            let failure = shorten(explored, failure);
+            Err(format!("\n{}", tell(explored, &failure.steps, &[]).1))
+        }
+    }
+}
+
+fn story(file: &PathBuf, update: bool) -> Result<(), String> {
+    let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let kept = std::fs::read_to_string(file).map_err(|error| in_file(&error))?;
+    let (_, now) = Story::read(&kept).and_then(|story| story.run()).map_err(|error| in_file(&error))?;
+    if now == kept {
+        return Ok(());
+    }
+    if update {
+        return std::fs::write(file, now).map_err(|error| in_file(&error));
+    }
+    Err(in_file(&format!("something else happens now:\n\n{now}")))
+}

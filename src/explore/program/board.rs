@@ -1,0 +1,123 @@
+//! What a program has come to, and what it is told.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The stage of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// It waits for the servers or for others.
+    #[default]
+    Works,
+    /// It holds what it wants, and goes on when it is told to.
+    Holds,
+    /// It has ended: with an error, if that was its last round.
+    Ended(Option<String>),
+}
+
+/// What excludes each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HoldKind {
+    /// Nobody else.
+    Exclusive,
+    /// No writer.
+    Read,
+    /// No more than this number.
+    Lease(u32),
+}
+
+/// A lock that a program takes for held.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hold {
+    /// The path of the lock.
+    pub lock: Arc<str>,
+    /// The fencing token: the czxid of the node.
+    pub token: i64,
+    /// What it excludes.
+    pub kind: HoldKind,
+    /// The path of the node, if that is another one than the token names: after a downgrade.
+    pub node: Option<Arc<str>>,
+}
+
+/// What a program has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Facts {
+    /// The stage.
+    pub stage: Stage,
+    /// The locks that it takes for held.
+    pub holds: Vec<Hold>,
+}
+
+/// A held lock, and whether its guard says that it is lost.
+struct Held {
+    hold: Hold,
+    is_lost: Box<dyn Fn() -> bool + Send>,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hold.fmt(f)
+    }
+}
+
+/// What a program and the explorer tell each other.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    shown: Arc<Mutex<Shown>>,
+    proceed: Arc<Notify>,
+    give_up: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    stage: Stage,
+    held: Vec<Held>,
+}
+
+impl Board {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().expect("no program panics while it shows something")
+    }
+
+    /// Returns what the program has come to.
+    pub fn facts(&self) -> Facts {
+        let shown = self.shown();
+        let holds = shown.held.iter().filter(|held| !(held.is_lost)()).map(|held| held.hold.clone()).collect();
+        Facts { stage: shown.stage.clone(), holds }
+    }
+
+    /// Tells the program to go on.
+    pub fn proceed(&self) {
+        self.proceed.notify_one();
+    }
+
+    /// Tells the program to drop what it has.
+    pub fn give_up(&self) {
+        self.give_up.cancel();
+    }
+
+    /// Shows a stage without a held lock.
+    pub(super) fn show(&self, stage: Stage) {
+        *self.shown() = Shown { stage, held: Vec::new() };
+    }
+
+    /// Shows a lock that is held until it is lost.
+    pub(super) fn show_held(&self, hold: Hold, is_lost: impl Fn() -> bool + Send + 'static) {
+        self.shown().held.push(Held { hold, is_lost: Box::new(is_lost) });
+    }
+
+    /// Shows that the program holds, and waits until it is told to go on.
+    pub(super) async fn hold(&self) {
+        self.shown().stage = Stage::Holds;
+        self.proceed.notified().await;
+        self.show(Stage::Works);
+    }
+
+    /// Waits until the program is told to give up. Cancel safe.
+    pub(super) async fn given_up(&self) {
+        self.give_up.cancelled().await;
+    }
+}

@@ -1,0 +1,76 @@
+//! The programs that processes run. Each has a text, such as `chain`, `shared-chain:read`,
+//! `semaphore:2`, `chain+writes`, `herd@kazoo` or `curator`.
+
+mod board;
+mod foreign;
+mod locks;
+mod paths;
+
+use std::fmt;
+use std::str::FromStr;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::library::SharedLibrary;
+
+pub use board::{Board, Facts, Hold, HoldKind, Stage};
+pub use foreign::ForeignNames;
+pub use locks::{LockProgram, Use};
+pub use paths::{LOCK, RESOURCE};
+
+/// The program of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Acquires and releases a lock of the library.
+    Lock(LockProgram),
+    /// Acquires and releases a lock as another library does.
+    Foreign(ForeignNames),
+}
+
+impl Program {
+    /// Runs the program.
+    pub fn run(&self, rounds: u32, library: SharedLibrary, board: Board) -> BoxFuture<'static, ()> {
+        match self.clone() {
+            Self::Lock(program) => program.run(rounds, library, board).boxed(),
+            Self::Foreign(names) => foreign::run(names, rounds, library, board).boxed(),
+        }
+    }
+
+    /// Returns whether the program reads no more of a stat than the lock library does, and no zxid
+    /// of an event.
+    pub fn reads_little(&self) -> bool {
+        matches!(self, Self::Lock(_) | Self::Foreign(_))
+    }
+
+    /// Returns whether the program leaves nothing when it is told to give up.
+    pub fn may_give_up(&self) -> bool {
+        matches!(self, Self::Lock(_))
+    }
+
+    /// Returns whether the lock's path is the parent of its nodes.
+    pub fn has_parent(&self) -> bool {
+        !matches!(self, Self::Lock(program) if program.algorithm == lockscope_lock::Algorithm::Mutex)
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(program) => program.fmt(f),
+            Self::Foreign(names) => names.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Program {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "curator" => Ok(Self::Foreign(ForeignNames::Curator)),
+            "kazoo" => Ok(Self::Foreign(ForeignNames::Kazoo)),
+            _ => text.parse().map(Self::Lock),
+        }
+    }
+}
