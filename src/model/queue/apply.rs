@@ -3,7 +3,7 @@
 use super::parent::Listing;
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
-use lockscope_base::recipe::{Classifier, LockKind};
+use lockscope_base::recipe::{Classifier, LockKind, is_never_reused};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Returns when the server sent the information behind a change that arrived at `now`.
@@ -47,6 +47,7 @@ impl LockTable {
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, zxid } => {
+                let zxid = zxid.filter(|_| self.is_deleted_now(&path));
                 self.deleted(&path, now, &mut out);
                 note_transaction(&mut out, path.name(), zxid);
             }
@@ -66,6 +67,14 @@ impl LockTable {
         }
         self.name_clients(&mut out);
         out
+    }
+
+    /// Returns whether the deletion of a node at this path is that of the known contender. A
+    /// contender that this reading has not seen yet may have gone during the cut, and another node
+    /// may have had its name since.
+    fn is_deleted_now(&self, path: &ZnodePath) -> bool {
+        let contender = self.node(path).and_then(|(id, slot)| self.locks.get(&id)?.contender(slot as usize));
+        is_never_reused(path.name()) || contender.is_none_or(|contender| contender.epoch == self.epoch)
     }
 
     fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {

@@ -34,7 +34,8 @@ pub struct Happening {
     /// Only for contenders that released or left. See [`LockEvent::Released`].
     pub may_have_expired: bool,
     /// The transaction that deleted the node of a contender that released or left. Servers report
-    /// it from ZooKeeper 3.9 on.
+    /// it from ZooKeeper 3.9 on. `None` if the node may have gone during a cut, before another node
+    /// of its name.
     pub deleted_by: Option<Zxid>,
     /// The number of contenders in the queue after the event.
     pub queue: usize,

@@ -4,7 +4,7 @@ use super::TableFixture;
 use super::fixture::{events, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
 use crate::testing::{connected, deleted, lost, path, table};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 
 #[test]
 fn locks_that_exist_at_the_start_are_not_reported_as_events() {
@@ -194,4 +194,21 @@ fn an_unreadable_node_is_forgotten_with_its_parent_and_not_with_its_neighbours()
     }
     fixture.delete(&path("/a"));
     assert_eq!(fixture.table.unreadable().keys().map(ZnodePath::as_str).collect::<Vec<_>>(), ["/a-b", "/ab"]);
+}
+
+#[test]
+fn a_deletion_during_a_reading_names_its_transaction_only_for_a_node_that_was_seen_again() {
+    for seen_again in [false, true] {
+        let mut fixture = TableFixture::new();
+        let lock = fixture.create_plain("/a/lock", Some(1));
+        for change in [lost(), connected(), Change::Syncing] {
+            fixture.apply(change);
+        }
+        if seen_again {
+            fixture.apply(fixture.observed(&lock));
+        }
+        let told = fixture.apply(Change::Deleted { path: lock, zxid: Some(Zxid(900)) });
+        let by: Vec<_> = told.iter().map(|happening| (happening.event, happening.deleted_by)).collect();
+        assert_eq!(by, [(LockEvent::Released, seen_again.then_some(Zxid(900)))]);
+    }
 }
