@@ -17,7 +17,8 @@
 //! A node that takes the name between a read and the write that follows on the same connection is
 //! not deleted, but gets the earlier node's data: no request of ZooKeeper writes by czxid. If the
 //! read right before the write returned that node's own data, they are restored; otherwise
-//! [`NodeOutcome::overwritten`] reports it.
+//! [`NodeOutcome::overwritten`] reports it. An owner that created both nodes may then take the later
+//! one for the earlier one, and give it up. In either case that node's version stays raised.
 //!
 //! After a lost reply come a new connection, `sync` and another read. `Sent` keeps the unanswered
 //! requests: while a deletion is among them, no result says that nothing was deleted. When the time

@@ -73,13 +73,14 @@ impl<E: Examine> NodeDeleter<'_, E> {
     }
 
     /// Restores the data of another node that got the write, if they were read and nobody has
-    /// changed them since.
+    /// changed them since. That node's version stays raised.
     async fn put_back(&mut self, raise: &Raise, other: &Stat) {
         let Some(own) = raise.data_of(other) else {
             self.sent.overwritten = true;
             return;
         };
         if own == raise.data {
+            self.note_raised(&raise.path);
             return;
         }
         // Assumed until there is an answer.
@@ -88,6 +89,9 @@ impl<E: Examine> NodeDeleter<'_, E> {
         // A write or deletion by somebody else has undone ours.
         if matches!(restored, Ok(_) | Err(Error::BadVersion | Error::NoNode)) {
             self.sent.overwritten = before;
+        }
+        if matches!(restored, Ok(_) | Err(Error::BadVersion)) {
+            self.note_raised(&raise.path);
         }
     }
 
