@@ -18,6 +18,9 @@
 //! the library reads messages that arrived long before and takes them for new. The clock's own
 //! ticks notice a pause. After one, only the reply to a request that was sent since proves that the
 //! session lives.
+//!
+//! The library also tells nobody when a new connection breaks before its first reply. So a reconnect
+//! needs the same proof as a pause.
 
 use std::time::Duration;
 
@@ -39,8 +42,8 @@ pub(super) struct SessionClock {
     /// The last time at which the client had a connection and ran without a pause.
     sound_at: Instant,
     ticked_at: Instant,
-    /// The time at which the process resumed after a pause, until a reply proves that the session
-    /// lives.
+    /// The time at which the process resumed after a pause, or connected again, until a reply proves
+    /// that the session lives.
     resumed_at: Option<Instant>,
 }
 
@@ -70,10 +73,13 @@ impl SessionClock {
         self.connected = state != SessionState::Disconnected;
         if self.connected && self.resumed_at.is_none() {
             self.sound_at = now;
+            // The library does not tell when a new connection breaks before its first reply.
+            self.resumed_at = Some(now);
         }
     }
 
-    /// Returns whether the process was paused and no reply has proved since that the session lives.
+    /// Returns whether the process was paused or connected again, and no reply has proved since that
+    /// the session lives.
     pub(super) fn needs_proof(&self) -> bool {
         self.resumed_at.is_some()
     }
@@ -87,7 +93,8 @@ impl SessionClock {
     }
 
     /// Returns the time at which the session must be presumed expired unless something is heard
-    /// before; `None` with a sound connection. After a pause there is one tick for the proof.
+    /// before; `None` with a sound connection. After a pause there is one tick for the proof, after a
+    /// reconnect as long as without a connection.
     pub(super) fn presumed_expired_at(&self) -> Option<Instant> {
         let end = self.sound_at + self.tick_interval() * TICKS_LEFT;
         match self.resumed_at {
@@ -128,9 +135,11 @@ mod tests {
         clock.tick(at(6_000));
         assert_eq!(clock.presumed_expired_at(), Some(at(11_000)), "time goes on");
         clock.changed(SessionState::SyncConnected, at(8_000));
+        assert_eq!(clock.presumed_expired_at(), Some(at(14_000)), "the new connection may be broken already");
+        clock.proved(at(8_050));
         assert_eq!(clock.presumed_expired_at(), None);
         clock.changed(SessionState::Disconnected, at(8_100));
-        assert_eq!(clock.presumed_expired_at(), Some(at(14_000)));
+        assert_eq!(clock.presumed_expired_at(), Some(at(14_050)));
     }
 
     #[test]
