@@ -12,4 +12,5 @@ pub mod rules;
 pub mod scenario;
 pub mod search;
 pub mod story;
+pub mod suite;
 pub mod world;

@@ -2,13 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use lockscope_explore::scenario::Scenario;
 use lockscope_explore::search::{Failure, LimitsMet, Walk, run_random, shorten};
 use lockscope_explore::story::{Story, tell};
+use lockscope_explore::suite;
 use lockscope_explore::world::Explored;
+
+/// The maximum number of states of a scenario: some 12 GB of memory.
+const MAX_STATES: usize = 400_000_000;
 
 /// Explores the schedules of lockscope's locks on a simulated ensemble.
 ///
@@ -29,7 +34,7 @@ enum Command {
         #[arg(long)]
         limits: bool,
         /// The maximum number of states of a scenario.
-        #[arg(long, default_value_t = 400_000_000)]
+        #[arg(long, default_value_t = MAX_STATES)]
         max_states: usize,
     },
     /// Takes random schedules of each scenario.
@@ -45,6 +50,16 @@ enum Command {
         /// Prints the first schedule that meets each documented limit.
         #[arg(long)]
         limits: bool,
+    },
+    /// Runs the suite: random schedules of each algorithm, alone and mixed, with faults of all kinds.
+    Check {
+        /// Takes 1,000,000 random schedules of each scenario, and all schedules of the smaller ones.
+        /// Takes hours.
+        #[arg(long)]
+        long: bool,
+        /// The number of random schedules of each algorithm.
+        #[arg(long)]
+        runs: Option<u64>,
     },
     /// Runs kept schedules again, and compares what happens with what is written.
     Story {
@@ -64,6 +79,7 @@ fn main() -> ExitCode {
         Command::Random { scenarios, runs, seed, limits } => {
             each(&scenarios, |scenario| random(scenario, runs, seed, limits))
         }
+        Command::Check { long, runs } => check(long, runs),
         Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
     };
     match done {
@@ -73,6 +89,37 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the suite on all cores.
+fn check(long: bool, runs: Option<u64>) -> Result<(), String> {
+    let runs = runs.unwrap_or(if long { 1_000_000 } else { 20_000 });
+    let random_scenarios = suite::random();
+    // Each algorithm has several scenarios, which share its runs.
+    let of_each = runs.div_ceil(suite::BOUNDS as u64);
+    let mut jobs: Vec<(Scenario, Option<u64>)> =
+        random_scenarios.into_iter().map(|scenario| (scenario, Some(of_each))).collect();
+    if long {
+        jobs.extend(suite::all().into_iter().map(|scenario| (scenario, None)));
+    }
+    let jobs = Mutex::new(jobs.into_iter());
+    let failures = Mutex::new(Vec::new());
+    let next = || jobs.lock().expect("no job panics while it is locked").next();
+    let work = || {
+        while let Some((scenario, runs)) = next() {
+            let done = match runs {
+                Some(runs) => random(scenario, runs, 0, false),
+                None => all(scenario, false, MAX_STATES),
+            };
+            if let Err(failure) = done {
+                failures.lock().expect("no job panics while it is locked").push(failure);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().expect("no job panics while it is locked");
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
 fn each(scenarios: &[String], run: impl Fn(Scenario) -> Result<(), String>) -> Result<(), String> {
@@ -116,7 +163,7 @@ fn random(scenario: Scenario, runs: u64, seed: u64, shows_limits: bool) -> Resul
 }
 
 fn limits_text(limits: &LimitsMet) -> String {
-    let texts: Vec<String> = limits.0.iter().map(|(limit, (count, _))| format!(", {count} end at {limit}")).collect();
+    let texts: Vec<String> = limits.0.iter().map(|(limit, (count, _))| format!(", {count} meet {limit}")).collect();
     texts.concat()
 }
 
@@ -131,6 +178,10 @@ fn report(
         for (_, steps) in limits.0.values() {
             println!("\n{}", tell(explored, steps, &[]).1);
         }
+    }
+    let unknown = limits.0.iter().find(|(limit, _)| !suite::may_meet(&explored.scenario, **limit));
+    if let Some((limit, (_, steps))) = unknown {
+        return Err(format!("the limit {limit} is not documented here\n\n{}", tell(explored, steps, &[]).1));
     }
     match failure {
         None => Ok(()),

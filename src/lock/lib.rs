@@ -113,14 +113,25 @@
 //! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for
 //!   two session timeouts.
 //! - A client and its locks wake up twenty times in a session timeout. That sends no request,
-//!   except after a [pause](#what-it-cannot-guarantee): then one for each held lock.
+//!   except after a [pause](#what-it-cannot-guarantee) and after a reconnect: then one for each held
+//!   lock, and one for a lock that is granted after it.
 //!
 //! # What a lock guarantees
 //!
 //! `T` is the negotiated session timeout.
 //!
+//! An exploration runs this code on simulated servers: through every schedule of two and three
+//! clients with up to two faults, and through random schedules of up to six clients with up to six
+//! faults. A fault is a lost connection, a request that arrives late, a stopped process, a session
+//! that ends, a member that lags, a dropped future or guard, or somebody else's write. In each
+//! schedule of each algorithm the following holds, except for [what a lock cannot
+//! guarantee](#what-it-cannot-guarantee).
+//!
 //! - **One holder** (or only readers, or no more holders than leases), provided that nobody else
-//!   deletes the holder's node and that the holder stops when [`Guard::lost`] returns.
+//!   deletes the holder's node and that the holder stops when [`Guard::lost`] returns. The
+//!   [tokens](Guard::token) of exclusive locks rise from holder to holder.
+//! - **Only its own nodes.** A lock deletes and overwrites no node of anybody else. The single nodes
+//!   of the two mutexes, and queues whose names contain no id, have three limits below.
 //! - **A loss is reported in time.** Without a connection, [`Guard::lost`] returns
 //!   [`Loss::Expired`] at most `0.3 T` after the last time at which the client library had a sound
 //!   connection. The servers count from the last message that they received. That is at most `0.65
@@ -152,10 +163,12 @@
 //!
 //! # What it cannot guarantee
 //!
-//! - **A process that does not run** does not learn of anything. When it runs again after its
-//!   session has expired, it believes that it holds the lock for up to `0.05 T`. A suspended
-//!   machine is worse: its clock may have stopped, and then no pause is noticed. Therefore [write
-//!   with the fencing token](#writing-with-the-fencing-token).
+//! The names in parentheses are schedules of `tests/schedules` that show the limit.
+//!
+//! - **A process that does not run** (`stopped`) does not learn of anything. When it runs again
+//!   after its session has expired, it believes that it holds the lock for up to `0.05 T`. A
+//!   suspended machine is worse: its clock may have stopped, and then no pause is noticed.
+//!   Therefore [write with the fencing token](#writing-with-the-fencing-token).
 //! - **A member that has lost its leader** answers the heartbeats of its clients for up to
 //!   `syncLimit × tickTime` of the servers' configuration: 10 s in ZooKeeper's sample file. The
 //!   leader ends their sessions meanwhile. So two clients can hold if `T` is shorter than `1.25 ×
@@ -164,19 +177,28 @@
 //!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)):
 //!   by default it is `0.4 T`. A reply takes less than `0.15 T`. The network does not lose the
 //!   client's messages while it delivers events. The clocks of client and servers run equally fast.
-//! - **A node that somebody else deletes and replaces within one round trip.** ZooKeeper deletes by
-//!   path, so a release first reads the node. If the node is deleted after that read, and another
-//!   client creates one with the same path before the deletion arrives, the deletion hits that one.
-//!   [`Guard::lost`] tells its holder.
-//! - **A deletion that arrives late at a mutex.** A server hangs for longer than `0.4 T` while a
-//!   deletion is on its way to it. The client moves to another server, reads the node, and sends
-//!   the deletion again; another client takes the lock. The hung server refuses the late deletion,
-//!   since the session has moved (measured on 3.8.0). But it may also receive a later attempt of
-//!   the client to connect to it. That moves the session back, and the late deletion can then hit
-//!   the next holder's node: in 4 of 15 runs in which both were held up. [`Guard::lost`] tells the
-//!   next holder. In a queue, the parent must also have been created again.
-//! - **A waiter whose node is deleted right before its turn** in a chain believes that it holds the
-//!   lock for at most one second, until it checks its node or releases.
+//! - **A session that the servers end early** (`ended-early`), while they hear from its client: an
+//!   administrator can do so, and so can a leader that lost its followers. The holder learns of it
+//!   with its next message.
+//! - **A node that somebody else deletes and replaces within one round trip**
+//!   (`replaced-meanwhile`). Only the two mutexes, and queues whose names contain no id. ZooKeeper
+//!   deletes by path, so a release first reads the node. If the node is deleted after that read,
+//!   and another client creates one with the same path before the deletion arrives, the deletion
+//!   hits that one. [`Guard::lost`] tells its holder.
+//! - **A deletion that arrives late at a mutex** (`late-deletion`). A server hangs for longer than
+//!   `0.4 T` while a deletion is on its way to it. The client moves to another server, reads the
+//!   node, and sends the deletion again; another client takes the lock. The hung server refuses the
+//!   late deletion, since the session has moved (measured on 3.8.0). But it may also receive a
+//!   later attempt of the client to connect to it. That moves the session back, and the late
+//!   deletion can then hit the next holder's node: in 4 of 15 runs in which both were held up.
+//!   [`Guard::lost`] tells the next holder. In a queue, the parent must also have been created
+//!   again.
+//! - **A waiter whose node is deleted right before its turn** (`deleted-before-its-turn`) in a chain
+//!   believes that it holds the lock for at most one second, until it checks its node or releases.
+//!   A check before each hand-over would cost every acquisition a round trip.
+//! - **A node that somebody overwrites before its create is answered** (`overwritten`). Only the two
+//!   mutexes, and queues whose names contain no id: there the data tell whose node it is. An attempt
+//!   that lost the reply does not know its node again, and the node stays until the session ends.
 //! - **Nodes with a chosen number or a copied name.** A client that creates one in a queue can
 //!   cause two holders. No lock library does so.
 //! - **More than 2^31 children.** A parent has that many numbers in its lifetime. After them,

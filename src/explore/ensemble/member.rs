@@ -89,6 +89,10 @@ impl Member {
         self.recursive_watches.entry(Arc::clone(root)).or_default().insert(link);
     }
 
+    pub(super) fn is_watched(&self, path: &str) -> bool {
+        self.data_watches.contains_key(path) || self.recursive_watches.contains_key(path)
+    }
+
     /// Removes a client's watch.
     pub(super) fn unwatch(&mut self, link: LinkId, path: &str, kind: WatchKind) {
         match kind {

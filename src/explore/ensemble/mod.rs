@@ -84,6 +84,11 @@ impl Ensemble {
         let session = session_of(id.client);
         let Some(owner) = self.sessions.get_mut(&session) else { return false };
         *owner = member;
+        // The leader learns at once that a session is elsewhere, and closes its connection.
+        if member != LEADER {
+            let open = |link: &&mut Link| link.session == session && link.member == LEADER && !link.broken;
+            self.links.values_mut().filter(open).for_each(Link::close);
+        }
         // A server ends the earlier connection of a session that comes back to it, and drops what it
         // has not carried out.
         self.links.retain(|_, link| link.session != session || link.member != member);
@@ -108,6 +113,12 @@ impl Ensemble {
         self.links
             .get(&id)
             .is_some_and(|link| self.sessions.get(&link.session).is_some_and(|owner| *owner != link.member))
+    }
+
+    /// Returns whether a member has a watch of the data or of the creation of a node, or a recursive
+    /// watch of it.
+    pub fn is_watched(&self, path: &str) -> bool {
+        self.replicas.members.iter().any(|member| member.is_watched(path))
     }
 
     /// Returns a link, while it exists.
@@ -282,9 +293,11 @@ impl Ensemble {
             let (changes, tree) = without_ephemerals(self.replicas.tree(), session, self.replicas.next_zxid());
             let events = self.replicas.add(Author::Expiry(session), changes, tree);
             self.deliver(events);
+            self.links.retain(|_, link| link.session != session || !link.broken);
             for link in self.links.values_mut().filter(|link| link.session == session) {
                 link.close();
             }
+            self.links.retain(|_, link| !link.broken || !link.requests.is_empty());
         }
     }
 
@@ -306,11 +319,6 @@ impl Ensemble {
     /// Takes the oldest message to a link's client, with the zxid in the header of a reply.
     pub fn receive(&mut self, id: LinkId) -> Option<(i64, Message)> {
         self.links.get_mut(&id)?.messages.pop_front()
-    }
-
-    /// Returns the hash of all transactions, in order.
-    pub fn history(&self) -> u64 {
-        self.replicas.history
     }
 
     /// Returns the tree of the leader.

@@ -19,7 +19,7 @@ pub(super) struct Replicas {
     lacked: Vec<(Rc<Commit>, Rc<Tree>)>,
     zxid: i64,
     /// The hash of all transactions, in order.
-    pub(super) history: u64,
+    history: u64,
     /// The transactions of the last step, for those who judge it.
     pub(super) fresh: Vec<Rc<Commit>>,
     /// Whether events have no zxids.

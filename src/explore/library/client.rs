@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use lockscope_base::znode::SessionId;
 use lockscope_requests::{Created, Events, NewNode, Read, Reply, Requests, SessionStates, Watch, Write};
@@ -12,6 +13,7 @@ use uuid::Uuid;
 use zookeeper_client::{Error, MultiReadResult, MultiWriteError, MultiWriteResult, SessionState, Stat};
 
 use super::convert::{children_of, create_of, data_of, read_of, reads, stat_of, write_of, written};
+use super::watches::NewWatch;
 use super::{SharedLibrary, TIMEOUT, lock};
 use crate::ensemble::{Answer, ReadOp, Request, WriteOp, session_of};
 
@@ -41,9 +43,10 @@ impl SimClient {
     fn watch<T>(&self, read: ReadOp, convert: impl FnOnce(Answer) -> T + Send + 'static) -> Reply<'_, (T, Watch)> {
         let reply = lock(&self.0).request(Request::Read { read, watch: true });
         Box::pin(async move {
-            let (answer, watch) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
-            let watch = lock(&self.0).watchers.take_watch(watch.expect("a watched read that succeeds sets a watch"));
-            Ok((convert(answer), watch))
+            match reply.await.unwrap_or(Err(Error::ClientClosed))? {
+                (answer, Some(NewWatch::OneShot(watch))) => Ok((convert(answer), Box::pin(watch) as Watch)),
+                (answer, _) => unreachable!("no watch was set: {answer:?}"),
+            }
         })
     }
 }
@@ -156,8 +159,10 @@ impl Requests for SimClient {
     fn watch_recursively<'a>(&'a self, path: &'a str) -> Reply<'a, Events> {
         let reply = lock(&self.0).request(Request::WatchRecursively(path.into()));
         Box::pin(async move {
-            let (_, watch) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
-            Ok(lock(&self.0).watchers.take_events(watch.expect("the reply to a watch has one")))
+            match reply.await.unwrap_or(Err(Error::ClientClosed))? {
+                (_, Some(NewWatch::Recursive(events))) => Ok(events.boxed()),
+                (answer, _) => unreachable!("no watch was set: {answer:?}"),
+            }
         })
     }
 }

@@ -18,7 +18,7 @@ use zookeeper_client::{Error, SessionState};
 
 use crate::ensemble::{Answer, Message, Request};
 use convert::error_of;
-use watches::Watchers;
+use watches::{NewWatch, Watchers};
 
 pub use client::{SimClient, shared};
 
@@ -30,12 +30,12 @@ pub const TIMEOUT: u32 = 20;
 /// the timeout.
 pub const NOTICES_SILENCE_AFTER: u32 = TIMEOUT * 9 / 20;
 
-/// The seconds without a connection after which the library takes its session for expired: 7/5 of
-/// the timeout.
+/// The seconds without a message after which the library takes its session for expired: 7/5 of the
+/// timeout.
 const GIVES_UP_AFTER: u32 = TIMEOUT * 7 / 5;
 
 /// What the process learns of an answer: the answer itself, and the watch that it has set.
-type Answered = Result<(Answer, Option<u64>), Error>;
+type Answered = Result<(Answer, Option<NewWatch>), Error>;
 
 /// The state of one process's client library.
 #[derive(Debug)]
@@ -50,7 +50,10 @@ pub struct Library {
     /// The number of changes of the state.
     changes: u64,
     changed: Arc<Notify>,
-    /// The seconds without a connection.
+    /// The request that sets the watches on a new connection. Until its reply the connection is not
+    /// settled: other requests wait.
+    settles_with: Option<u32>,
+    /// The seconds without a settled connection, and those of the silence before.
     alone_for: u32,
     next_xid: u32,
     next_attempt: u64,
@@ -61,7 +64,6 @@ pub struct Library {
 #[derive(Debug)]
 struct PendingReply {
     sender: oneshot::Sender<Answered>,
-    /// Whether the request sets a watch.
     request: Request,
 }
 
@@ -83,6 +85,7 @@ impl Library {
             state: SessionState::SyncConnected,
             changes: 0,
             changed: Arc::default(),
+            settles_with: None,
             alone_for: 0,
             next_xid: 1,
             next_attempt: 0,
@@ -100,6 +103,12 @@ impl Library {
         self.state = state;
         self.changes += 1;
         self.changed.notify_waiters();
+    }
+
+    /// Tells the program and its recursive watches of a new state.
+    fn tell(&mut self, state: SessionState) {
+        self.set_state(state);
+        self.watchers.session(state);
     }
 
     fn request(&mut self, request: Request) -> oneshot::Receiver<Answered> {
@@ -121,10 +130,15 @@ impl Library {
         xid
     }
 
-    /// Returns the requests that go on their way now: without a connection they wait.
+    /// Returns the requests that go on their way now: without a settled connection they wait.
     pub fn take_sent(&mut self) -> Vec<(u32, Request)> {
         self.remove_dropped_watches();
-        if self.connected { self.outbox.drain(..).collect() } else { Vec::new() }
+        let ready = match self.settles_with {
+            _ if !self.connected => 0,
+            Some(first) => self.outbox.iter().take_while(|(xid, _)| *xid == first).count(),
+            None => self.outbox.len(),
+        };
+        self.outbox.drain(..ready).collect()
     }
 
     /// Receives a message.
@@ -134,53 +148,65 @@ impl Library {
             Message::Closed => self.disconnect(),
             Message::Event { kind, path, zxid } => self.watchers.fire(*kind, path, *zxid),
             Message::Reply { answer: Err(ErrorCode::SessionExpired), .. } => self.end(SessionState::Expired),
+            Message::Reply { xid, .. } if self.settles_with == Some(*xid) => self.settles_with = None,
             Message::Reply { xid, answer } => {
                 let Some(pending) = self.replies.remove(xid) else { return };
                 let watch = self.watchers.watch(&pending.request, answer);
                 let answer = answer.clone().map(|answer| (answer, watch)).map_err(error_of);
-                if pending.sender.send(answer).is_err()
-                    && let Some(watch) = watch
-                {
-                    self.watchers.drop_watch(watch);
-                }
+                // Drops the watch if nobody waits for the reply any more.
+                let _ = pending.sender.send(answer);
             }
         }
     }
 
-    /// Loses the connection.
+    /// Loses the connection. If it was not settled, the library tells nobody, and the requests that
+    /// waited for it go on waiting.
     pub fn disconnect(&mut self) {
         if !self.connected {
             return;
         }
         self.connected = false;
         self.remove_dropped_watches();
+        if let Some(first) = self.settles_with.take() {
+            self.outbox.retain(|(xid, _)| *xid != first);
+            return;
+        }
         self.outbox.clear();
-        self.set_state(SessionState::Disconnected);
-        self.watchers.session(SessionState::Disconnected);
+        self.tell(SessionState::Disconnected);
         for pending in std::mem::take(&mut self.replies).into_values() {
             let _ = pending.sender.send(Err(Error::ConnectionLoss));
         }
     }
 
-    /// Gets a connection. The watches go out first, then the requests that waited.
-    pub fn connect(&mut self) {
-        self.connected = true;
-        self.alone_for = 0;
-        self.remove_dropped_watches();
-        let watches = self.watchers.to_set_again();
-        if !watches.is_empty() {
-            let xid = self.next_xid;
-            self.next_xid += 1;
-            self.outbox.push_front((xid, Request::SetWatches { seen: 0, watches }));
+    /// Loses the connection because nothing has come for [`NOTICES_SILENCE_AFTER`].
+    pub fn notice_silence(&mut self) {
+        if self.settles_with.is_none() {
+            self.alone_for = NOTICES_SILENCE_AFTER;
         }
-        self.set_state(SessionState::SyncConnected);
-        self.watchers.session(SessionState::SyncConnected);
+        self.disconnect();
     }
 
-    /// Lets a second pass. Without a connection for too long, the library gives the session up.
+    /// Gets a connection. The watches go out first; without any, this is the heartbeat that the
+    /// library sends. The requests that waited follow after the reply.
+    pub fn connect(&mut self) {
+        self.connected = true;
+        self.remove_dropped_watches();
+        let watches = self.watchers.to_set_again();
+        self.outbox.push_front((self.next_xid, Request::SetWatches { seen: 0, watches }));
+        self.settles_with = Some(self.next_xid);
+        self.next_xid += 1;
+        if self.state == SessionState::SyncConnected {
+            // A connection before this one has broken before it was settled.
+            self.tell(SessionState::Disconnected);
+        }
+        self.tell(SessionState::SyncConnected);
+    }
+
+    /// Lets a second pass. Without a connection for too long, the library gives the session up. It
+    /// first waits for the end of a connection that is not settled.
     pub fn pass(&mut self) {
-        self.alone_for = if self.connected { 0 } else { self.alone_for + 1 };
-        if self.alone_for > GIVES_UP_AFTER && !self.is_over() {
+        self.alone_for = if self.connected && self.settles_with.is_none() { 0 } else { self.alone_for + 1 };
+        if self.alone_for > GIVES_UP_AFTER && !self.connected && !self.is_over() {
             self.end(SessionState::Expired);
         }
     }
@@ -188,6 +214,7 @@ impl Library {
     /// Ends the session at the client.
     pub fn end(&mut self, state: SessionState) {
         self.connected = false;
+        self.settles_with = None;
         self.set_state(state);
         self.outbox.clear();
         let error = ended(state).unwrap_or(Error::ClientClosed);
@@ -198,7 +225,8 @@ impl Library {
     }
 
     fn remove_dropped_watches(&mut self) {
-        for request in self.watchers.remove_dropped() {
+        let under_way = self.replies.values().map(|pending| &pending.request);
+        for request in self.watchers.remove_dropped(&under_way) {
             if self.connected {
                 self.send(request);
             }
@@ -213,5 +241,54 @@ fn ended(state: SessionState) -> Option<Error> {
         SessionState::AuthFailed => Some(Error::AuthFailed),
         SessionState::Closed => Some(Error::ClientClosed),
         SessionState::Disconnected | SessionState::SyncConnected | SessionState::ConnectedReadOnly => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use lockscope_sandbox::parts::Stat;
+
+    use super::*;
+    use crate::ensemble::WatchKind;
+
+    /// Sends what the client wants to send.
+    fn sent(library: &SharedLibrary) -> Vec<(u32, Request)> {
+        lock(library).take_sent()
+    }
+
+    #[test]
+    fn a_dropped_watch_is_not_removed_while_a_request_may_set_it_too() {
+        let library: SharedLibrary = Arc::new(Mutex::new(Library::new(0)));
+        let client = shared(&library);
+        let mut first = client.watch_children("/node");
+        let xid = sent(&library)[0].0;
+        let answer = Ok(Answer::Children { names: Vec::new(), stat: Stat::default() });
+        lock(&library).receive(&Message::Reply { xid, answer });
+        let first = (&mut first).now_or_never().expect("it is answered").expect("the node is there");
+        let second = client.watch_children("/node");
+        let xid = sent(&library)[0].0;
+        drop(first);
+        assert_eq!(sent(&library), []);
+        lock(&library).receive(&Message::Reply { xid, answer: Err(ErrorCode::NoNode) });
+        assert_eq!(second.now_or_never().map(|watched| watched.is_err()), Some(true));
+        let removal = Request::RemoveWatch("/node".into(), WatchKind::Children);
+        assert_eq!(sent(&library), [(xid + 1, removal)]);
+    }
+    #[test]
+    fn a_connection_that_is_not_settled_breaks_unnoticed_and_requests_wait_for_the_next() {
+        let library: SharedLibrary = Arc::new(Mutex::new(Library::new(0)));
+        let client = shared(&library);
+        lock(&library).disconnect();
+        let mut waiting = client.data("/node");
+        lock(&library).connect();
+        assert!(matches!(sent(&library)[..], [(_, Request::SetWatches { .. })]));
+        lock(&library).disconnect();
+        assert_eq!(client.state(), SessionState::SyncConnected);
+        assert!((&mut waiting).now_or_never().is_none());
+        lock(&library).connect();
+        let xid = sent(&library)[0].0;
+        lock(&library).receive(&Message::Reply { xid, answer: Ok(Answer::Done) });
+        assert!(matches!(sent(&library)[..], [(_, Request::Read { .. })]));
     }
 }

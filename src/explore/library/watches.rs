@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use futures::channel::mpsc;
 use futures::{FutureExt, Stream, StreamExt};
 use lockscope_base::wire::ErrorCode;
-use lockscope_requests::{Events, Watch};
 use tokio::sync::oneshot;
 use zookeeper_client::{EventType, SessionState, WatchedEvent};
 
@@ -26,50 +25,42 @@ pub(super) struct Watchers {
     next: u64,
     one_shot: BTreeMap<u64, (WatchKey, Option<oneshot::Sender<WatchedEvent>>)>,
     recursive: BTreeMap<u64, (Arc<str>, mpsc::UnboundedSender<WatchedEvent>)>,
-    /// The receivers of watches whose reply has come and which nobody has taken yet.
-    one_shot_ends: BTreeMap<u64, oneshot::Receiver<WatchedEvent>>,
-    recursive_ends: BTreeMap<u64, mpsc::UnboundedReceiver<WatchedEvent>>,
     dropped: Dropped,
+    /// The requests that remove dropped watches at the member, while a request under way may set
+    /// the same watch.
+    removals: Vec<Request>,
+}
+
+/// A new watch. Dropping it removes it.
+#[derive(Debug)]
+pub(super) enum NewWatch {
+    OneShot(SimWatch),
+    Recursive(SimEvents),
 }
 
 impl Watchers {
-    /// Adds the watch that a request has set, and returns its number.
-    pub(super) fn watch(&mut self, request: &Request, answer: &Result<Answer, ErrorCode>) -> Option<u64> {
+    /// Adds the watch that a request has set, and returns it.
+    pub(super) fn watch(&mut self, request: &Request, answer: &Result<Answer, ErrorCode>) -> Option<NewWatch> {
         let id = self.next;
-        match (request, answer) {
+        let watch = match (request, answer) {
             (Request::Read { read, watch: true }, Ok(answer)) => {
                 let (sender, receiver) = oneshot::channel();
                 self.one_shot.insert(id, (key(read, answer)?, Some(sender)));
-                self.one_shot_ends.insert(id, receiver);
+                NewWatch::OneShot(SimWatch { receiver, on_drop: self.on_drop(id) })
             }
             (Request::WatchRecursively(root), Ok(_)) => {
-                let (sender, receiver) = mpsc::unbounded();
+                let (sender, events) = mpsc::unbounded();
                 self.recursive.insert(id, (Arc::clone(root), sender));
-                self.recursive_ends.insert(id, receiver);
+                NewWatch::Recursive(SimEvents { events, _on_drop: self.on_drop(id) })
             }
             _ => return None,
-        }
+        };
         self.next += 1;
-        Some(id)
+        Some(watch)
     }
 
-    /// Drops a watch that nobody will take.
-    pub(super) fn drop_watch(&mut self, id: u64) {
-        self.one_shot_ends.remove(&id);
-        self.recursive_ends.remove(&id);
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-    }
-
-    /// Returns a new one-shot watch, once.
-    pub(super) fn take_watch(&mut self, id: u64) -> Watch {
-        let receiver = self.one_shot_ends.remove(&id).expect("a watch is taken once, after its reply");
-        Box::pin(SimWatch { receiver, on_drop: OnDrop { dropped: Arc::clone(&self.dropped), id } })
-    }
-
-    /// Returns the events of a new recursive watch, once.
-    pub(super) fn take_events(&mut self, id: u64) -> Events {
-        let receiver = self.recursive_ends.remove(&id).expect("a watch is taken once, after its reply");
-        SimEvents { events: receiver, _on_drop: OnDrop { dropped: Arc::clone(&self.dropped), id } }.boxed()
+    fn on_drop(&self, id: u64) -> OnDrop {
+        OnDrop { dropped: Arc::clone(&self.dropped), id }
     }
 
     /// Delivers an event of a node.
@@ -124,23 +115,49 @@ impl Watchers {
     }
 
     /// Forgets the watchers that were dropped. Returns the requests that remove their watches at
-    /// the member, unless others share them.
-    pub(super) fn remove_dropped(&mut self) -> Vec<Request> {
-        let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut requests = Vec::new();
-        for id in dropped {
-            if let Some((key, _)) = self.one_shot.remove(&id) {
-                if !self.one_shot.values().any(|(other, _)| *other == key) {
-                    requests.push(Request::RemoveWatch(key.0, key.1));
-                }
-            } else if let Some((root, _)) = self.recursive.remove(&id)
-                && !self.recursive.values().any(|(other, _)| *other == root)
-            {
-                requests.push(Request::RemoveRecursive(root));
+    /// the member, unless another watcher shares them. While a request is under way that may set
+    /// the same watch, its removal waits: the member has one watch for both.
+    pub(super) fn remove_dropped<'a>(
+        &mut self,
+        under_way: &(impl Iterator<Item = &'a Request> + Clone),
+    ) -> Vec<Request> {
+        for id in std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner)) {
+            if let Some(((path, kind), _)) = self.one_shot.remove(&id) {
+                self.removals.push(Request::RemoveWatch(path, kind));
+            } else if let Some((root, _)) = self.recursive.remove(&id) {
+                self.removals.push(Request::RemoveRecursive(root));
             }
         }
-        requests
+        let removals = std::mem::take(&mut self.removals);
+        let needless = |removal: &Request| match removal {
+            Request::RemoveWatch(path, kind) => self.one_shot.values().any(|(key, _)| is_same(key, path, *kind)),
+            Request::RemoveRecursive(root) => self.recursive.values().any(|(other, _)| other == root),
+            _ => true,
+        };
+        let wanted = removals.into_iter().filter(|removal| !needless(removal));
+        let (early, due) = wanted.partition(|removal| under_way.clone().any(|request| may_set(request, removal)));
+        self.removals = early;
+        due
     }
+}
+
+/// Returns whether a request may set the watch that a removal names.
+fn may_set(request: &Request, removal: &Request) -> bool {
+    match (request, removal) {
+        (Request::Read { read, watch: true }, Request::RemoveWatch(path, kind)) => match read {
+            ReadOp::Data(own) | ReadOp::Stat(own) => own == path && *kind != WatchKind::Children,
+            ReadOp::Children(own) => own == path && *kind == WatchKind::Children,
+            ReadOp::Count(_) => false,
+        },
+        (Request::WatchRecursively(root), Request::RemoveRecursive(other)) => root == other,
+        _ => false,
+    }
+}
+
+/// Returns whether a member has one watch for both: it knows no difference between a node's data and
+/// its creation.
+fn is_same(key: &WatchKey, path: &str, kind: WatchKind) -> bool {
+    &*key.0 == path && (key.1 == WatchKind::Children) == (kind == WatchKind::Children)
 }
 
 /// Returns what a read watches, according to its answer.
@@ -153,16 +170,17 @@ fn key(read: &ReadOp, answer: &Answer) -> Option<WatchKey> {
     })
 }
 
+/// Returns whether a watch of the node takes an event. The client library is no stricter.
 fn fires(watch: WatchKind, event: EventKind) -> bool {
     match event {
-        EventKind::Created => watch == WatchKind::Exists,
-        EventKind::Deleted => watch != WatchKind::Exists,
-        EventKind::DataChanged => watch == WatchKind::Data,
+        EventKind::Created | EventKind::DataChanged => watch != WatchKind::Children,
+        EventKind::Deleted => true,
         EventKind::ChildrenChanged => watch == WatchKind::Children,
     }
 }
 
 /// Reports that a watcher was dropped.
+#[derive(Debug)]
 struct OnDrop {
     dropped: Dropped,
     id: u64,
@@ -175,7 +193,8 @@ impl Drop for OnDrop {
 }
 
 /// A one-shot watch. Dropping it before its event removes it.
-struct SimWatch {
+#[derive(Debug)]
+pub(super) struct SimWatch {
     receiver: oneshot::Receiver<WatchedEvent>,
     on_drop: OnDrop,
 }
@@ -190,7 +209,8 @@ impl Future for SimWatch {
 }
 
 /// The events of a recursive watch.
-struct SimEvents {
+#[derive(Debug)]
+pub(super) struct SimEvents {
     events: mpsc::UnboundedReceiver<WatchedEvent>,
     _on_drop: OnDrop,
 }

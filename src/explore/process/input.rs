@@ -11,6 +11,8 @@ pub enum Input {
     Message(Message),
     /// Its connection breaks.
     Broken,
+    /// Its connection was silent for so long that its library breaks it.
+    Silent,
     /// It has a new connection.
     Connected,
     /// The servers answer a new connection with the end of the session.

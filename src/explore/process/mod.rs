@@ -57,6 +57,7 @@ impl Process {
         match input {
             Input::Message(message) => lock(&self.library).receive(message),
             Input::Broken => lock(&self.library).disconnect(),
+            Input::Silent => lock(&self.library).notice_silence(),
             Input::Connected => lock(&self.library).connect(),
             Input::Expired => lock(&self.library).end(zookeeper_client::SessionState::Expired),
             Input::Second(second) => {

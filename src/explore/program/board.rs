@@ -6,50 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The stage of a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// It waits for the servers or for others.
-    #[default]
-    Works,
-    /// It holds what it wants, and goes on when it is told to.
-    Holds,
-    /// It has ended: with an error, if that was its last round.
-    Ended(Option<String>),
-}
-
-/// What excludes each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HoldKind {
-    /// Nobody else.
-    Exclusive,
-    /// No writer.
-    Read,
-    /// No more than this number.
-    Lease(u32),
-}
-
-/// A lock that a program takes for held.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Hold {
-    /// The path of the lock.
-    pub lock: Arc<str>,
-    /// The fencing token: the czxid of the node.
-    pub token: i64,
-    /// What it excludes.
-    pub kind: HoldKind,
-    /// The path of the node, if that is another one than the token names: after a downgrade.
-    pub node: Option<Arc<str>>,
-}
-
-/// What a program has come to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Facts {
-    /// The stage.
-    pub stage: Stage,
-    /// The locks that it takes for held.
-    pub holds: Vec<Hold>,
-}
+use super::facts::{Deletion, Facts, Hold, Stage, View};
 
 /// A held lock, and whether its guard says that it is lost.
 struct Held {
@@ -75,6 +32,8 @@ pub struct Board {
 struct Shown {
     stage: Stage,
     held: Vec<Held>,
+    deletion: Option<Deletion>,
+    view: Option<Arc<View>>,
 }
 
 impl Board {
@@ -86,7 +45,7 @@ impl Board {
     pub fn facts(&self) -> Facts {
         let shown = self.shown();
         let holds = shown.held.iter().filter(|held| !(held.is_lost)()).map(|held| held.hold.clone()).collect();
-        Facts { stage: shown.stage.clone(), holds }
+        Facts { stage: shown.stage.clone(), holds, deletion: shown.deletion.clone(), view: shown.view.clone() }
     }
 
     /// Tells the program to go on.
@@ -101,7 +60,18 @@ impl Board {
 
     /// Shows a stage without a held lock.
     pub(super) fn show(&self, stage: Stage) {
-        *self.shown() = Shown { stage, held: Vec::new() };
+        let mut shown = self.shown();
+        (shown.stage, shown.held) = (stage, Vec::new());
+    }
+
+    /// Shows a deletion.
+    pub(super) fn show_deletion(&self, deletion: Deletion) {
+        self.shown().deletion = Some(deletion);
+    }
+
+    /// Shows what an observer shows.
+    pub(super) fn show_view(&self, view: View) {
+        self.shown().view = Some(Arc::new(view));
     }
 
     /// Shows a lock that is held until it is lost.

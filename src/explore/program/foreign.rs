@@ -9,7 +9,8 @@ use std::sync::Arc;
 use lockscope_requests::{NewNode, Requests};
 use zookeeper_client::{Acls, CreateMode, Error};
 
-use super::board::{Board, Hold, HoldKind, Stage};
+use super::board::Board;
+use super::facts::{Hold, HoldKind, Stage};
 use super::paths::LOCK;
 use crate::library::{SharedLibrary, shared};
 
@@ -125,7 +126,7 @@ fn none_is_fine(error: Error) -> Result<(), Error> {
 }
 
 /// Sends a request again after each lost connection.
-async fn again<T, F: Future<Output = Result<T, Error>>>(send: impl Fn() -> F) -> Result<T, Error> {
+pub(super) async fn again<T, F: Future<Output = Result<T, Error>>>(send: impl Fn() -> F) -> Result<T, Error> {
     loop {
         match send().await {
             Err(Error::ConnectionLoss | Error::SessionMoved) => {}

@@ -9,7 +9,8 @@ use lockscope_lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Mul
 use lockscope_requests::Requests;
 use zookeeper_client::Error;
 
-use super::board::{Board, Hold, HoldKind, Stage};
+use super::board::Board;
+use super::facts::{Hold, HoldKind, Stage};
 use super::paths::{LOCK, RESOURCE, SECOND_LOCK};
 use crate::library::{SharedLibrary, shared};
 
@@ -118,6 +119,12 @@ impl From<LockError> for RoundEnd {
 }
 
 impl LockProgram {
+    /// Returns whether another attempt may get the path of a node once it is gone.
+    pub fn path_returns(&self) -> bool {
+        let single = matches!(self.algorithm, Algorithm::Mutex | Algorithm::MutexParent);
+        single || !matches!(self.naming, Naming::Curator | Naming::Kazoo)
+    }
+
     pub(super) async fn run(self, rounds: u32, library: SharedLibrary, board: Board) {
         let client = shared(&library);
         let lock = self.lock(&client, LOCK);

@@ -1,9 +1,13 @@
 //! The programs that processes run. Each has a text, such as `chain`, `shared-chain:read`,
-//! `semaphore:2`, `chain+writes`, `herd@kazoo` or `curator`.
+//! `semaphore:2`, `chain+writes`, `herd@kazoo`, `curator`,
+//! `delete` or `observe`.
 
 mod board;
+mod deletion;
+mod facts;
 mod foreign;
 mod locks;
+mod observer;
 mod paths;
 
 use std::fmt;
@@ -14,7 +18,9 @@ use futures::future::BoxFuture;
 
 use crate::library::SharedLibrary;
 
-pub use board::{Board, Facts, Hold, HoldKind, Stage};
+pub use board::Board;
+pub use deletion::Examination;
+pub use facts::{Deletion, DeletionOutcome, Facts, Hold, HoldKind, ShownQueue, Stage, Told, View};
 pub use foreign::ForeignNames;
 pub use locks::{LockProgram, Use};
 pub use paths::{LOCK, RESOURCE};
@@ -26,6 +32,10 @@ pub enum Program {
     Lock(LockProgram),
     /// Acquires and releases a lock as another library does.
     Foreign(ForeignNames),
+    /// Deletes the node of another client.
+    Delete(Examination),
+    /// Observes the locks.
+    Observe,
 }
 
 impl Program {
@@ -34,6 +44,8 @@ impl Program {
         match self.clone() {
             Self::Lock(program) => program.run(rounds, library, board).boxed(),
             Self::Foreign(names) => foreign::run(names, rounds, library, board).boxed(),
+            Self::Delete(examination) => deletion::run(examination, rounds, library, board).boxed(),
+            Self::Observe => observer::run(library, board).boxed(),
         }
     }
 
@@ -59,6 +71,8 @@ impl fmt::Display for Program {
         match self {
             Self::Lock(program) => program.fmt(f),
             Self::Foreign(names) => names.fmt(f),
+            Self::Delete(examination) => examination.fmt(f),
+            Self::Observe => f.write_str("observe"),
         }
     }
 }
@@ -70,6 +84,9 @@ impl FromStr for Program {
         match text {
             "curator" => Ok(Self::Foreign(ForeignNames::Curator)),
             "kazoo" => Ok(Self::Foreign(ForeignNames::Kazoo)),
+            "delete" => Ok(Self::Delete(Examination::Same)),
+            "delete+reads" => Ok(Self::Delete(Examination::Reads)),
+            "observe" => Ok(Self::Observe),
             _ => text.parse().map(Self::Lock),
         }
     }

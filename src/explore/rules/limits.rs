@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, ReadOp, Request, WriteOp, session_of};
+use crate::ensemble::{Change, Ensemble, LinkId, ReadOp, Request, WriteOp, session_of};
 use crate::program::Hold;
 
-/// A limit that the documentation of the lock library names.
+/// A limit that the documentation of the lock library, or that of the deletion, names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// Somebody else deletes the own node, and another client gets its path, between the look at
@@ -15,14 +15,39 @@ pub enum Limit {
     ReplacedMeanwhile,
     /// A deletion arrives late, after the session was moved back to a server that hung.
     LateDeletion,
+    /// Somebody else deletes the node of a holder, or of a waiter right before its turn, which then
+    /// takes the lock for held until it looks.
+    NodeDeleted,
+    /// A process is stopped for so long that its session ends, and takes its lock for held until it
+    /// has run again.
+    Stopped,
+    /// The servers end a session of which they hear, and its client takes its lock for held until it
+    /// learns of that.
+    EndedEarly,
     /// Somebody else overwrites the data of a node whose create is not answered. The attempt does
-    /// not know its node any more.
+    /// not know its node any more. Or the data become those of an earlier node of the same client,
+    /// which then takes the node for one that a lost create left behind.
     Overwritten,
+    /// A client of another library leaves a node whose create was not answered: it has searched on a
+    /// server that lags.
+    LeftByOthers,
+    /// A confirmed deletion hits another node, which was created and written to between two of its
+    /// requests as often as the confirmed one. Its outcome says so.
+    DeletedOther,
 }
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Self; 3] = [Self::ReplacedMeanwhile, Self::LateDeletion, Self::Overwritten];
+    pub const ALL: [Self; 8] = [
+        Self::ReplacedMeanwhile,
+        Self::LateDeletion,
+        Self::NodeDeleted,
+        Self::Stopped,
+        Self::EndedEarly,
+        Self::Overwritten,
+        Self::LeftByOthers,
+        Self::DeletedOther,
+    ];
 }
 
 impl fmt::Display for Limit {
@@ -30,7 +55,12 @@ impl fmt::Display for Limit {
         f.write_str(match self {
             Self::ReplacedMeanwhile => "replaced-meanwhile",
             Self::LateDeletion => "late-deletion",
+            Self::NodeDeleted => "node-deleted",
+            Self::Stopped => "stopped",
+            Self::EndedEarly => "ended-early",
             Self::Overwritten => "overwritten",
+            Self::LeftByOthers => "left-by-others",
+            Self::DeletedOther => "deleted-other",
         })
     }
 }
@@ -52,7 +82,9 @@ impl Traces {
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         self.is_late = ensemble.link(id).is_some_and(|link| link.broken);
         let session = session_of(id.client);
-        if let Request::Read { read: ReadOp::Stat(path) | ReadOp::Data(path), .. } = request {
+        if let Request::Read { read: ReadOp::Stat(path) | ReadOp::Data(path), .. } = request
+            && !self.is_late
+        {
             self.looks.insert(session, (Arc::clone(path), ensemble.shows_own(id, path)));
         }
         let is_deletion = |write: &WriteOp| matches!(write, WriteOp::Delete { .. });
@@ -61,12 +93,13 @@ impl Traces {
         }
     }
 
-    pub(super) fn changed(&mut self, commit: &Commit, change: &Change) {
-        match (commit.by, change) {
-            (Author::Stranger, Change::Deleted { czxid, path, .. }) => {
+    /// Records a change that a stranger or an operator has made.
+    pub(super) fn changed_by_stranger(&mut self, change: &Change, leaves_other_data: bool) {
+        match change {
+            Change::Deleted { czxid, path, .. } => {
                 self.deleted_by_stranger.insert((*czxid, Arc::clone(path)));
             }
-            (Author::Stranger, Change::DataChanged { czxid, .. }) => drop(self.overwritten.insert(*czxid)),
+            Change::DataChanged { czxid, .. } if leaves_other_data => drop(self.overwritten.insert(*czxid)),
             _ => {}
         }
     }
@@ -86,6 +119,12 @@ impl Traces {
     pub(super) fn explain(&self, author: i64, change: &Change) -> Option<Limit> {
         if self.is_late {
             return Some(Limit::LateDeletion);
+        }
+        if let Change::Deleted { czxid, owner, .. } = change
+            && *owner == Some(author)
+            && self.was_overwritten(*czxid)
+        {
+            return Some(Limit::Overwritten);
         }
         let looked = self.looks.get(&author).is_some_and(|(path, own)| path == change.path() && *own);
         (looked && !self.deleted_by_stranger.is_empty()).then_some(Limit::ReplacedMeanwhile)

@@ -1,18 +1,22 @@
 //! What must hold in every schedule.
 
+mod deletion;
 mod limits;
+mod observer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, Request, session_of};
 use crate::program::{Facts, Hold, HoldKind, RESOURCE};
 
+use deletion::Deletions;
 pub use limits::Limit;
 use limits::Traces;
+use observer::Observations;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ impl fmt::Display for Violation {
 }
 
 /// Judges a run step by step.
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default)]
 pub struct Judge {
     /// Whether a stranger may write.
     pub strangers: bool,
@@ -46,6 +50,12 @@ pub struct Judge {
     silent: BTreeSet<usize>,
     /// The clients that were stopped.
     stopped: BTreeSet<usize>,
+    /// The clients that have lost a connection.
+    cut: BTreeSet<usize>,
+    deletions: Deletions,
+    observations: Observations,
+    /// The documented limit that explains why two hold after the last step.
+    pub met: Option<Limit>,
 }
 
 impl Judge {
@@ -54,9 +64,15 @@ impl Judge {
         Self { strangers, ..Self::default() }
     }
 
+    /// Returns the highest token that has held each exclusive lock.
+    pub fn tokens(&self) -> &BTreeMap<Arc<str>, i64> {
+        &self.tokens
+    }
+
     /// Records a request before it is carried out.
     pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         self.traces.carries_out(ensemble, id, request);
+        self.deletions.carries_out(ensemble, id, request);
     }
 
     /// Records that the servers have ended the session of a client that they did not hear.
@@ -69,10 +85,24 @@ impl Judge {
         self.stopped.insert(client);
     }
 
-    /// Returns whether a client must know what it holds: its session lives, or has ended in a silence
-    /// that a running process notices in time.
-    fn must_know(&self, ensemble: &Ensemble, client: usize) -> bool {
-        ensemble.lives(session_of(client)) || self.silent.contains(&client) && !self.stopped.contains(&client)
+    /// Records that the connection of a client has ended.
+    pub fn loses_connection(&mut self, client: usize) {
+        self.cut.insert(client);
+    }
+
+    /// Returns the limit that explains why a client may take a lock for held that it has lost; `None`
+    /// if it must know: its session lives, or has ended in a silence that a running process notices
+    /// in time.
+    fn excuse(&self, ensemble: &Ensemble, client: usize, hold: &Hold) -> Option<Limit> {
+        if self.traces.was_deleted_by_stranger(hold) {
+            Some(Limit::NodeDeleted)
+        } else if ensemble.lives(session_of(client)) {
+            None
+        } else if self.stopped.contains(&client) {
+            Some(Limit::Stopped)
+        } else {
+            (!self.silent.contains(&client)).then_some(Limit::EndedEarly)
+        }
     }
 
     /// Returns the limit that explains why a node of a living session still stands at the end.
@@ -82,19 +112,33 @@ impl Judge {
         czxids.into_iter().any(|czxid| self.traces.was_overwritten(czxid)).then_some(Limit::Overwritten)
     }
 
-    /// Returns what does not hold after a step with these transactions.
-    pub fn check(&mut self, ensemble: &Ensemble, fresh: &[Rc<Commit>], facts: &[&Facts]) -> Option<Violation> {
+    /// Returns what does not hold after a step with these transactions. `is_current` tells whether a
+    /// client has been told of everything.
+    pub fn check(
+        &mut self,
+        ensemble: &Ensemble,
+        fresh: &[Rc<Commit>],
+        facts: &[&Facts],
+        is_current: impl Fn(usize) -> bool,
+    ) -> Option<Violation> {
         for commit in fresh {
+            self.observations.changed(commit, facts);
             if let Some(violation) = self.check_commit(commit, facts) {
                 return Some(violation);
             }
         }
-        self.check_holds(ensemble, facts)
+        let is_disturbed = |client| self.cut.contains(&client) || self.stopped.contains(&client);
+        let violation = self.deletions.check(ensemble, facts, is_disturbed);
+        let violation = violation.or_else(|| self.observations.check(ensemble, facts, is_current));
+        violation.or_else(|| self.check_holds(ensemble, facts))
     }
 
     fn check_commit(&mut self, commit: &Commit, facts: &[&Facts]) -> Option<Violation> {
         for change in &commit.changes {
-            if let Author::Session(author) = commit.by {
+            let by_deletion = self.deletions.changed(commit.by, change);
+            if let Some(leaves_other_data) = by_deletion {
+                self.traces.changed_by_stranger(change, leaves_other_data);
+            } else if let Author::Session(author) = commit.by {
                 if let Some(what) = foreign_change(author, change, facts) {
                     let limit = self.traces.explain(author, change);
                     return Some(Violation { what, limit });
@@ -110,42 +154,57 @@ impl Judge {
                     self.written = token;
                 }
             }
-            self.traces.changed(commit, change);
+            if commit.by == Author::Stranger {
+                self.traces.changed_by_stranger(change, true);
+            }
         }
         None
     }
 
-    /// Checks who holds. A client whose session has ended, or whose node a stranger has deleted, does
-    /// not count.
+    /// Checks who holds. A client that may take a lock for held which it has lost does not count.
     fn check_holds(&mut self, ensemble: &Ensemble, facts: &[&Facts]) -> Option<Violation> {
-        let mut holds: Vec<(usize, &Hold)> = Vec::new();
-        for (client, facts) in facts.iter().enumerate().filter(|(client, _)| self.must_know(ensemble, *client)) {
-            holds.extend(facts.holds.iter().map(|hold| (client, hold)));
+        let holds =
+            facts.iter().enumerate().flat_map(|(client, facts)| facts.holds.iter().map(move |hold| (client, hold)));
+        let (counted, excused): (Vec<_>, Vec<_>) =
+            holds.partition(|(client, hold)| self.excuse(ensemble, *client, hold).is_none());
+        let conflict = |(client, hold): &(usize, &Hold)| {
+            let others = counted.iter().chain(&excused).filter(|(other, _)| other != client);
+            others.clone().any(|(_, other)| other.lock == hold.lock && excludes(hold.kind, other.kind))
+        };
+        self.met =
+            excused.iter().find(|held| conflict(held)).and_then(|(client, hold)| self.excuse(ensemble, *client, hold));
+        counted.iter().enumerate().find_map(|(at, (client, hold))| self.check_hold(*client, hold, &counted[at + 1..]))
+    }
+
+    fn check_hold(&mut self, client: usize, hold: &Hold, others: &[(usize, &Hold)]) -> Option<Violation> {
+        let fails = |what| Some(Violation { what, limit: None });
+        if hold.kind == HoldKind::Exclusive {
+            let highest = self.tokens.entry(Arc::clone(&hold.lock)).or_default();
+            if hold.token < *highest {
+                return fails(format!(
+                    "client {client} holds with the token {}, after the token {highest}",
+                    hold.token
+                ));
+            }
+            *highest = hold.token;
         }
-        holds.retain(|(_, hold)| !self.traces.was_deleted_by_stranger(hold));
-        for (at, (client, hold)) in holds.iter().enumerate() {
-            if hold.kind == HoldKind::Exclusive {
-                let highest = self.tokens.entry(Arc::clone(&hold.lock)).or_default();
-                if hold.token < *highest {
-                    let what =
-                        format!("client {client} holds with the token {}, after the token {highest}", hold.token);
-                    return Some(Violation { what, limit: None });
-                }
-                *highest = hold.token;
-            }
-            let others = holds[at + 1..].iter().filter(|(_, other)| other.lock == hold.lock);
-            if let Some((other, _)) = others.clone().find(|(_, other)| excludes(hold.kind, other.kind)) {
-                let what = format!("clients {client} and {other} hold {}, and the sessions of both live", hold.lock);
-                return Some(Violation { what, limit: None });
-            }
-            if let HoldKind::Lease(leases) = hold.kind
-                && others.count() >= leases as usize
-            {
-                let what = format!("more than {leases} clients hold {}", hold.lock);
-                return Some(Violation { what, limit: None });
-            }
+        let others = others.iter().filter(|(_, other)| other.lock == hold.lock);
+        if let Some((other, _)) = others.clone().find(|(_, other)| excludes(hold.kind, other.kind)) {
+            return fails(format!("clients {client} and {other} hold {}, and the sessions of both live", hold.lock));
         }
-        None
+        match hold.kind {
+            HoldKind::Lease(leases) if others.count() >= leases as usize => {
+                fails(format!("more than {leases} clients hold {}", hold.lock))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Hash for Judge {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.strangers, &self.tokens, self.written, &self.traces, &self.silent, &self.stopped).hash(state);
+        (&self.cut, &self.deletions, &self.observations).hash(state);
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::rules::Limit;
 
-pub use random::{RandomRuns, run_random};
+pub use random::{RandomRun, RandomRuns, random_run, run_random};
 pub use replay::{Replayed, replay, replay_with};
 pub use shrink::shorten;
 pub use walk::{Walk, WalkOutcome};
@@ -29,7 +29,7 @@ pub struct Failure {
     pub violation: Violation,
 }
 
-/// The schedules that end at a documented limit: how many, and the first of each.
+/// The schedules that meet a documented limit: how often, and the first of each.
 #[derive(Clone, Debug, Default)]
 pub struct LimitsMet(pub BTreeMap<Limit, (u64, Vec<Step>)>);
 

@@ -4,9 +4,11 @@
 //! probabilistic concurrency testing does: so one client runs far ahead of another more often than
 //! even choices would let it. Faults come at random steps that are chosen before.
 
+use std::collections::BTreeSet;
+
 use super::{Failure, LimitsMet, MAX_STEPS};
 use crate::process::Behaviours;
-use crate::rules::Violation;
+use crate::rules::{Limit, Violation};
 use crate::world::{Explored, Step, World};
 
 /// The number of known behaviours of all processes after which they are forgotten.
@@ -36,9 +38,12 @@ pub fn run_random(explored: &mut Explored, seeds: impl Iterator<Item = u64>) -> 
         if known > MAX_BEHAVIOURS {
             explored.behaviours.iter_mut().for_each(Behaviours::forget);
         }
-        let (steps, violation) = one_run(explored, seed);
+        let RandomRun { steps, violation, limits } = random_run(explored, seed);
         outcome.runs += 1;
         outcome.steps += steps.len() as u64;
+        for limit in limits {
+            outcome.limits.add(limit, || steps.clone());
+        }
         match violation {
             Some(Violation { limit: Some(limit), .. }) => outcome.limits.add(limit, || steps),
             Some(violation) => {
@@ -51,14 +56,25 @@ pub fn run_random(explored: &mut Explored, seeds: impl Iterator<Item = u64>) -> 
     outcome
 }
 
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RandomRun {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// What does not hold at its end.
+    pub violation: Option<Violation>,
+    /// The documented limits that it met on the way.
+    pub limits: BTreeSet<Limit>,
+}
+
 /// Takes one run. The same seed gives the same steps.
-fn one_run(explored: &mut Explored, seed: u64) -> (Vec<Step>, Option<Violation>) {
+pub fn random_run(explored: &mut Explored, seed: u64) -> RandomRun {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut world = World::new(explored);
     let clients = explored.behaviours.len();
     let mut weights: Vec<u32> = (0..clients).map(|_| weight(&mut random)).collect();
     let faults: Vec<usize> = (0..explored.scenario.faults).map(|_| random.usize(..FAULTS_WITHIN)).collect();
-    let mut taken = Vec::new();
+    let (mut taken, mut met) = (Vec::new(), BTreeSet::new());
     while taken.len() < MAX_STEPS {
         if random.u32(..16) == 0 {
             weights[random.usize(..clients)] = weight(&mut random);
@@ -68,16 +84,18 @@ fn one_run(explored: &mut Explored, seed: u64) -> (Vec<Step>, Option<Violation>)
         let (due, plain): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| step.is_fault());
         let steps = if fault_is_due && !due.is_empty() { due } else { plain };
         if steps.is_empty() {
-            return (taken, world.end(explored));
+            return RandomRun { steps: taken, violation: world.end(explored), limits: met };
         }
         let step = choose(&mut random, &steps, &weights);
         taken.push(step);
-        if let Some(violation) = world.take(explored, step) {
-            return (taken, Some(violation));
+        let violation = world.take(explored, step);
+        met.extend(world.judge.met);
+        if violation.is_some() {
+            return RandomRun { steps: taken, violation, limits: met };
         }
     }
     let what = format!("the run has not ended after {MAX_STEPS} steps");
-    (taken, Some(Violation { what, limit: None }))
+    RandomRun { steps: taken, violation: Some(Violation { what, limit: None }), limits: met }
 }
 
 fn weight(random: &mut fastrand::Rng) -> u32 {

@@ -82,6 +82,9 @@ impl Walk {
             let violation = world.take(&mut self.explored, step);
             outcome.steps += 1;
             let steps = |way: &[Open]| way.iter().filter_map(|open| open.step).chain([step]).collect::<Vec<_>>();
+            if let Some(limit) = world.judge.met {
+                outcome.limits.add(limit, || steps(&way));
+            }
             if let Some(violation) = violation {
                 if let Some(limit) = violation.limit {
                     outcome.limits.add(limit, || steps(&way));

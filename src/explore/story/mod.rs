@@ -15,6 +15,8 @@
 
 mod text;
 
+use std::collections::BTreeSet;
+
 use crate::scenario::Scenario;
 use crate::search::{Replayed, replay_with};
 use crate::world::{Explored, Step};
@@ -79,8 +81,12 @@ impl Story {
 /// Runs steps, and writes the story of them.
 pub fn tell(explored: &mut Explored, steps: &[Step], comments: &[String]) -> (Story, String) {
     let mut lines = Vec::new();
+    let mut met = BTreeSet::new();
     let Replayed { steps, violation } = replay_with(explored, steps, |explored, step, before, after| {
-        let text = text::of(explored, step, before, after);
+        let mut text = text::of(explored, step, before, after);
+        if let Some(limit) = after.judge.met.filter(|limit| met.insert(*limit)) {
+            text = format!("{text}: two hold ({limit})");
+        }
         lines.push(format!("{:STEP_WIDTH$} {text}", step.to_string()));
     });
     let ends = violation.map_or_else(|| "fine".to_owned(), |violation| text::short(&violation.to_string()));

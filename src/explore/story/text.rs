@@ -23,6 +23,7 @@ pub(super) fn of(explored: &Explored, step: Step, before: &World, after: &World)
             let tokens: Vec<String> = is.holds.iter().map(|hold| hold.token.to_string()).collect();
             format!("{what}, and holds with the token {}", tokens.join(" and "))
         }
+        Stage::Idle => format!("{what}, and shows the locks"),
         Stage::Ended(None) => format!("{what}, and ends"),
         Stage::Ended(Some(error)) => format!("{what}, and ends: {}", short(error)),
     }

@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::ensemble::{Ensemble, LinkId, Message, session_of};
 use crate::process::{BehaviourId, Behaviours, Output};
-use crate::program::Stage;
-use crate::rules::{Judge, Violation};
+use crate::program::{Program, Stage};
+use crate::rules::{Judge, Limit, Violation};
 use crate::scenario::Scenario;
 
 pub use step::Step;
@@ -29,7 +29,7 @@ struct Place {
     at: BehaviourId,
     /// The connection, while there is one.
     link: Option<LinkId>,
-    /// The last zxid that it has seen. A single server needs none.
+    /// The last zxid that it has seen.
     seen: i64,
     /// The number of connections so far.
     links: u32,
@@ -51,8 +51,8 @@ pub struct World {
     places: Vec<Place>,
     /// The seconds that have passed.
     second: u32,
-    /// The seconds in a row in which nothing happened.
-    idle: u32,
+    /// The seconds since the last step that the explorer was free to choose.
+    calm: u32,
     faults_left: u32,
     waits_left: u32,
     /// The seconds for which each connection is given up whose late requests are left.
@@ -96,7 +96,7 @@ impl World {
             ensemble,
             places,
             second: 0,
-            idle: 0,
+            calm: 0,
             faults_left: scenario.faults,
             waits_left: scenario.waits,
             late: Vec::new(),
@@ -120,7 +120,7 @@ impl World {
     }
 
     fn has_ended(&self, explored: &Explored, client: usize) -> bool {
-        matches!(self.output(explored, client).facts.stage, Stage::Ended(_))
+        matches!(self.output(explored, client).facts.stage, Stage::Ended(_) | Stage::Idle)
     }
 
     /// Returns whether the servers have nodes of the programs' sessions.
@@ -132,15 +132,25 @@ impl World {
     pub fn end(&self, explored: &Explored) -> Option<Violation> {
         for client in 0..self.places.len() {
             if !self.has_ended(explored, client) {
-                let limit = self.judge.explain_blocked(&self.ensemble, self.places.len());
-                return Some(Violation { what: format!("client {client} waits forever"), limit });
+                let what = format!("client {client} waits forever");
+                return Some(Violation { what, limit: self.why_blocked(explored) });
             }
             if let Some(path) = self.ensemble.tree().ephemerals_of(session_of(client)).next() {
-                let limit = self.judge.explain_blocked(&self.ensemble, self.places.len());
-                return Some(Violation { what: format!("{path} is left behind"), limit });
+                let what = format!("{path} is left behind");
+                return Some(Violation { what, limit: self.why_blocked(explored) });
             }
         }
         None
+    }
+
+    /// Returns the limit that explains why a node of a living session still stands at the end.
+    fn why_blocked(&self, explored: &Explored) -> Option<Limit> {
+        let mut owners = (0..self.places.len())
+            .filter(|client| self.ensemble.tree().ephemerals_of(session_of(*client)).next().is_some());
+        if owners.any(|client| matches!(explored.scenario.programs[client], Program::Foreign(_))) {
+            return Some(Limit::LeftByOthers);
+        }
+        self.judge.explain_blocked(&self.ensemble, self.places.len())
     }
 
     /// Returns the number of faults so far.
@@ -148,10 +158,11 @@ impl World {
         (explored.scenario.faults - self.faults_left) as usize
     }
 
-    /// Returns a hash of what the run has come to: the nodes, and the end of each program.
+    /// Returns a hash of what the run has come to: the end of each program, and who held with which
+    /// tokens. What happens to the servers after all have ended does not matter.
     pub fn final_state(&self, explored: &Explored) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.ensemble.history().hash(&mut hasher);
+        self.judge.tokens().hash(&mut hasher);
         for client in 0..self.places.len() {
             self.output(explored, client).facts.hash(&mut hasher);
         }
@@ -161,7 +172,7 @@ impl World {
     /// Returns a hash of the state. Two states with the same hash are taken for equal.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (&self.ensemble, &self.places, self.second, self.idle, self.faults_left, self.waits_left, &self.late)
+        (&self.ensemble, &self.places, self.second, self.calm, self.faults_left, self.waits_left, &self.late)
             .hash(&mut hasher);
         self.judge.hash(&mut hasher);
         hasher.finish()

@@ -8,8 +8,9 @@ use crate::program::Stage;
 /// for the end of a session that nobody hears from.
 const WAITS: [u32; 3] = [1, 6, 30];
 
-/// The seconds in a row without anything else after which nothing will happen any more.
-const MAX_IDLE: u32 = 120;
+/// The seconds without faults and without anybody who holds after which a waiter waits forever: six
+/// session timeouts.
+const MAX_CALM: u32 = 120;
 
 impl World {
     /// Returns the steps that are possible now, in an order that depends on the state alone.
@@ -118,7 +119,7 @@ impl World {
         if !steps.is_empty() {
             let seconds = WAITS.iter().filter(|_| self.waits_left > 0);
             steps.extend(seconds.map(|seconds| Step::Wait(*seconds)));
-        } else if !self.is_over(explored) && self.idle < MAX_IDLE {
+        } else if !self.is_over(explored) && self.calm < MAX_CALM {
             steps.push(Step::Wait(WAITS[2]));
         }
     }

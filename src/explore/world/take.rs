@@ -15,8 +15,11 @@ impl World {
     /// Takes a step. Returns what does not hold after it.
     pub fn take(&mut self, explored: &mut Explored, step: Step) -> Option<Violation> {
         self.faults_left -= u32::from(step.is_fault());
-        if !matches!(step, Step::Wait(_)) {
-            self.idle = 0;
+        let is_late = |id| self.late.iter().any(|(late, _)| *late == id);
+        match step {
+            Step::Wait(_) | Step::Receive(_) | Step::Apply(_) => {}
+            Step::CarryOut(id) if !is_late(id) => {}
+            _ => self.calm = 0,
         }
         match step {
             Step::CarryOut(id) => self.carry_out(id),
@@ -29,7 +32,7 @@ impl World {
             Step::Connect(client, member) => self.connect(explored, client, member),
             Step::Apply(member) => self.ensemble.advance(member),
             Step::Wait(seconds) => return self.wait(explored, seconds),
-            Step::Unstall(client) => self.places[client].stalled = false,
+            Step::Unstall(client) => self.unstall(client),
             Step::Resume(client) => self.resume(explored, client),
             Step::Break(client, arrived) => {
                 self.break_link(client, arrived);
@@ -40,7 +43,7 @@ impl World {
                 self.places[client].stopped = true;
                 self.judge.stops(client);
             }
-            Step::Expire(client) => self.ensemble.expire(session_of(client)),
+            Step::Expire(client) => self.expire(client),
             Step::GiveUp(client) => {
                 self.places[client].gave_up = true;
                 self.give(explored, client, Input::GiveUp);
@@ -59,7 +62,14 @@ impl World {
     fn check(&mut self, explored: &Explored) -> Option<Violation> {
         let fresh = self.ensemble.take_fresh();
         let facts: Vec<_> = (0..self.places.len()).map(|client| &self.output(explored, client).facts).collect();
-        self.judge.check(&self.ensemble, &fresh, &facts)
+        let is_current = |client: usize| {
+            let place = &self.places[client];
+            let link = place.link.filter(|_| !place.stalled && !place.stopped).and_then(|id| self.ensemble.link(id));
+            link.is_some_and(|link| {
+                link.requests.is_empty() && link.messages.is_empty() && !self.ensemble.lag_of(link.member).1
+            })
+        };
+        self.judge.check(&self.ensemble, &fresh, &facts, is_current)
     }
 
     fn carry_out(&mut self, id: LinkId) {
@@ -74,9 +84,7 @@ impl World {
     /// Takes the oldest message to a client from its connection.
     fn receive(&mut self, client: usize) -> Option<Message> {
         let (zxid, message) = self.ensemble.receive(self.places[client].link?)?;
-        if self.ensemble.members() > 1 {
-            self.places[client].seen = self.places[client].seen.max(zxid);
-        }
+        self.places[client].seen = self.places[client].seen.max(zxid);
         Some(message)
     }
 
@@ -84,8 +92,11 @@ impl World {
     fn give(&mut self, explored: &mut Explored, client: usize, input: Input) {
         let place = &mut self.places[client];
         place.at = explored.behaviours[client].step(place.at, input);
-        if !self.output(explored, client).connected {
-            self.break_link(client, 0);
+        let output = self.output(explored, client);
+        if !output.connected {
+            // A client that closes its session sends its last requests before.
+            let closes = output.session_over && self.ensemble.lives(session_of(client));
+            self.break_link(client, if closes { usize::MAX } else { 0 });
         }
         self.send_requests(explored, client);
     }
@@ -104,8 +115,14 @@ impl World {
 
     fn break_link(&mut self, client: usize, arrived: usize) {
         let Some(link) = self.places[client].link.take() else { return };
+        self.judge.loses_connection(client);
         self.ensemble.break_link(link, arrived);
         self.late.push((link, 0));
+        self.forget_late();
+    }
+
+    fn expire(&mut self, client: usize) {
+        self.ensemble.expire(session_of(client));
         self.forget_late();
     }
 
@@ -118,12 +135,22 @@ impl World {
         let seen = self.places[client].seen;
         if self.ensemble.connect(link, member, seen) {
             self.places[client].links += 1;
+            self.places[client].silent = 0;
             self.places[client].link = Some(link);
             self.give(explored, client, Input::Connected);
         } else {
             self.give(explored, client, Input::Expired);
         }
         self.forget_late();
+    }
+
+    /// Lets the messages of a client move again. Its heartbeat is the first.
+    fn unstall(&mut self, client: usize) {
+        let place = &mut self.places[client];
+        place.stalled = false;
+        if place.link.is_some() && !place.stopped {
+            place.silent = 0;
+        }
     }
 
     fn resume(&mut self, explored: &mut Explored, client: usize) {
@@ -138,10 +165,13 @@ impl World {
     /// Lets seconds pass, until something must happen.
     fn wait(&mut self, explored: &mut Explored, seconds: u32) -> Option<Violation> {
         let is_free = self.only_time_is_left(explored);
-        self.waits_left = self.waits_left.saturating_sub(u32::from(!is_free));
+        if !is_free {
+            self.waits_left = self.waits_left.saturating_sub(1);
+            self.calm = 0;
+        }
         for _ in 0..seconds {
             self.second += 1;
-            self.idle += 1;
+            self.calm += 1;
             for client in 0..self.places.len() {
                 if !self.places[client].stopped && !self.output(explored, client).is_done {
                     self.give(explored, client, Input::Second(self.second));
@@ -171,11 +201,11 @@ impl World {
         let silent = place.silent;
         if silent == NOTICES_SILENCE_AFTER && place.link.is_some() && !place.stopped {
             self.break_link(client, usize::MAX);
-            self.give(explored, client, Input::Broken);
+            self.give(explored, client, Input::Silent);
         }
         if silent == ENDS_SESSION_AFTER && self.ensemble.lives(session_of(client)) {
             self.judge.ends_by_silence(client);
-            self.ensemble.expire(session_of(client));
+            self.expire(client);
         }
     }
 

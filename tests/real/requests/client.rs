@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use lockscope_requests::Requests;
-use zookeeper_client::{CreateMode, EventType, SessionState};
+use tokio::time::timeout;
+use zookeeper_client::{Client, CreateMode, Error, EventType, SessionState};
 
 use super::cases::Servers;
 use super::real::RealServers;
+use crate::harness::relay::Relay;
+use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
@@ -36,6 +39,26 @@ async fn a_client_that_is_dropped_closes_its_session() {
         other => Err(other),
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_connection_that_breaks_at_once_leaves_the_state_connected_until_the_session_ends() {
+    const TIMEOUT: Duration = Duration::from_secs(4);
+    let relay = Relay::start(&Server::shared().connect_string()).await;
+    let client = zk::connect_within(&relay.connect_string(), TIMEOUT).await;
+    let mut states = Requests::states(&client);
+    // The reply to the first heartbeat takes longer than this test takes to close the port.
+    relay.delay(TIMEOUT / 20);
+    relay.cut().await;
+    assert_eq!(states.changed().await, SessionState::Disconnected);
+    assert_eq!(states.changed().await, SessionState::SyncConnected);
+    drop(relay);
+    let mut waiting = Box::pin(Client::check_stat(&client, "/"));
+    timeout(TIMEOUT, &mut waiting).await.expect_err("there is no connection");
+    assert_eq!(states.peek(), SessionState::SyncConnected);
+    // The servers have ended the session already.
+    assert_eq!(states.changed().await, SessionState::Expired);
+    assert_eq!(waiting.await, Err(Error::SessionExpired));
 }
 
 /// Watches `count` paths of 200 bytes, breaks the connection, and returns the state in which the

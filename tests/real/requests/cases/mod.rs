@@ -69,8 +69,9 @@ pub(super) use for_each_case_of_moving_sessions;
 /// The session timeout of the clients, where a case does not need a short one.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a case waits for an event or a state: long enough on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a case waits for an event or a state: long enough on a busy machine, and for the end of
+/// a simulated session, whose timeout is 20 seconds.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Servers with a client under test, whose connection can be held up and cut.
 pub trait Servers: Sized {
