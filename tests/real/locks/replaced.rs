@@ -250,9 +250,14 @@ async fn a_mutex_whose_create_got_no_reply_never_adopts_a_strangers_node() {
         fixture.relay.disarm();
         fixture.relay.resume();
         if let Ok(ended) = tokio::time::timeout(Duration::from_secs(5), acquiring).await {
-            let held = ended.expect("no panic").expect("it was granted");
-            assert_eq!(held.token(), own.czxid, "{recipe:?}: the token");
-            let released = within("a release", held.release()).await;
+            // The look that proves the session after the reconnect may find the other node already.
+            let released = match ended.expect("no panic") {
+                Ok(held) => {
+                    assert_eq!(held.token(), own.czxid, "{recipe:?}: the token");
+                    within("a release", held.release()).await
+                }
+                Err(error) => Err(error),
+            };
             assert!(matches!(released, Err(LockError::NodeDeleted { .. })), "{recipe:?}: {released:?}");
         }
         assert_there(&fixture.other, &nodes[0], &stats[0], recipe).await;
