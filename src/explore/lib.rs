@@ -1,8 +1,8 @@
 //! Explores the schedules of the locks: the real futures run on a simulated ensemble, and each step
 //! is a decision of the explorer.
 
-#![allow(missing_docs, reason = "a tool of the tests, where the names of fields say enough")]
-#![allow(clippy::missing_panics_doc, reason = "a tool of the tests, which a panic stops")]
+#![expect(missing_docs, reason = "a tool of the tests, where the names of fields say enough")]
+#![expect(clippy::missing_panics_doc, reason = "a tool of the tests, which a panic stops")]
 
 pub mod ensemble;
 pub mod library;

@@ -46,7 +46,7 @@ mod four_letter;
 mod machine;
 mod serve;
 mod session;
-#[allow(missing_docs, reason = "public for simulations only, which read the source")]
+#[expect(missing_docs, reason = "public for simulations only, which read the source")]
 mod tree;
 mod watch;
 mod wire;

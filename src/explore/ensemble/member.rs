@@ -153,7 +153,8 @@ fn remove(watches: &mut Watches, path: &str, link: LinkId) {
     }
 }
 
-fn is_below(path: &str, root: &str) -> bool {
+/// Returns whether a node is another one or below it.
+pub fn is_below(path: &str, root: &str) -> bool {
     root == "/" || path == root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
 }
 

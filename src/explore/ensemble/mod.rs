@@ -21,7 +21,7 @@ use replicas::Replicas;
 use write::{Refusal, carry_out, without_ephemerals};
 
 pub use link::{EventKind, Link, LinkId, Message};
-pub use member::Member;
+pub use member::{Member, is_below};
 pub use request::{Answer, Author, Change, Commit, Create, ReadOp, Request, WatchKind, WriteOp};
 
 /// The id of the first client's session.
@@ -326,10 +326,12 @@ impl Ensemble {
         self.replicas.tree()
     }
 
-    /// Returns whether a link's member shows its session a node of its own at a path.
-    pub fn shows_own(&self, id: LinkId, path: &str) -> bool {
-        let Some(link) = self.links.get(&id) else { return false };
-        self.replicas.tree_of(link.member).node(path).is_ok_and(|node| node.stat().ephemeral_owner == link.session)
+    /// Returns the czxid and the version of the node at a path, as a link's member shows it, if the
+    /// link's session owns the node.
+    pub fn own_node(&self, id: LinkId, path: &str) -> Option<(i64, i32)> {
+        let link = self.links.get(&id)?;
+        let stat = self.replicas.tree_of(link.member).node(path).ok()?.stat();
+        (stat.ephemeral_owner == link.session).then_some((stat.czxid, stat.version))
     }
 
     /// Returns the transactions since the last call.

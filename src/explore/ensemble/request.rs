@@ -148,7 +148,7 @@ pub enum Change {
     /// A node was created. `czxid` is that of its transaction.
     Created { path: Arc<str>, owner: Option<i64> },
     /// A node was deleted.
-    Deleted { path: Arc<str>, czxid: i64, owner: Option<i64> },
+    Deleted { path: Arc<str>, czxid: i64, version: i32, owner: Option<i64> },
     /// A node got other data.
     DataChanged { path: Arc<str>, czxid: i64, owner: Option<i64>, data: Arc<[u8]> },
 }

@@ -36,9 +36,9 @@ pub(super) fn without_ephemerals(tree: &Tree, session: i64, zxid: i64) -> (Vec<C
     let nodes: Vec<Arc<str>> = tree.ephemerals_of(session).cloned().collect();
     let mut changes = Vec::new();
     for path in nodes {
-        let czxid = tree.node(&path).map_or(0, |node| node.czxid);
+        let (czxid, version) = tree.node(&path).map_or((0, 0), |node| (node.czxid, node.version));
         if tree.delete(&path, -1, zxid).is_ok() {
-            changes.push(Change::Deleted { path, czxid, owner: Some(session) });
+            changes.push(Change::Deleted { path, czxid, version, owner: Some(session) });
         }
     }
     (changes, tree)
@@ -54,8 +54,9 @@ fn write_one(tree: &mut Tree, session: i64, zxid: i64, write: &WriteOp) -> Resul
         WriteOp::Delete { path, version } => {
             Tree::deletable(path)?;
             let (czxid, owner) = owner_of(tree, path)?;
+            let of_node = tree.node(path)?.version;
             tree.delete(path, version.unwrap_or(-1), zxid)?;
-            Ok((Answer::Done, Some(Change::Deleted { path: Arc::clone(path), czxid, owner })))
+            Ok((Answer::Done, Some(Change::Deleted { path: Arc::clone(path), czxid, version: of_node, owner })))
         }
         WriteOp::SetData { path, data, version } => {
             let (czxid, owner) = owner_of(tree, path)?;

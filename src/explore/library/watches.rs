@@ -11,7 +11,7 @@ use lockscope_base::wire::ErrorCode;
 use tokio::sync::oneshot;
 use zookeeper_client::{EventType, SessionState, WatchedEvent};
 
-use crate::ensemble::{Answer, EventKind, ReadOp, Request, WatchKind};
+use crate::ensemble::{Answer, EventKind, ReadOp, Request, WatchKind, is_below};
 
 /// A node that is watched, and for what.
 type WatchKey = (Arc<str>, WatchKind);
@@ -81,9 +81,7 @@ impl Watchers {
         });
         if kind != EventKind::ChildrenChanged {
             for (root, sender) in self.recursive.values() {
-                if &**root == "/"
-                    || path.strip_prefix(&**root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                {
+                if is_below(path, root) {
                     let _ = sender.unbounded_send(event.clone());
                 }
             }

@@ -95,10 +95,12 @@ impl Process {
     }
 
     fn output(&self) -> Output {
+        // Before the library is locked: a program may ask its client for the state.
+        let facts = self.board.facts();
         let mut library = lock(&self.library);
         Output {
             requests: library.take_sent(),
-            facts: self.board.facts(),
+            facts,
             connected: library.connected,
             session_over: library.is_over(),
             is_done: self.runtime.metrics().num_alive_tasks() == 0,

@@ -59,7 +59,8 @@ impl ForeignNames {
             let czxid = stat(client, &node).await?;
             if let Some(token) = czxid {
                 let hold = Hold { lock: LOCK.into(), token, kind: HoldKind::Exclusive, node: None };
-                board.show_held(hold, || false);
+                let client = Arc::clone(client);
+                board.show_held(hold, move || client.state().is_terminated());
                 board.hold().await;
             }
         }

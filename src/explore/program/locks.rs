@@ -216,6 +216,9 @@ impl LockProgram {
         show(board, &outer, |outer| outer.guard(), self.kind(), false);
         self.hold_until_lost(outer.guard(), board).await;
         inner.leave().await?;
+        // Still inside: the first to leave releases nothing.
+        show(board, &outer, |outer| outer.guard(), self.kind(), false);
+        self.hold_until_lost(outer.guard(), board).await;
         Ok(own(outer).leave().await?)
     }
 

@@ -72,24 +72,22 @@ pub(super) struct Traces {
     deleted_by_stranger: BTreeSet<(i64, Arc<str>)>,
     /// The nodes that a stranger has overwritten, by czxid.
     overwritten: BTreeSet<i64>,
-    /// The path that each session has read last and the owner of its node, as the server showed it.
-    looks: BTreeMap<i64, (Arc<str>, bool)>,
-    /// Whether the last request that was carried out came over a connection that is given up.
+    /// The own node that each session has seen at its last look: path, czxid and version. None if the
+    /// server showed another node, or none.
+    looks: BTreeMap<i64, Option<(Arc<str>, i64, i32)>>,
+    /// Whether the last request was a deletion over a connection that is given up.
     is_late: bool,
 }
 
 impl Traces {
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
-        self.is_late = ensemble.link(id).is_some_and(|link| link.broken);
-        let session = session_of(id.client);
+        let given_up = ensemble.link(id).is_some_and(|link| link.broken);
+        self.is_late = given_up && matches!(request, Request::Write(WriteOp::Delete { .. }));
         if let Request::Read { read: ReadOp::Stat(path) | ReadOp::Data(path), .. } = request
-            && !self.is_late
+            && !given_up
         {
-            self.looks.insert(session, (Arc::clone(path), ensemble.shows_own(id, path)));
-        }
-        let is_deletion = |write: &WriteOp| matches!(write, WriteOp::Delete { .. });
-        if !matches!(request, Request::Write(write) if is_deletion(write)) && !matches!(request, Request::Read { .. }) {
-            self.is_late = false;
+            let own = ensemble.own_node(id, path).map(|(czxid, version)| (Arc::clone(path), czxid, version));
+            self.looks.insert(session_of(id.client), own);
         }
     }
 
@@ -126,7 +124,11 @@ impl Traces {
         {
             return Some(Limit::Overwritten);
         }
-        let looked = self.looks.get(&author).is_some_and(|(path, own)| path == change.path() && *own);
-        (looked && !self.deleted_by_stranger.is_empty()).then_some(Limit::ReplacedMeanwhile)
+        // The version of the node that it saw guards the deletion: one with another version is spared.
+        let (path, czxid, version) = self.looks.get(&author)?.as_ref()?;
+        let has_lost_it = self.deleted_by_stranger.contains(&(*czxid, Arc::clone(path)));
+        let hits =
+            matches!(change, Change::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
+        (has_lost_it && hits).then_some(Limit::ReplacedMeanwhile)
     }
 }

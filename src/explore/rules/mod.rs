@@ -36,11 +36,12 @@ impl fmt::Display for Violation {
     }
 }
 
+/// The seconds after which a process that was stopped must know that its lock is lost.
+const KNOWS_AFTER: u32 = 2;
+
 /// Judges a run step by step.
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
-    /// Whether a stranger may write.
-    pub strangers: bool,
     /// The highest token that has held each exclusive lock.
     tokens: BTreeMap<Arc<str>, i64>,
     /// The last token that was written to the resource.
@@ -48,8 +49,8 @@ pub struct Judge {
     traces: Traces,
     /// The clients whose session has ended since the servers did not hear them.
     silent: BTreeSet<usize>,
-    /// The clients that were stopped.
-    stopped: BTreeSet<usize>,
+    /// The clients that are stopped or were, and the seconds for which each has run since.
+    stopped: BTreeMap<usize, u32>,
     /// The clients that have lost a connection.
     cut: BTreeSet<usize>,
     deletions: Deletions,
@@ -59,11 +60,6 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Creates the judge of a run that begins.
-    pub fn new(strangers: bool) -> Self {
-        Self { strangers, ..Self::default() }
-    }
-
     /// Returns the highest token that has held each exclusive lock.
     pub fn tokens(&self) -> &BTreeMap<Arc<str>, i64> {
         &self.tokens
@@ -82,7 +78,15 @@ impl Judge {
 
     /// Records that a process is stopped.
     pub fn stops(&mut self, client: usize) {
-        self.stopped.insert(client);
+        self.stopped.insert(client, 0);
+    }
+
+    /// Records that a process has run for a second. One that was stopped must know of its loss a
+    /// twentieth of the session timeout after it runs again, which is a second, and a part of one.
+    pub fn runs(&mut self, client: usize) {
+        if let Some(seconds) = self.stopped.get_mut(&client) {
+            *seconds = (*seconds + 1).min(KNOWS_AFTER);
+        }
     }
 
     /// Records that the connection of a client has ended.
@@ -98,7 +102,7 @@ impl Judge {
             Some(Limit::NodeDeleted)
         } else if ensemble.lives(session_of(client)) {
             None
-        } else if self.stopped.contains(&client) {
+        } else if self.stopped.get(&client).is_some_and(|seconds| *seconds < KNOWS_AFTER) {
             Some(Limit::Stopped)
         } else {
             (!self.silent.contains(&client)).then_some(Limit::EndedEarly)
@@ -127,7 +131,7 @@ impl Judge {
                 return Some(violation);
             }
         }
-        let is_disturbed = |client| self.cut.contains(&client) || self.stopped.contains(&client);
+        let is_disturbed = |client| self.cut.contains(&client) || self.stopped.contains_key(&client);
         let violation = self.deletions.check(ensemble, facts, is_disturbed);
         let violation = violation.or_else(|| self.observations.check(ensemble, facts, is_current));
         violation.or_else(|| self.check_holds(ensemble, facts))
@@ -203,7 +207,7 @@ impl Judge {
 
 impl Hash for Judge {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.strangers, &self.tokens, self.written, &self.traces, &self.silent, &self.stopped).hash(state);
+        (&self.tokens, self.written, &self.traces, &self.silent, &self.stopped).hash(state);
         (&self.cut, &self.deletions, &self.observations).hash(state);
     }
 }
@@ -216,7 +220,7 @@ fn excludes(one: HoldKind, other: HoldKind) -> bool {
 /// its program takes for held.
 fn foreign_change(author: i64, change: &Change, facts: &[&Facts]) -> Option<String> {
     let (path, czxid, owner, done) = match change {
-        Change::Deleted { path, czxid, owner } => (path, *czxid, *owner, "deletes"),
+        Change::Deleted { path, czxid, owner, .. } => (path, *czxid, *owner, "deletes"),
         Change::DataChanged { path, czxid, owner, .. } => (path, *czxid, *owner, "overwrites"),
         Change::Created { .. } => return None,
     };

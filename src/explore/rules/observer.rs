@@ -42,7 +42,7 @@ impl Observations {
                 Change::Created { path, owner: Some(_) } => {
                     self.history.insert((Arc::clone(path), commit.zxid), None);
                 }
-                Change::Deleted { path, czxid, owner: Some(_) } => {
+                Change::Deleted { path, czxid, owner: Some(_), .. } => {
                     self.history.insert((Arc::clone(path), *czxid), Some(commit.zxid));
                 }
                 _ => {}

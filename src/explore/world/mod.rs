@@ -100,7 +100,7 @@ impl World {
             faults_left: scenario.faults,
             waits_left: scenario.waits,
             late: Vec::new(),
-            judge: Judge::new(scenario.strangers),
+            judge: Judge::default(),
         };
         for client in 0..world.places.len() {
             world.send_requests(explored, client);

@@ -2,7 +2,7 @@
 
 use super::{Explored, LinkId, Step, World};
 use crate::ensemble::{LEADER, session_of};
-use crate::program::Stage;
+use crate::program::{LOCK, Stage};
 
 /// The seconds that a run may wait at once: for a check after one second, for a check after five,
 /// for the end of a session that nobody hears from.
@@ -38,7 +38,7 @@ impl World {
             for client in 0..self.places.len() {
                 self.faults_of(explored, client, &mut steps);
             }
-            self.faults_of_servers(&mut steps);
+            self.faults_of_servers(explored, &mut steps);
         }
         steps
     }
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    fn faults_of_servers(&self, steps: &mut Vec<Step>) {
+    fn faults_of_servers(&self, explored: &Explored, steps: &mut Vec<Step>) {
         if self.faults_left == 0 {
             return;
         }
@@ -156,13 +156,13 @@ impl World {
         steps.extend(members.filter(|member| !self.ensemble.lag_of(*member).0).map(Step::Lag));
         let is_elsewhere = |id: &LinkId| self.ensemble.is_elsewhere(*id);
         steps.extend(self.late.iter().map(|(id, _)| *id).filter(is_elsewhere).map(Step::MoveBack));
-        if self.judge.strangers {
+        if explored.scenario.strangers {
             for client in 0..self.places.len() {
                 if self.ensemble.tree().ephemerals_of(session_of(client)).next().is_some() {
                     steps.extend([Step::DeleteNode(client), Step::Overwrite(client)]);
                 }
             }
-            if self.ensemble.tree().node(crate::program::LOCK).is_ok() {
+            if self.ensemble.tree().node(LOCK).is_ok() {
                 steps.push(Step::Raze);
             }
         }

@@ -144,17 +144,22 @@ impl World {
         self.forget_late();
     }
 
-    /// Lets the messages of a client move again. Its heartbeat is the first.
     fn unstall(&mut self, client: usize) {
+        self.places[client].stalled = false;
+        self.hear(client);
+    }
+
+    /// Lets the servers hear a client whose messages move again: a heartbeat is the first.
+    fn hear(&mut self, client: usize) {
         let place = &mut self.places[client];
-        place.stalled = false;
-        if place.link.is_some() && !place.stopped {
+        if place.link.is_some() && !place.stalled && !place.stopped {
             place.silent = 0;
         }
     }
 
     fn resume(&mut self, explored: &mut Explored, client: usize) {
         self.places[client].stopped = false;
+        self.hear(client);
         let mut messages = Vec::new();
         if !self.places[client].stalled {
             messages.extend(std::iter::from_fn(|| self.receive(client)));
@@ -175,6 +180,9 @@ impl World {
             for client in 0..self.places.len() {
                 if !self.places[client].stopped && !self.output(explored, client).is_done {
                     self.give(explored, client, Input::Second(self.second));
+                }
+                if !self.places[client].stopped {
+                    self.judge.runs(client);
                 }
                 self.be_silent(explored, client);
             }
