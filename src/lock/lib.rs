@@ -182,9 +182,10 @@
 //!   with its next message.
 //! - **A node that somebody else deletes and replaces within one round trip**
 //!   (`replaced-meanwhile`). Only the two mutexes, and queues whose names contain no id. ZooKeeper
-//!   deletes by path, so a release first reads the node. If the node is deleted after that read,
-//!   and another client creates one with the same path before the deletion arrives, the deletion
-//!   hits that one. [`Guard::lost`] tells its holder.
+//!   deletes by path, so a release first reads the node. If the node is deleted after that read, or
+//!   the client's server has not applied its deletion yet, and another client creates one with the
+//!   same path before the deletion arrives, the deletion hits that one. [`Guard::lost`] tells its
+//!   holder.
 //! - **A deletion that arrives late at a mutex** (`late-deletion`). A server hangs for longer than
 //!   `0.4 T` while a deletion is on its way to it. The client moves to another server, reads the
 //!   node, and sends the deletion again; another client takes the lock. The hung server refuses the

@@ -28,8 +28,8 @@ pub(super) struct MetricsOptions {
     #[arg(long, value_name = "N", requires = "metrics", default_value_t = DEFAULT_MAX_LOCKS,
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_METRICS_LOCKS))]
     pub metrics_locks: usize,
-    /// Who may ask for metrics, and TLS: a web config file as Prometheus' exporters have it; only
-    /// its owner may be able to read it
+    /// The users that may ask for metrics, and TLS: a web config file as Prometheus' exporters have
+    /// it; only its owner may be able to read it
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub metrics_config: Option<PathBuf>,
 }
