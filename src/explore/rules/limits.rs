@@ -83,7 +83,8 @@ impl Traces {
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let given_up = ensemble.link(id).is_some_and(|link| link.broken);
         self.is_late = given_up && matches!(request, Request::Write(WriteOp::Delete { .. }));
-        if let Request::Read { read: ReadOp::Stat(path) | ReadOp::Data(path), .. } = request
+        // A lock looks at its node's stat before it deletes it; other reads are on their way for other reasons.
+        if let Request::Read { read: ReadOp::Stat(path), .. } = request
             && !given_up
         {
             let own = ensemble.own_node(id, path).map(|(czxid, version)| (Arc::clone(path), czxid, version));
