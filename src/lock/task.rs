@@ -4,7 +4,10 @@
 //! deletes the nodes that it created, through lost replies and reconnects, as long as its session
 //! lives, and ends.
 
+use std::pin::pin;
+
 use futures::future::join;
+use lockscope_requests::SessionStates;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -40,19 +43,9 @@ impl Attempt {
     async fn acquire_and_hold(&self, channels: AttemptChannels) -> Result<(), LockError> {
         let mut states = self.client.states();
         let mut clock = SessionClock::new(self.client.session_timeout(), states.state(), Instant::now());
-        let contended = {
-            let mut contend = std::pin::pin!(self.contend());
-            loop {
-                tokio::select! {
-                    biased;
-                    () = sleep_until(clock.next_tick()) => clock.tick(Instant::now()),
-                    state = states.changed() => clock.changed(state, Instant::now()),
-                    contended = &mut contend => break contended,
-                }
-            }
-        };
+        let contended = ticking(self.contend(), &mut clock, &mut *states).await;
         let proved = match contended {
-            Ok(held) => self.prove(held, &mut clock).await,
+            Ok(held) => self.prove(held, &mut clock, &mut *states).await,
             Err(reason) => Err(reason),
         };
         let held = match proved {
@@ -86,12 +79,18 @@ impl Attempt {
         }
     }
 
-    /// Accepts a granted lock unless the process has been paused: the event that granted it may be
-    /// as old as the pause, and the session may have ended since.
-    async fn prove(&self, held: HeldLock, clock: &mut SessionClock) -> Result<HeldLock, NotAcquired> {
-        if clock.needs_proof() {
+    /// Accepts a granted lock once a request proves that the session lives, if the process was paused
+    /// or has connected again: the event that granted it may be older. A pause during the request
+    /// makes its reply old, too.
+    async fn prove(
+        &self,
+        held: HeldLock,
+        clock: &mut SessionClock,
+        states: &mut dyn SessionStates,
+    ) -> Result<HeldLock, NotAcquired> {
+        while clock.needs_proof() {
             let sent_at = Instant::now();
-            if !self.client.has(&held.own).await? {
+            if !ticking(self.client.has(&held.own), clock, states).await? {
                 if let Some(node) = &held.queue_node {
                     // This fails only when the session ends, which deletes the node.
                     let _ = self.client.delete(node, LastSeen::Before).await;
@@ -118,5 +117,19 @@ impl Attempt {
             Loss::Expired => drop(self.client.delete(own, LastSeen::Before).await),
         }
         Err(loss.error(&self.spec.path, &own.path))
+    }
+}
+
+/// Runs `work` and keeps the clock meanwhile. After a pause, the clock notices it before the work goes
+/// on.
+async fn ticking<T>(work: impl Future<Output = T>, clock: &mut SessionClock, states: &mut dyn SessionStates) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            () = sleep_until(clock.next_tick()) => clock.tick(Instant::now()),
+            state = states.changed() => clock.changed(state, Instant::now()),
+            done = &mut work => return done,
+        }
     }
 }
