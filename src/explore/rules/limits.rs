@@ -65,6 +65,13 @@ impl fmt::Display for Limit {
     }
 }
 
+/// The kind of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum ReadKind {
+    Stat,
+    Data,
+}
+
 /// What a run leaves behind that tells one limit from another.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Traces {
@@ -72,9 +79,10 @@ pub(super) struct Traces {
     deleted_by_stranger: BTreeSet<(i64, Arc<str>)>,
     /// The nodes that a stranger has overwritten, by czxid.
     overwritten: BTreeSet<i64>,
-    /// The own node that each session has seen at its last look: path, czxid and version. None if the
-    /// server showed another node, or none.
-    looks: BTreeMap<i64, Option<(Arc<str>, i64, i32)>>,
+    /// The own node that each session has seen at its last read of a stat, and at its last read of
+    /// data: path, czxid and version. None if the server showed another node, or none. A read of one
+    /// kind can be on its way while the deletion follows one of the other.
+    looks: BTreeMap<(i64, ReadKind), Option<(Arc<str>, i64, i32)>>,
     /// Whether the last request was a deletion over a connection that is given up.
     is_late: bool,
 }
@@ -83,13 +91,13 @@ impl Traces {
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let given_up = ensemble.link(id).is_some_and(|link| link.broken);
         self.is_late = given_up && matches!(request, Request::Write(WriteOp::Delete { .. }));
-        // A lock looks at its node's stat before it deletes it; other reads are on their way for other reasons.
-        if let Request::Read { read: ReadOp::Stat(path), .. } = request
-            && !given_up
-        {
-            let own = ensemble.own_node(id, path).map(|(czxid, version)| (Arc::clone(path), czxid, version));
-            self.looks.insert(session_of(id.client), own);
-        }
+        let (path, kind) = match request {
+            Request::Read { read: ReadOp::Stat(path), .. } if !given_up => (path, ReadKind::Stat),
+            Request::Read { read: ReadOp::Data(path), .. } if !given_up => (path, ReadKind::Data),
+            _ => return,
+        };
+        let own = ensemble.own_node(id, path).map(|(czxid, version)| (Arc::clone(path), czxid, version));
+        self.looks.insert((session_of(id.client), kind), own);
     }
 
     /// Records a change that a stranger or an operator has made.
@@ -125,11 +133,13 @@ impl Traces {
         {
             return Some(Limit::Overwritten);
         }
-        // The version of the node that it saw guards the deletion: one with another version is spared.
-        let (path, czxid, version) = self.looks.get(&author)?.as_ref()?;
-        let has_lost_it = self.deleted_by_stranger.contains(&(*czxid, Arc::clone(path)));
-        let hits =
-            matches!(change, Change::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
-        (has_lost_it && hits).then_some(Limit::ReplacedMeanwhile)
+        let has_lost_what_it_hits = [ReadKind::Stat, ReadKind::Data].into_iter().any(|kind| {
+            let Some(Some((path, czxid, version))) = self.looks.get(&(author, kind)) else { return false };
+            let has_lost_it = self.deleted_by_stranger.contains(&(*czxid, Arc::clone(path)));
+            // The version of the node that it saw guards the deletion: one with another version is spared.
+            let hits = matches!(change, Change::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
+            has_lost_it && hits
+        });
+        has_lost_what_it_hits.then_some(Limit::ReplacedMeanwhile)
     }
 }
