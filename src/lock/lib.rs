@@ -141,7 +141,8 @@
 //!   `0.15 T` before the next one holds.
 //! - **A pause is noticed.** A process that did not run for more than `0.075 T` checks its session
 //!   when it runs again. It sends a request, and keeps the lock only if the reply comes within
-//!   `0.05 T`. A waiter that was paused is granted the lock only after such a reply.
+//!   `0.05 T`. A waiter that was paused, or has connected again, is granted the lock only after the
+//!   reply to a request that it has sent since (`reply-older-than-a-stop`).
 //! - **A node is path and czxid.** A node of another attempt with the same path is never mistaken
 //!   for the own one: it is not released, and its changes are not reported as the own node's.
 //! - **One node for each attempt.** If the reply to a create is lost, the attempt searches for its
@@ -163,7 +164,13 @@
 //!
 //! # What it cannot guarantee
 //!
-//! The names in parentheses are schedules of `tests/schedules` that show the limit.
+//! The names in parentheses are schedules of `tests/schedules` that show the limit. The exploration
+//! meets these limits, and no others:
+//!
+//! | limits | the two mutexes, and queues named [`WriteLock`](Naming::WriteLock), [`Session`](Naming::Session) or [`Named`](Naming::Named) | all other queues |
+//! | --- | --- | --- |
+//! | `stopped`, `ended-early`, `deleted-before-its-turn` | yes | yes |
+//! | `replaced-meanwhile`, `late-deletion`, `overwritten` | yes | no |
 //!
 //! - **A process that does not run** (`stopped`) does not learn of anything. When it runs again
 //!   after its session has expired, it believes that it holds the lock for up to `0.05 T`. A
