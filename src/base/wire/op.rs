@@ -58,6 +58,8 @@ pub const SET_WATCHES2: i32 = 105;
 pub const ADD_WATCH: i32 = 106;
 /// Lists the identities of the connection.
 pub const WHO_AM_I: i32 = 107;
+/// Begins a session. Only servers write this, into their logs.
+pub const CREATE_SESSION: i32 = -10;
 /// Ends the session.
 pub const CLOSE_SESSION: i32 = -11;
 /// Marks a failed operation, or the end of the list, in a [`MULTI`].
