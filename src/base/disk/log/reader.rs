@@ -13,8 +13,10 @@ use crate::znode::Zxid;
 
 /// Reads one file of a transaction log, record by record.
 ///
-/// Memory stays within twice [`MAX_RECORD`](super::MAX_RECORD), and near 512 KiB for usual records. The file may grow
-/// meanwhile: [`read`](Self::read) after the end tries again where the end was.
+/// Memory stays near 256 KiB, or twice the longest record that is really there.
+///
+/// A server may write the file meanwhile: [`read`](Self::read) after the end looks again at what
+/// stands there now.
 ///
 /// ```no_run
 /// use lockscope_base::disk::{LogItem, LogReader, Txn};
@@ -71,12 +73,19 @@ impl<R: Read + Seek> LogReader<R> {
     /// that transaction.
     pub fn resume(&mut self, offset: u64, last: Option<Zxid>) -> io::Result<()> {
         self.last = last;
-        self.window.seek(offset)
+        self.window.seek(offset)?;
+        self.window.forget()
     }
 
     /// Reads the next record, passes over the next damage, or tells how the file ends.
     pub fn read(&mut self) -> io::Result<LogItem<'_>> {
-        match Found::here(&mut self.window)? {
+        let mut found = Found::here(&mut self.window)?;
+        if !matches!(found, Found::Record(_)) {
+            // Some bytes were perhaps read before a server wrote them.
+            self.window.forget()?;
+            found = Found::here(&mut self.window)?;
+        }
+        match found {
             Found::Record(length) => Ok(LogItem::Record(self.take(length))),
             Found::Nothing => Ok(LogItem::End(LogEnd::Whole { offset: self.offset() })),
             Found::Bad(why, claimed) => self.recover(why, claimed),

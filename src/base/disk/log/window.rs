@@ -46,6 +46,10 @@ impl<R: Read + Seek> Window<R> {
     /// since they were last moved, and else grows, so that the work stays linear.
     fn make_room(&mut self, count: usize) {
         let kept = self.end - self.start;
+        if self.bytes.is_empty() {
+            // Pages of zeros come from the system when they are written to.
+            self.bytes = vec![0; CHUNK];
+        }
         if self.bytes.len() - self.end >= CHUNK / 2 {
             return;
         }
@@ -55,7 +59,7 @@ impl<R: Read + Seek> Window<R> {
         }
         if self.end == self.bytes.len() {
             let enough = (self.start + count).max(self.end + CHUNK);
-            self.bytes.resize(enough.min((self.end * 2).max(CHUNK)), 0);
+            self.bytes.resize(enough.min(self.end * 2), 0);
         }
     }
 
@@ -99,8 +103,13 @@ impl<R: Read + Seek> Window<R> {
             self.start = start;
             return Ok(());
         }
-        self.from.seek(SeekFrom::Start(offset))?;
         (self.base, self.start, self.end) = (offset, 0, 0);
-        Ok(())
+        self.forget()
+    }
+
+    /// Forgets the bytes, and stays. They are read again.
+    pub fn forget(&mut self) -> io::Result<()> {
+        (self.base, self.start, self.end) = (self.offset(), 0, 0);
+        self.from.seek(SeekFrom::Start(self.base)).map(drop)
     }
 }

@@ -1,3 +1,5 @@
+//! A real file, files that are made by hand, and damage to both.
+
 use std::io::Cursor;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Entries that are made by hand, and any bytes.
+
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -8,7 +8,6 @@ use super::*;
 use crate::disk::TxnHeader;
 use crate::disk::head::FileHead;
 use crate::disk::log::budget::Budget;
-use crate::disk::log::window::Window;
 use crate::disk::testing::LOG;
 use crate::znode::Zxid;
 
@@ -102,24 +101,6 @@ fn a_file_that_is_torn_before_zeros_ends_there() {
             }
         }
         assert_eq!(found.damage, []);
-    }
-}
-
-#[test]
-fn a_growing_file_is_read_on() {
-    let mut log = open(&head());
-    let end = |offset| LogItem::End(LogEnd::Whole { offset });
-    assert_eq!(format!("{:?}", log.read().expect("bytes")), format!("{:?}", end(16)));
-    let mut file = head();
-    put_record(&mut file, &set_data(5, b"one"));
-    for part in 17..file.len() {
-        let mut log = open(&file[..part]);
-        let first = outcome(&mut log);
-        assert_eq!(first.records, []);
-        log.window = Window::new(Cursor::new(file.clone()), 0);
-        log.resume(16, None).expect("bytes");
-        assert_eq!(outcome(&mut log).records, [(16, 5)]);
-        assert_eq!(log.last_zxid(), Some(Zxid(5)));
     }
 }
 

@@ -1,7 +1,10 @@
+//! Reading logs: what the tests share.
+
 mod damage;
+mod growing;
 mod real;
 
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek};
 
 use super::record::{HEAD, LAST, sum};
 use super::*;
@@ -24,7 +27,7 @@ struct Outcome {
     end: Option<LogEnd>,
 }
 
-fn outcome(log: &mut Memory) -> Outcome {
+fn outcome(log: &mut LogReader<impl Read + Seek>) -> Outcome {
     let mut outcome = Outcome::default();
     while outcome.end.is_none() {
         match log.read().expect("bytes in memory") {
