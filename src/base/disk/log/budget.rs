@@ -29,4 +29,9 @@ impl Budget {
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
+
+    /// Gives back what was paid for a record that is read next.
+    pub fn repay(&mut self, length: usize) {
+        self.0 = self.0.saturating_add(length as u64);
+    }
 }

@@ -48,7 +48,8 @@ impl<R: Read + Seek> Search<'_, R> {
         if !is_found {
             return self.window.seek(offset).map(|()| None);
         }
-        let next = self.zxid()?.expect("a good record has a head");
+        // The file can have become shorter meanwhile.
+        let Some(next) = self.zxid()? else { return self.window.seek(offset).map(|()| None) };
         let is_next_inside = claimed_end.is_some_and(|end| self.window.offset() < end);
         let bytes = self.window.offset() - offset;
         Ok(Some(Damage { offset, bytes, after: self.last, next, is_next_inside, why }))
@@ -62,16 +63,29 @@ impl<R: Read + Seek> Search<'_, R> {
         let here = self.window.offset();
         let damaged = self.zxid()?;
         self.window.seek(end)?;
-        let found = Found::here(self.window)?;
-        let zxid = self.zxid()?;
+        let (found, zxid) = (self.found()?, self.zxid()?);
         self.window.seek(here)?;
         let has_last_byte = matches!(why, Why::Checksum | Why::Entry(_));
         match found {
-            Found::Record(_) if follows(zxid, damaged, 1) || follows(zxid, self.last, 2) => Ok(Next::At(end)),
-            Found::Record(_) if self.scan(end)? => Ok(Next::At(self.window.offset())),
-            Found::Record(_) => Ok(Next::At(end)),
+            Found::Record(length) => {
+                let is_next = follows(zxid, damaged, 1) || follows(zxid, self.last, 2);
+                if !is_next && self.scan(end)? {
+                    return Ok(Next::At(self.window.offset()));
+                }
+                self.budget.repay(length);
+                Ok(Next::At(end))
+            }
             Found::Nothing if has_last_byte => Ok(Next::Nowhere),
             Found::Nothing | Found::Bad(..) => Ok(Next::Unknown),
+        }
+    }
+
+    /// Looks at what stands here, if its checksum may be computed.
+    fn found(&mut self) -> io::Result<Found> {
+        let head = self.window.fill(HEAD)?.first_chunk().copied();
+        match head.and_then(parse_head) {
+            Some((_, length)) if !self.budget.pay(length) => Ok(Found::Bad(Why::Checksum, Some(length))),
+            _ => Found::here(self.window),
         }
     }
 
@@ -101,8 +115,14 @@ impl<R: Read + Seek> Search<'_, R> {
     /// an offset.
     fn is_good(&mut self, length: usize, before: u64) -> io::Result<bool> {
         let end = self.window.offset() + (HEAD + length + 1) as u64;
-        let has_last_byte = end <= before && self.window.byte_at(HEAD + length)? == Some(LAST);
-        Ok(has_last_byte && self.budget.pay(length) && matches!(Found::here(self.window)?, Found::Record(_)))
+        if end > before || self.window.byte_at(HEAD + length)? != Some(LAST) {
+            return Ok(false);
+        }
+        let is_good = matches!(self.found()?, Found::Record(_));
+        if is_good {
+            self.budget.repay(length);
+        }
+        Ok(is_good)
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The number of bytes that are read at once.
+/// The greatest number of bytes that are read at once.
 const CHUNK: usize = 256 << 10;
+
+/// The number of bytes that are read first at a new place: perhaps no more are needed.
+const FIRST: usize = 4 << 10;
 
 /// The bytes of a file from the place on where it is read, as far as they are needed.
 #[derive(Debug)]
@@ -15,12 +18,14 @@ pub struct Window<R> {
     end: usize,
     /// Where `bytes[0]` stands in the file.
     base: u64,
+    /// The number of bytes that are read next.
+    at_once: usize,
 }
 
 impl<R: Read + Seek> Window<R> {
     /// Creates a window at this offset, where the reader stands.
     pub fn new(from: R, offset: u64) -> Self {
-        Self { from, bytes: Vec::new(), start: 0, end: 0, base: offset }
+        Self { from, bytes: Vec::new(), start: 0, end: 0, base: offset, at_once: FIRST }
     }
 
     /// Returns the place in the file.
@@ -32,7 +37,9 @@ impl<R: Read + Seek> Window<R> {
     pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count {
             self.make_room(count);
-            match self.from.read(&mut self.bytes[self.end..]) {
+            let room = self.bytes.len().min(self.end + self.at_once);
+            self.at_once = CHUNK.min(self.at_once * 2);
+            match self.from.read(&mut self.bytes[self.end..room]) {
                 Ok(0) => break,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -110,6 +117,7 @@ impl<R: Read + Seek> Window<R> {
     /// Forgets the bytes, and stays. They are read again.
     pub fn forget(&mut self) -> io::Result<()> {
         (self.base, self.start, self.end) = (self.offset(), 0, 0);
+        self.at_once = FIRST;
         self.from.seek(SeekFrom::Start(self.base)).map(drop)
     }
 }

@@ -157,22 +157,47 @@ fn long_records_are_read_and_longer_ones_are_damage() {
     }
 }
 
+/// A head and a record that claims an entry of this length, and has another one.
+fn put_false_start(out: &mut Vec<u8>, length: usize) {
+    out.put_long(0x1234);
+    out.put_length(length);
+    out.extend(&set_data(1, b"")[..TxnHeader::BYTES]);
+    out.push(LAST);
+}
+
 #[test]
 fn work_is_limited_when_every_place_looks_like_a_long_record() {
     let mut file = head();
-    let false_start = set_data(1, b"")[..TxnHeader::BYTES].to_vec();
-    let count = 2000;
-    for left in (1..=count).rev() {
-        file.put_long(0x1234);
-        file.put_length(left * (HEAD + TxnHeader::BYTES + 1) - HEAD - 1);
-        file.extend(&false_start);
-        file.push(LAST);
+    let size = HEAD + TxnHeader::BYTES + 1;
+    for left in (1..=2000).rev() {
+        put_false_start(&mut file, left * size - HEAD - 1);
     }
     put_record(&mut file, &set_data(2, b"good"));
     let mut log = open(&file);
     log.budget = Budget(0);
     let found = outcome(&mut log);
     assert_eq!((found.records.len(), found.damage.len()), (1, 1));
+}
+
+#[test]
+fn work_is_limited_when_every_length_leads_to_the_same_long_record() {
+    let (mut file, count) = (head(), 500);
+    let good = |zxid: i64| {
+        let mut out = Vec::new();
+        put_record(&mut out, &set_data(2 * zxid, b""));
+        out
+    };
+    let size = HEAD + TxnHeader::BYTES + 1 + good(1).len();
+    for (left, zxid) in (1..=count).rev().zip(1_i64..) {
+        put_false_start(&mut file, left * size - HEAD - 1);
+        file.extend(good(zxid));
+    }
+    put_record(&mut file, &set_data(5000, &vec![7; 200_000]));
+    let mut log = open(&file);
+    log.budget = Budget(1_000_000);
+    let found = outcome(&mut log);
+    assert_eq!((found.records.len(), found.damage.len()), (count + 1, count));
+    assert!(log.budget.0 < 500_000, "the long record is looked at a few times only");
 }
 
 proptest! {
