@@ -6,6 +6,7 @@
 //! - [`server_view`]: what the servers report: connections, sessions, watches, watch events.
 //! - [`queue`]: the state. A [`Change`](queue::Change) goes in, and
 //!   [`Happening`](queue::Happening)s come out.
+//! - [`follow`]: which nodes to read, and which changes follow from watch events and answers.
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
@@ -17,6 +18,7 @@
 extern crate self as lockscope_model;
 
 pub mod diagnose;
+pub mod follow;
 pub mod metrics;
 pub mod queue;
 pub mod report;

@@ -35,7 +35,7 @@ fn main() {
         let mut explored = Explored::new(format!("programs={programs} {BOUNDS}").parse().expect("a scenario"));
         let began = cpu_time();
         let met = run_random(&mut explored, 0..SCHEDULES);
-        let spent = (cpu_time() - began).as_secs_f64();
+        let spent = cpu_time().saturating_sub(began).as_secs_f64();
         assert!(met.failure.is_none(), "a schedule fails: `tests/schedules/run` tells its story");
         #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
         let [schedules, steps] = [met.runs, met.steps].map(|count| count as f64 / spent);

@@ -11,6 +11,7 @@ mod contend;
 mod failures;
 mod foreign_clients;
 mod headless;
+mod import;
 mod lagging;
 mod locks;
 mod observe;

@@ -85,7 +85,7 @@ pub const PURE_PARTS: [&str; 17] = [
     "tui/lock_history",
     "tui/page",
     "demo/script",
-    "observe/follow",
+    "follow",
     "admin/plan",
     "admin/guard",
     "sandbox/tree",

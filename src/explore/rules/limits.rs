@@ -72,6 +72,9 @@ enum ReadKind {
     Data,
 }
 
+/// A node that a session has seen: path, czxid and version.
+type SeenNode = (Arc<str>, i64, i32);
+
 /// What a run leaves behind that tells one limit from another.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Traces {
@@ -80,9 +83,9 @@ pub(super) struct Traces {
     /// The nodes that a stranger has overwritten, by czxid.
     overwritten: BTreeSet<i64>,
     /// The own node that each session has seen at its last read of a stat, and at its last read of
-    /// data: path, czxid and version. None if the server showed another node, or none. A read of one
-    /// kind can be on its way while the deletion follows one of the other.
-    looks: BTreeMap<(i64, ReadKind), Option<(Arc<str>, i64, i32)>>,
+    /// data. None if the server showed another node, or none. A read of one kind can be on its way
+    /// while the deletion follows one of the other.
+    looks: BTreeMap<(i64, ReadKind), Option<SeenNode>>,
     /// Whether the last request was a deletion over a connection that is given up.
     is_late: bool,
 }

@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Error, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
-use super::follow::{Follower, WatchStyle};
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::znode::ZnodePath;
+use lockscope_model::follow::{Follower, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
 

@@ -2,8 +2,8 @@
 //! locks, sets watches, reads nodes, and reads everything again after a lost connection. The output
 //! is a stream of [`Change`]s.
 //!
-//! `follow` decides what to read and what to report, and knows no client. `schedule` decides which
-//! reads share a request, and when it is sent. `run` connects, `session_observer` keeps what
+//! [`Follower`](lockscope_model::follow::Follower) decides what to read and what to report.
+//! `schedule` decides which reads share a request, and when it is sent. `run` connects, `session_observer` keeps what
 //! outlives the connections of a session, `connection_run` feeds the follower during one connection,
 //! `wire` turns reads into requests, and `outbox` holds the changes that the consumer has not taken
 //! yet.
@@ -35,7 +35,8 @@
 
 mod connection_end;
 mod connection_run;
-mod follow;
+#[cfg(test)]
+mod follow_tests;
 mod member_watch;
 mod outbox;
 mod over;

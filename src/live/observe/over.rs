@@ -7,11 +7,11 @@ use tokio::sync::{mpsc, watch};
 use zookeeper_client::SessionState;
 
 use super::Observed;
-use super::follow::Follower;
 use super::outbox::{Outbox, UntakenChanges};
 use super::session_observer::SessionObserver;
 use crate::zk::TransportStatus;
 use lockscope_base::znode::ZnodePath;
+use lockscope_model::follow::Follower;
 
 /// Observes what is below the roots, at least one, on one session over all its connections. Sends
 /// the changes in batches. Holds at most `max_backlog` changes that the consumer has not taken, as

@@ -10,12 +10,12 @@ use tokio::time::{Instant, sleep_until};
 use zookeeper_client::Error;
 
 use super::connection_end::{ConnectionEnd, end_of};
-use super::follow::{Follower, ReadAnswer, WatchStyle};
 use super::outbox::Outbox;
 use super::sample::{SAMPLE_INTERVAL, Sampler};
 use super::schedule::ReadScheduler;
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::time::Backoff;
+use lockscope_model::follow::{Follower, ReadAnswer, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
 
 /// The reason shown to the user while the observer is overloaded.

@@ -7,13 +7,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use zookeeper_client::{Client, SessionState};
 
-use super::follow::Follower;
 use super::outbox::{Gone, Outbox, UntakenChanges};
 use super::session_observer::{STABLE_AFTER, SessionObserver, retry_backoff};
 use super::{ObserveOptions, Observed, RetryPolicy};
 use crate::zk::{ConnectOptions, TransportStatus, close_session, connect_and_gather};
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::ZnodePath;
+use lockscope_model::follow::Follower;
 use lockscope_model::queue::ConnectionState;
 use lockscope_model::server_view::ServerView;
 

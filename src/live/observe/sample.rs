@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::follow::{Follower, NodeRead};
 use lockscope_base::znode::ZnodePath;
+use lockscope_model::follow::{Follower, NodeRead};
 
 /// The time between the beginnings of two sampling rounds.
 pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -47,9 +47,9 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::follow::{ReadAnswer, WatchStyle};
     use crate::testing::path;
     use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
+    use lockscope_model::follow::{ReadAnswer, WatchStyle};
 
     /// Returns a follower that knows `locks` lock parents.
     fn follower(locks: usize) -> Follower {

@@ -10,13 +10,13 @@ use zookeeper_client::{Error, SessionState};
 
 use super::connection_end::ConnectionEnd;
 use super::connection_run::{ConnectionParts, ConnectionRun};
-use super::follow::{Follower, WatchStyle};
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::schedule::ReadScheduler;
 use crate::zk::TransportStatus;
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::follow::{Follower, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{LagWatch, ServerView};
 

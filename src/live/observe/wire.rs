@@ -7,10 +7,10 @@ use futures::future::BoxFuture;
 use lockscope_requests::{Events, Read, Reply, Requests, Watch};
 use zookeeper_client::{Error, EventType, MultiReadResult, SessionState, Stat, WatchedEvent};
 
-use super::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use super::schedule::ReadRequest;
 use crate::zk::stat_of;
 use lockscope_base::znode::{Node, NodeData, ZnodePath, Zxid};
+use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 
 /// The answers to a request, and the one-shot watch that the request set.
 pub(super) struct Answered {

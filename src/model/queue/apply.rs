@@ -2,7 +2,7 @@
 
 use super::parent::Listing;
 use super::table::SyncPhase;
-use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
+use super::{Change, ConnectionState, Deleter, Happening, LockEvent, LockTable};
 use lockscope_base::recipe::{Classifier, LockKind, is_never_reused};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -48,8 +48,12 @@ impl LockTable {
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, zxid } => {
                 let zxid = zxid.filter(|_| self.is_deleted_now(&path));
-                self.deleted(&path, now, &mut out);
+                self.deleted(&path, None, now, &mut out);
                 note_transaction(&mut out, path.name(), zxid);
+            }
+            Change::DeletedBy { path, zxid, by } => {
+                self.deleted(&path, Some(by), now, &mut out);
+                note_transaction(&mut out, path.name(), Some(zxid));
             }
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => self.surveyed(view),
@@ -195,7 +199,7 @@ impl LockTable {
         }
     }
 
-    fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+    fn deleted(&mut self, path: &ZnodePath, by: Option<Deleter>, now: Timestamp, out: &mut Vec<Happening>) {
         self.note_child_deleted(path);
         self.unreadable.remove(path);
         self.unread_in_semaphores.remove(path);
@@ -205,7 +209,7 @@ impl LockTable {
         }
         if let Some((id, slot)) = self.node(path) {
             self.note_deleted(path, id, slot);
-            self.remove(path, id, slot, now, out);
+            self.remove_by(path, (id, slot), by, now, out);
         } else {
             self.number_given(path);
             self.unread_node_gone(path, now, out);

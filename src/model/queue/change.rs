@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ConnectionState;
+use super::{ConnectionState, Deleter};
 use crate::server_view::ServerView;
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -84,4 +84,13 @@ pub enum Change {
     Syncing,
     /// The complete reading is finished. The table is accurate until the connection is lost.
     Synced,
+    /// A node was deleted, and a transaction log shows by whom.
+    DeletedBy {
+        /// The node's path.
+        path: ZnodePath,
+        /// The transaction that deleted the node.
+        zxid: Zxid,
+        /// Who deleted it.
+        by: Deleter,
+    },
 }

@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 /// deleted it.
 pub const GONE: &str = "gone";
 
+/// The name for the end of a node that another session deleted.
+pub const DELETED: &str = "deleted";
+
+/// The name for the end of a node whose client closed its session.
+pub const CLOSED: &str = "closed";
+
 /// An event of a lock or of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::event::{GONE, SessionAtEnd};
-use super::{ClientIdentity, Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
+use super::event::{CLOSED, DELETED, GONE, SessionAtEnd};
+use super::{ClientIdentity, Contender, ContenderId, Deleter, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
 /// An event with its lock, its contender and its cost.
@@ -37,6 +37,9 @@ pub struct Happening {
     /// it from ZooKeeper 3.9 on. `None` if the node may have gone during a cut, before another node
     /// of its name.
     pub deleted_by: Option<Zxid>,
+    /// Who deleted the node of a contender that released, left or expired. Only transaction logs
+    /// show this.
+    pub deleter: Option<Deleter>,
     /// The number of contenders in the queue after the event.
     pub queue: usize,
     /// The cost of the event. An acquisition has none of its own: the release before it was
@@ -63,6 +66,7 @@ impl Happening {
             },
             may_have_expired: false,
             deleted_by: None,
+            deleter: None,
             queue: lock.len(),
             watch_events: WatchEvents::default(),
         }
@@ -87,6 +91,7 @@ impl Happening {
             held_ms: None,
             may_have_expired: false,
             deleted_by: None,
+            deleter: None,
             queue: 0,
             watch_events: WatchEvents::default(),
         }
@@ -103,17 +108,22 @@ impl Happening {
         self
     }
 
-    /// Sets what was known about the session at this event.
-    pub(super) fn ending(mut self, at_end: SessionAtEnd) -> Self {
-        self.may_have_expired = at_end == SessionAtEnd::MayHaveExpired;
+    /// Sets what was known about the session, and about who deleted the node, at this event.
+    pub(super) fn ending(mut self, at_end: SessionAtEnd, deleter: Option<Deleter>) -> Self {
+        (self.may_have_expired, self.deleter) = (at_end == SessionAtEnd::MayHaveExpired, deleter);
         self
     }
 
     /// Returns the JSON name for the end of a contender; `None` for other events.
     pub fn end(&self) -> Option<&'static str> {
         match self.event {
-            LockEvent::Released | LockEvent::Left if self.may_have_expired => Some("unknown"),
-            LockEvent::Released | LockEvent::Left => Some(GONE),
+            LockEvent::Released | LockEvent::Left => Some(match (self.deleter, self.session) {
+                (Some(Deleter::Session(by)), Some(owner)) if by == owner => self.event.id(),
+                (Some(Deleter::Session(_)), Some(_)) => DELETED,
+                (Some(Deleter::Close), _) => CLOSED,
+                _ if self.may_have_expired => "unknown",
+                _ => GONE,
+            }),
             LockEvent::Expired => Some(LockEvent::Expired.id()),
             _ => None,
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::deleter::Deleter;
 use super::event::SessionAtEnd;
 use super::handover::Gone;
 use super::hold::Hold;
@@ -124,12 +125,25 @@ impl LockTable {
 
     /// Removes a contender whose node is gone.
     pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
+        self.remove_by(path, (id, slot), None, now, out);
+    }
+
+    /// Removes a contender whose node was deleted, by `deleter` if that is known.
+    pub(super) fn remove_by(
+        &mut self,
+        path: &ZnodePath,
+        (id, slot): (LockId, u32),
+        deleter: Option<Deleter>,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.children.remove(path.name());
         }
         let (slot, live) = (slot as usize, self.is_live());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
-        let (session, at_end) = (contender.session(), self.session_at_end(contender, now));
+        let session = contender.session();
+        let at_end = deleter.map_or_else(|| self.session_at_end(contender, now), Deleter::session_at_end);
         let expired = at_end == SessionAtEnd::Expired;
         let client = session.filter(|_| expired).map(|session| self.identity(session));
         let Some(lock) = self.locks.get_mut(&id) else { return };
@@ -157,7 +171,7 @@ impl LockTable {
             let node = Arc::clone(&contender.node);
             lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
-        self.node_gone(id, slot, stood, Gone { contender, event, at_end, cost }, now, out);
+        self.node_gone(id, slot, stood, Gone { contender, event, at_end, deleter, cost }, now, out);
         if live {
             self.update_holders(id, None, now, out);
         }

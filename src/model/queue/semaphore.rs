@@ -274,8 +274,9 @@ impl LockTable {
 
     fn report_gone(&self, id: LockId, gone: &Gone, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get(&id) else { return };
-        let happening =
-            Happening::new(gone.event, lock, Some(&gone.contender), now).costing(gone.cost).ending(gone.at_end);
+        let happening = Happening::new(gone.event, lock, Some(&gone.contender), now)
+            .costing(gone.cost)
+            .ending(gone.at_end, gone.deleter);
         out.push(match gone.event {
             LockEvent::Left => happening.after_waiting(gone.contender.contends_since(self.clock.ahead_ms())),
             _ => happening,
@@ -295,6 +296,7 @@ impl LockTable {
         lock.acquired(now);
         self.totals.acquired(now);
         out.push(Happening::new(LockEvent::Acquired, lock, Some(&lease), now).after_waiting(since));
-        out.push(Happening::new(LockEvent::Released, lock, Some(&lease), now).costing(owner.cost).ending(owner.at_end));
+        let released = Happening::new(LockEvent::Released, lock, Some(&lease), now);
+        out.push(released.costing(owner.cost).ending(owner.at_end, owner.deleter));
     }
 }

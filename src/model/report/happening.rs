@@ -83,6 +83,7 @@ mod tests {
             held_ms: None,
             may_have_expired: false,
             deleted_by: None,
+            deleter: None,
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         };

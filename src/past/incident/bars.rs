@@ -223,8 +223,8 @@ fn sign(end: ContenderEnd, held: bool) -> Option<&'static str> {
         ContenderEnd::Deleted => Some("✂"),
         ContenderEnd::Unknown => Some("?"),
         ContenderEnd::Left => Some("×"),
-        ContenderEnd::Gone if !held => Some("×"),
-        ContenderEnd::Gone | ContenderEnd::Released | ContenderEnd::Open => None,
+        ContenderEnd::Gone | ContenderEnd::Closed if !held => Some("×"),
+        ContenderEnd::Gone | ContenderEnd::Released | ContenderEnd::Closed | ContenderEnd::Open => None,
     }
 }
 

@@ -98,6 +98,7 @@ fn contender(past: &PastContender, events: &mut Vec<Event>) {
             ContenderEnd::Left => "left",
             ContenderEnd::Expired => "expired",
             ContenderEnd::Deleted => "deleted",
+            ContenderEnd::Closed => "closed",
             ContenderEnd::Unknown => "ended",
         };
         add(ended.before, what, why);

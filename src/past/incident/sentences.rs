@@ -79,7 +79,11 @@ fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
         }
         ContenderEnd::Released | ContenderEnd::Left => format!("held it from {from} until it released it at {at}"),
         ContenderEnd::Expired => format!("held it from {from} until its session expired at {at}"),
-        ContenderEnd::Deleted => format!("held it from {from} until its node was deleted by hand at {at}"),
+        ContenderEnd::Closed => format!("held it from {from} until its client closed the session at {at}"),
+        ContenderEnd::Deleted => match past.deleted_by {
+            Some(session) => format!("held it from {from} until the session {session} deleted its node at {at}"),
+            None => format!("held it from {from} until its node was deleted by hand at {at}"),
+        },
         ContenderEnd::Unknown if past.ended.is_some_and(|ended| ended.exactly().is_some()) => {
             format!("held it from {from} until {at}, when its node was gone: released, deleted by another, or expired")
         }
@@ -96,7 +100,7 @@ fn why_by_end(past: &PastContender) -> &'static str {
         ContenderEnd::Expired => {
             "its client was gone without releasing it: the servers waited for the end of its session"
         }
-        ContenderEnd::Deleted => "somebody ended it by hand; no finding says why it held so long",
+        ContenderEnd::Deleted => "somebody else ended it; no finding says why it held so long",
         _ => "no finding says why: the holder kept it so long",
     }
 }

@@ -1,7 +1,7 @@
 //! Incidents made by hand, for tests.
 
 use crate::record::history::{PastContender, PastDeletion, PastFinding, PastGap, PastWindow};
-use crate::record::tables::{ContenderEnd, TimeBounds};
+use crate::record::tables::{ContenderEnd, Source, TimeBounds};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The beginning of the incidents: 2024-05-01 14:41:07 UTC.
@@ -28,6 +28,8 @@ fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
         acquired: None,
         ended: None,
         end: ContenderEnd::Open,
+        deleted_by: None,
+        source: Source::Watched,
         known_until: at(60_000),
     }
 }

@@ -181,6 +181,7 @@ impl TraceEvents {
         for past in &here {
             let sign = match past.end {
                 ContenderEnd::Expired => "session expired",
+                ContenderEnd::Deleted if past.deleted_by.is_some() => "deleted by another session",
                 ContenderEnd::Deleted => "deleted by hand",
                 _ => continue,
             };

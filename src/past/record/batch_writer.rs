@@ -11,7 +11,7 @@ use super::batch_recorder::BatchRecorder;
 use super::bounds::{RecordOptions, SpaceKeeper};
 use super::schema;
 use super::store::{Store, StoreError};
-use super::tables::{TableRecorder, TableWriter};
+use super::tables::{Source, TableRecorder, TableWriter};
 use super::unwritten::Unwritten;
 use super::writer::{Batch, WritePlace};
 use lockscope_base::znode::Timestamp;
@@ -64,7 +64,13 @@ impl BatchWriter {
 
     /// Creates the recorder for this writer and one ensemble, given by its servers and chroot.
     pub fn recorder(&mut self, connect: &str) -> Result<BatchRecorder, StoreError> {
-        Ok(BatchRecorder::new(connect, self.tables()?, self.space.segment_bounds(), self.with_data))
+        self.recorder_of(connect, Source::Watched)
+    }
+
+    /// Creates a recorder like [`recorder`](Self::recorder), for changes from elsewhere.
+    pub(crate) fn recorder_of(&mut self, connect: &str, source: Source) -> Result<BatchRecorder, StoreError> {
+        let tables = self.tables()?.of_source(source);
+        Ok(BatchRecorder::new(connect, tables, self.space.segment_bounds(), self.with_data))
     }
 
     /// Resumes the tables from the rows in the file.
@@ -117,6 +123,20 @@ impl BatchWriter {
             thread::sleep(LAST_PAUSE);
         }
         self.write(now)
+    }
+
+    /// Writes the last batches. The result is one file that needs no files beside it. Returns the
+    /// numbers of contenders that held, and of those that did not.
+    pub(crate) fn finish_alone(mut self, batches: Vec<Batch>, now: Timestamp) -> Result<(u64, u64), StoreError> {
+        self.finish(batches, now)?;
+        self.sql(|sql| {
+            sql.pragma_update(None, "journal_mode", "DELETE")?;
+            sql.query_row(
+                "SELECT count(acquired_before), count(*) - count(acquired_before) FROM contender",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+        })
     }
 
     /// Returns the reason why nothing is written at the moment, as a sentence.

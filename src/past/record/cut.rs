@@ -216,15 +216,13 @@ impl Cutter<'_> {
             reason: format!("the recording is damaged there: {damage}"),
         };
         let gaps = self.damaged.iter().map(gap).collect();
-        let Some(Written { mut batches, mut writer, mut excerpt, state, until }) = self.written else {
+        let Some(Written { mut batches, writer, mut excerpt, state, until }) = self.written else {
             let damaged = self.damaged.first();
             return Err(damaged.map_or(CutError::NothingRecorded, |damaged| CutError::Damaged(damaged.damage)));
         };
         excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
         batches.set_gaps(excerpt, gaps);
-        writer.finish(batches.end(until, &state.table), until)?;
-        // The result is one file that needs no files beside it.
-        writer.sql(|sql| sql.pragma_update(None, "journal_mode", "DELETE"))?;
+        writer.finish_alone(batches.end(until, &state.table), until)?;
         Ok(self.damaged)
     }
 

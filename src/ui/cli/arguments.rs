@@ -14,6 +14,7 @@ use super::cut::CutCommand;
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
 use super::history::HistoryOptions;
+use super::import::ImportCommand;
 use super::options::{ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::past_options::PastOptions;
 use super::recipes::RecipesOptions;
@@ -170,6 +171,16 @@ pub(super) enum CliCommand {
     /// Chrome. With very many contenders, both show those that held or waited longest, and say how
     /// many are left out.
     Report(ReportCommand),
+    /// Make a recording of the transaction logs of servers, for a time that nobody recorded
+    ///
+    /// Reads the transaction logs and snapshots that a server keeps below its dataDir, also from a
+    /// copy, also while the server writes them. Writes a new recording, which replay, history,
+    /// report and every command with --store can read. It has the leader's times, and says for
+    /// certain how each contender ended: its client released it, its session expired or was closed,
+    /// or another session deleted its node. Missing transactions and damaged parts are named, and
+    /// missing ones become gaps. The file must not exist yet, and is written as a whole or not at
+    /// all.
+    Import(ImportCommand),
     /// Cut a part out of a recording, as a file to hand to somebody
     ///
     /// Writes a new recording, which replay, history, report and every command with --store can

@@ -10,11 +10,10 @@ use super::choice::{self, Choice};
 use super::duration;
 use super::options::{Format, SharedOptions};
 use super::output::{print, write_json};
-use super::recorded::RecordingOptions;
+use super::recorded::SourceOptions;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_base::znode::{SessionId, ZnodePath};
-use lockscope_past::record::Store;
 use lockscope_past::record::history::{self, History, HistoryFacts, HistoryQuery, ListOrder, RankBy};
 use lockscope_past::record::tables::ContenderEnd;
 
@@ -61,7 +60,7 @@ pub(super) struct HistoryOptions {
     #[arg(long, help_heading = "Output")]
     pub format: Option<Format>,
     #[command(flatten)]
-    pub recording: RecordingOptions,
+    pub recording: SourceOptions,
 }
 
 impl Choice for ContenderEnd {
@@ -74,7 +73,8 @@ impl Choice for ContenderEnd {
             Self::Released => "It held, and its client is proven to have released it",
             Self::Left => "It waited, and its client is proven to have given up",
             Self::Expired => "Its session expired",
-            Self::Deleted => "Deleted by hand, as an audit log says",
+            Self::Deleted => "Another session deleted it, as a transaction log says, or a person, as an audit log says",
+            Self::Closed => "Its client closed the session, as a transaction log says",
             Self::Unknown => "Nobody saw it, or can tell whether its session had expired",
         };
         (self.id(), help)
@@ -121,12 +121,12 @@ fn session(text: &str) -> Result<SessionId, &'static str> {
 }
 
 /// Prints the history.
-pub(super) fn run(
+pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &HistoryOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
-    let (from, to) = options.recording.window(settings.utc)?;
+    let mut source = options.recording.open(settings).await?;
     let (rows, order) = match settings.format {
         Format::Table => (ROWS_FOR_PEOPLE, ListOrder::Worst),
         Format::Json => (ROWS_FOR_PROGRAMS, ListOrder::Time),
@@ -136,8 +136,8 @@ pub(super) fn run(
         lock: options.path.clone(),
         session: options.session,
         client: options.client.clone(),
-        from,
-        to,
+        from: source.from,
+        to: source.to,
         ends: options.end.clone(),
         min_hold_ms: options.min_hold.map(millis),
         min_wait_ms: options.min_wait.map(millis),
@@ -149,7 +149,7 @@ pub(super) fn run(
             TopBy::HandOvers => RankBy::Handovers,
         }),
     };
-    let history = History::read(&mut Store::open(&options.recording.store)?, &query)?;
+    let history = History::read(&mut source.store, &query)?;
     print(out, |out| match settings.format {
         Format::Table => history::lines(out, &history, settings.utc),
         Format::Json => write_json(out, &HistoryFacts::from(&history)),

@@ -25,6 +25,7 @@ mod examination;
 mod followed_deletions;
 mod generate;
 mod history;
+mod import;
 mod live_table;
 mod log;
 mod merge;
@@ -33,6 +34,7 @@ mod options;
 mod output;
 mod past;
 mod past_options;
+mod progress_line;
 mod recipes;
 mod record;
 mod record_metrics;
@@ -161,8 +163,13 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             let done = Box::pin(delete::run(&settings, &options, &mut io::stdout().lock())).await;
             done.map_err(|error| settings.explain(error))
         }
-        CliCommand::History(options) => history::run(&resolve(options.shared())?, &options, &mut io::stdout().lock()),
-        CliCommand::Report(command) => report::run(&resolve(command.shared())?, &command),
+        CliCommand::History(options) => {
+            history::run(&resolve(options.shared())?, &options, &mut io::stdout().lock()).await
+        }
+        CliCommand::Report(command) => report::run(&resolve(command.shared())?, &command).await,
+        CliCommand::Import(command) => {
+            import::run(&resolve(command.shared())?, &command, &mut io::stdout().lock()).await
+        }
         CliCommand::Cut(command) => cut::run(&resolve(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {

@@ -1,13 +1,17 @@
-//! The options that choose a recording and a time range in it.
+//! The options that choose a recording, or the transaction logs of servers, and a time range.
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
+use tempfile::TempDir;
 
+use super::import::{self, ImportPlan};
 use super::options::{EnsembleOptions, SharedOptions};
 use super::past;
-use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_past::record::{Past, PastTime};
+use super::resolved::ResolvedOptions;
+use lockscope_base::znode::Timestamp;
+use lockscope_past::record::{Past, PastTime, Store};
 
 /// Which recording, and which time of it.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -35,10 +39,81 @@ impl RecordingOptions {
             ..SharedOptions::default()
         }
     }
+}
 
-    /// Returns the requested range; a bound that was not given is `None`.
-    pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
-        let TimeRange { from, to } = past::span(&mut Past::open(&self.store)?, self.from, self.to, &self.store, utc)?;
-        Ok((self.from.map(|_| from), self.to.map(|_| to)))
+/// Which recording or which transaction logs, and which time of them.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Recording")]
+pub(super) struct SourceOptions {
+    /// The recording, a file that `lockscope record` or `lockscope import` writes or wrote
+    #[arg(long, value_name = "FILE", required_unless_present = "from_logs")]
+    pub store: Option<PathBuf>,
+    /// Read these transaction logs of servers in place of a recording: a dataDir or dataLogDir, a
+    /// folder version-2, or a single file; can be given several times
+    #[arg(long, value_name = "PATH", conflicts_with = "store")]
+    pub from_logs: Vec<PathBuf>,
+    /// From this time on, as in 02:13, -10m or 2026-05-01T02:13:00Z [default: from the beginning]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<PastTime>,
+    /// Up to this time [default: up to the end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<PastTime>,
+    /// Show and read times in UTC instead of local time; JSON is always in UTC
+    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub utc: Option<bool>,
+}
+
+/// A recording to read, and the requested bounds of time.
+pub(super) struct OpenedSource {
+    pub store: Store,
+    /// What the recording is called in a sentence.
+    pub name: String,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+    /// Where the recording of transaction logs lies; it is deleted at the end.
+    _folder: Option<TempDir>,
+}
+
+impl SourceOptions {
+    /// Returns the options shared with other commands.
+    pub(super) fn shared(&self) -> SharedOptions {
+        SharedOptions {
+            ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
+            ..SharedOptions::default()
+        }
+    }
+
+    /// Opens the recording, or imports the transaction logs into a temporary one.
+    pub(super) async fn open(&self, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
+        let Some(store) = &self.store else { return self.import(settings).await };
+        let time = past::span(&mut Past::open(store)?, self.from, self.to, store, settings.utc)?;
+        Ok(OpenedSource {
+            store: Store::open(store)?,
+            name: store.to_string_lossy().into_owned(),
+            from: self.from.map(|_| time.from),
+            to: self.to.map(|_| time.to),
+            _folder: None,
+        })
+    }
+
+    async fn import(&self, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
+        let folder = tempfile::tempdir().context("cannot create a temporary folder: set TMPDIR to one with room")?;
+        let target = folder.path().join("imported.db");
+        let plan = ImportPlan {
+            places: self.from_logs.clone(),
+            target: target.clone(),
+            from: self.from,
+            to: self.to,
+            with_data: true,
+        };
+        let (done, time) = import::carry_out(settings, plan).await?;
+        import::note_defects(&done, settings.utc);
+        Ok(OpenedSource {
+            store: Store::open(&target)?,
+            name: "these logs".to_owned(),
+            from: self.from.map(|_| time.from),
+            to: self.to.map(|_| time.to),
+            _folder: Some(folder),
+        })
     }
 }

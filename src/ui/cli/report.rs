@@ -9,12 +9,11 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use super::choice::{self, Choice};
 
 use super::options::SharedOptions;
-use super::recorded::RecordingOptions;
+use super::recorded::SourceOptions;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_files::{self as files, Readers};
 use lockscope_past::incident::{self, Incident};
-use lockscope_past::record::Store;
 use lockscope_past::record::history::PastWindow;
 
 /// The options of `lockscope report`.
@@ -28,7 +27,7 @@ pub(super) struct ReportCommand {
     #[arg(long, value_name = "WHO", default_value = "owner", value_parser = choice::parser::<Readers>())]
     pub readable_by: Readers,
     #[command(flatten)]
-    pub recording: RecordingOptions,
+    pub recording: SourceOptions,
 }
 
 impl ReportCommand {
@@ -68,16 +67,15 @@ fn report_file() -> impl TypedValueParser<Value = ReportFile> {
 }
 
 /// Writes the file, or leaves the old one.
-pub(super) fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<Verdict> {
     let ReportFile { path, is_page } = &command.output;
     let refusal = |error: files::FileError| {
         anyhow!("cannot write the report to {}: {error}; name another file with --output", path.display())
     };
     files::can_replace(path).map_err(refusal)?;
-    let (from, to) = command.recording.window(settings.utc)?;
-    let mut store = Store::open(&command.recording.store)?;
-    let Some(window) = PastWindow::read(&mut store, from, to)? else {
-        bail!("nothing was recorded in {} yet", command.recording.store.display());
+    let mut source = command.recording.open(settings).await?;
+    let Some(window) = PastWindow::read(&mut source.store, source.from, source.to)? else {
+        bail!("nothing was recorded in {} yet", source.name);
     };
     let incident = Incident::new(&window);
     let text = if *is_page { incident::html(&incident, settings.utc) } else { incident::trace(&incident)? };

@@ -100,7 +100,7 @@ impl ObserverFixture {
             Change::Seen { .. } => "seen",
             Change::Listed { .. } => "listed",
             Change::Appeared { .. } => "appeared",
-            Change::Deleted { .. } => "deleted",
+            Change::Deleted { .. } | Change::DeletedBy { .. } => "deleted",
             Change::Unreadable { .. } => "unreadable",
             Change::Heard { .. } => "heard",
             Change::Sampled { .. } => "sampled",

@@ -20,6 +20,8 @@ pub enum LogItem<'a> {
 pub struct Record<'a> {
     /// Where it begins in the file.
     pub offset: u64,
+    /// Its contents, undecoded.
+    pub bytes: &'a [u8],
     /// Its contents.
     pub entry: Entry<'a>,
 }

@@ -98,7 +98,7 @@ impl<R: Read + Seek> LogReader<R> {
         let bytes = &self.window.take(HEAD + length + 1)[HEAD..HEAD + length];
         let entry = Entry::read(bytes).expect("the entry was decoded before");
         self.last = Some(entry.header.zxid);
-        Record { offset, entry }
+        Record { offset, bytes, entry }
     }
 
     /// Goes from a damaged record to the next good one. Stays if there is none.

@@ -43,7 +43,7 @@ use std::time::Duration;
 
 use self::pace::ReadPace;
 use self::weight::ExpectedWeights;
-use super::follow::{Follower, NodeRead, ReadAnswer};
+use lockscope_model::follow::{Follower, NodeRead, ReadAnswer};
 
 /// The bound on the expected size of all replies under way, in bytes: 16 MiB.
 pub(super) const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;

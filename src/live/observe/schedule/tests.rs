@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::weight::UNKNOWN_WEIGHT;
 use super::*;
-use crate::observe::follow::{NodeEvent, WatchStyle};
 use crate::testing::path;
 use crate::zk::MAX_REPLY;
 use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::follow::{NodeEvent, WatchStyle};
 
 const MEGABYTE: i32 = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Estimates the size of replies from the sizes of earlier ones.
 
-use crate::observe::follow::{NodeRead, ReadAnswer};
+use lockscope_model::follow::{NodeRead, ReadAnswer};
 
 /// The assumed size of an unread node, in bytes: the largest node that a server accepts with its
 /// default settings.

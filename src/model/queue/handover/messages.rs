@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::queue::Deleter;
 use crate::queue::contender::Queued;
 use crate::queue::event::SessionAtEnd;
 use crate::queue::order::OrderKey;
@@ -131,6 +132,9 @@ pub(in crate::queue) struct Gone {
     /// keyframe.
     #[serde(skip)]
     pub at_end: SessionAtEnd,
+    /// Who deleted the node, if that is known. Not stored either.
+    #[serde(skip)]
+    pub deleter: Option<Deleter>,
     /// The cost of the departure.
     pub cost: WatchEvents,
 }

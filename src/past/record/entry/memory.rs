@@ -38,7 +38,7 @@ fn added_by(change: &Change) -> u64 {
         | Change::Listed { path, .. }
         | Change::Sampled { path, .. }
         | Change::Unreadable { path, .. } => NODE_MEMORY + PATH_COPIES * path.as_str().len() as u64,
-        Change::Deleted { path, .. } => path.as_str().len() as u64,
+        Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => path.as_str().len() as u64,
         Change::Surveyed { .. } | Change::Heard { .. } | Change::Connection(_) | Change::Syncing | Change::Synced => 0,
     }
 }
@@ -61,7 +61,9 @@ fn texts(change: &Change) -> u64 {
     const PART_OVERHEAD: u64 = 32;
     let (path, data) = match change {
         Change::Seen { path, node } => (path.as_str().len(), node.data.bytes().len()),
-        Change::Appeared { path } | Change::Deleted { path, .. } => (path.as_str().len(), 0),
+        Change::Appeared { path } | Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => {
+            (path.as_str().len(), 0)
+        }
         _ => (0, 0),
     };
     (path + data) as u64 + PARTS * PART_OVERHEAD

@@ -83,6 +83,11 @@ impl Named {
                 self.forget(path);
                 StoredEntry::Deleted { path: stored, zxid: zxid.map(|zxid| self.store_zxid(zxid)) }
             }
+            Change::DeletedBy { path, zxid, by } if !path.is_root() => {
+                let stored = self.store_path(path, ids);
+                self.forget(path);
+                StoredEntry::DeletedBy { path: stored, zxid: self.store_zxid(*zxid), by: *by }
+            }
             Change::Surveyed { view } => StoredEntry::Surveyed { view: Cow::Borrowed(view), timings: view.timings() },
             rare => StoredEntry::Change(Cow::Borrowed(rare)),
         }
@@ -163,6 +168,11 @@ impl Named {
                 let path = self.restore_path(path, ids)?;
                 self.forget(&path);
                 Change::Deleted { path, zxid: zxid.map(|zxid| self.restore_zxid(zxid)) }
+            }
+            StoredEntry::DeletedBy { path, zxid, by } => {
+                let path = self.restore_path(path, ids)?;
+                self.forget(&path);
+                Change::DeletedBy { path, zxid: self.restore_zxid(zxid), by }
             }
         };
         Ok(Entry::Change(Cow::Owned(change)))

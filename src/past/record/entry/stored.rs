@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::NamePattern;
 use lockscope_base::znode::{Node, SessionId};
-use lockscope_model::queue::Change;
+use lockscope_model::queue::{Change, Deleter};
 use lockscope_model::server_view::{ServerView, SessionTiming};
 
 /// One entry, in which known names are numbers.
@@ -28,6 +28,8 @@ pub(super) enum StoredEntry<'a> {
     /// A [`Change::Surveyed`], with the timings that its view is stored without. Before format 3 it
     /// was stored as a rare change.
     Surveyed { view: Cow<'a, ServerView>, timings: Vec<SessionTiming> },
+    /// A [`Change::DeletedBy`], with the difference to the last transaction. Since format 4.
+    DeletedBy { path: StoredPath<'a>, zxid: i64, by: Deleter },
 }
 
 /// A known name, or a new one.

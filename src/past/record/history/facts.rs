@@ -69,6 +69,9 @@ struct PastContenderFacts<'a> {
     held_at_most_ms: Option<u64>,
     waited_ms: Option<u64>,
     end: &'static str,
+    /// The session whose request deleted the node.
+    deleted_by: Option<String>,
+    source: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -205,6 +208,8 @@ impl<'a> From<&'a PastContender> for PastContenderFacts<'a> {
             held_at_most_ms: past.held_at_most_ms(),
             waited_ms: past.waited_ms(),
             end: past.end.id(),
+            deleted_by: past.deleted_by.map(|session| session.to_string()),
+            source: past.source.id(),
         }
     }
 }

@@ -70,7 +70,7 @@ mod tests {
              INSERT INTO lock VALUES (1, '/a', NULL, 'curator', 'mutex'), (2, '/b', NULL, 'curator', 'mutex');
              WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {})
              INSERT INTO contender SELECT n, 1 + n % 2, 1 + n % 7, n % 9, n, n, n + 3, n + 3, n + n % 11, n + n % 11, 'released',
-                'exclusive', 'lock-' || n, n, NULL FROM number WHERE n % 5 > 0;
+                'exclusive', 'lock-' || n, n, NULL, NULL, NULL FROM number WHERE n % 5 > 0;
              WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {segments})
              INSERT INTO segment (run, from_ms, until_ms, entries) SELECT 1, n, n, n FROM number;",
             MIN_ROWS * 3 / 2

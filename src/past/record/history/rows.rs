@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::record::row_memory::RowMemory;
-use crate::record::tables::{ContenderEnd, TimeBounds};
+use crate::record::tables::{ContenderEnd, Source, TimeBounds, columns};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
@@ -41,6 +41,10 @@ pub struct PastContender {
     pub ended: Option<TimeBounds>,
     /// The kind of end.
     pub end: ContenderEnd,
+    /// The session whose request deleted the node, if a transaction log shows it.
+    pub deleted_by: Option<SessionId>,
+    /// Where the facts come from.
+    pub source: Source,
     /// The time up to which the contender is known to be present; after its end, the latest
     /// possible end.
     pub known_until: Timestamp,
@@ -150,11 +154,13 @@ pub(in crate::record) fn contenders(
     ids: &[i64],
     until: Option<Timestamp>,
 ) -> rusqlite::Result<Vec<PastContender>> {
-    let mut statement = connection.prepare(
+    let [deleted_by, source] = [columns::or_null(connection, "deleted_by")?, columns::or_null(connection, "source")?];
+    let mut statement = connection.prepare(&format!(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, node, czxid, mode, session, client.address, client.name, data,
-            enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at
+            enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at,
+            {deleted_by}, {source}
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id WHERE contender.id = ?1",
-    )?;
+    ))?;
     let named = NamedEnds::read(connection)?;
     let (mut found, memory) = (Vec::with_capacity(ids.len()), RowMemory::default());
     for id in ids {
@@ -214,6 +220,8 @@ fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusq
         acquired: bounds(12)?,
         ended,
         end: named.end_named(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
+        deleted_by: row.get::<_, Option<i64>>(18)?.map(SessionId),
+        source: Source::from_id(row.get::<_, Option<String>>(19)?.as_deref()),
         known_until: ended.map_or(until.unwrap_or(first_seen_at).max(first_seen_at), |ended| ended.before),
     })
 }

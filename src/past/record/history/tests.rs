@@ -23,7 +23,7 @@ fn recorded(holds: i64, locks: i64) -> Connection {
             .unwrap();
     }
     let mut insert = transaction
-        .prepare("INSERT INTO contender VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, ?7, ?7, 'released', 'exclusive', ?8, ?1, 'host')")
+        .prepare("INSERT INTO contender VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, ?7, ?7, 'released', 'exclusive', ?8, ?1, 'host', NULL, NULL)")
         .unwrap();
     for id in 1..=holds {
         let (came, waits, stays) = (1_000_000 + id * 10, id % 7, 1 + id % 100);

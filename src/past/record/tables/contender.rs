@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::source::Source;
 use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
-use lockscope_model::queue::GONE;
+use lockscope_model::queue::{CLOSED, DELETED, GONE, Happening};
 
 /// The most bytes of a node's data in the tables: enough for a host name or an id. The segments
 /// have all data that were read.
@@ -51,8 +52,11 @@ pub enum ContenderEnd {
     Left,
     /// The session had expired.
     Expired,
-    /// The node was deleted by hand, according to the audit log.
+    /// Another session deleted the node, according to the transaction logs; or it was deleted by
+    /// hand, according to the audit log.
     Deleted,
+    /// The client closed its session, according to the transaction logs.
+    Closed,
     /// The end was not seen; or, if its bounds are equal, it was seen, but whether the session had
     /// expired is unknown.
     Unknown,
@@ -60,8 +64,8 @@ pub enum ContenderEnd {
 
 impl ContenderEnd {
     /// All variants.
-    pub const ALL: [Self; 7] =
-        [Self::Open, Self::Gone, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Unknown];
+    pub const ALL: [Self; 8] =
+        [Self::Open, Self::Gone, Self::Released, Self::Left, Self::Expired, Self::Deleted, Self::Closed, Self::Unknown];
 
     /// Returns the name in JSON and in the tables.
     pub fn id(self) -> &'static str {
@@ -71,7 +75,8 @@ impl ContenderEnd {
             Self::Released => "released",
             Self::Left => "left",
             Self::Expired => "expired",
-            Self::Deleted => "deleted",
+            Self::Deleted => DELETED,
+            Self::Closed => CLOSED,
             Self::Unknown => "unknown",
         }
     }
@@ -84,6 +89,11 @@ impl ContenderEnd {
             Self::Released | Self::Left => Self::Gone,
             end => end,
         }
+    }
+
+    /// Returns the end that a transaction log proves.
+    pub(super) fn proven_by(happening: &Happening) -> Option<Self> {
+        happening.deleter.and_then(|_| happening.end()).map(Self::from_id)
     }
 
     /// Returns the variant with this name; names of newer versions are read as unknown.
@@ -121,6 +131,10 @@ pub(super) struct ContenderRecord {
     pub acquired: Option<TimeBounds>,
     pub ended: Option<TimeBounds>,
     pub end: ContenderEnd,
+    /// The session that deleted the node, if a transaction log shows it.
+    pub deleted_by: Option<SessionId>,
+    /// Where the record comes from.
+    pub source: Source,
     pub mode: RequestMode,
     pub node: Arc<str>,
     /// The creating transaction; `None` while the node is not read.

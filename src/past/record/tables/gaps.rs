@@ -98,10 +98,15 @@ impl Gaps {
 
     /// Ends the gap because everything was read.
     pub fn ends(&mut self, at: Timestamp) {
-        if let Some(mut gap) = self.open.take() {
-            gap.ended_at = Some(at.max(gap.began_at));
-            self.push(gap);
+        let Some(mut gap) = self.open.take() else { return };
+        // A gap without a length that nobody has seen yet is none.
+        let unwritten = self.changed.iter().position(|changed| changed.id == gap.id && at <= gap.began_at);
+        if let Some(unwritten) = unwritten {
+            self.changed.remove(unwritten);
+            return;
         }
+        gap.ended_at = Some(at.max(gap.began_at));
+        self.push(gap);
     }
 
     /// Records that events between these times could not be written. If the rows were read again

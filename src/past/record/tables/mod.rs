@@ -54,6 +54,7 @@
 //! contain such names in their sentences: pass a table whose changes had their data removed, as the
 //! segments have.
 
+pub(super) mod columns;
 mod contender;
 mod deletion;
 mod excerpt;
@@ -66,6 +67,7 @@ mod retention;
 mod rows;
 mod schema;
 mod sessions;
+mod source;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -79,8 +81,10 @@ pub use recorder::TableRecorder;
 pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};
 pub use schema::TABLES_VERSION;
+pub use source::Source;
 
 /// Creates the tables in a file that has none.
 pub fn create(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(schema::SCHEMA)
+    connection.execute_batch(schema::SCHEMA)?;
+    columns::add_missing(connection)
 }

@@ -12,6 +12,7 @@ use super::lookup::Moment;
 use super::resume::{self, Unfinished};
 use super::rows::{RunRecord, TableRows};
 use super::sessions::ChangedSessions;
+use super::source::Source;
 use super::standing::StandingContenders;
 use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
@@ -75,6 +76,15 @@ impl TableRecorder {
     #[must_use]
     pub(in crate::record) fn without_contenders(self) -> Self {
         Self { contenders: None, ..self }
+    }
+
+    /// Sets where the rows come from.
+    #[must_use]
+    pub(in crate::record) fn of_source(mut self, source: Source) -> Self {
+        if let Some(contenders) = &mut self.contenders {
+            contenders.set_source(source);
+        }
+        self
     }
 
     /// Starts the tables of an excerpt, in a file that has none. Present contenders continue as the

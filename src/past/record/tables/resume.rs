@@ -6,8 +6,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row};
 use rustc_hash::FxHashMap;
 
+use super::columns;
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
 use super::gaps::GapRecord;
+use super::source::Source;
 use crate::record::row_memory::RowMemory;
 use lockscope_base::recipe::{Recipe, RequestMode};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
@@ -62,13 +64,14 @@ impl Unfinished {
 /// Reads the contenders that were certainly present at `at`. Those that have not ended yet are
 /// present at the end of time.
 pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
-    let mut statement = connection.prepare(
+    let source = columns::or_null(connection, "source")?;
+    let mut statement = connection.prepare(&format!(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
-            enqueued_at, acquired_after, acquired_before, mode, node, czxid, data
+            enqueued_at, acquired_after, acquired_before, mode, node, czxid, data, {source}
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
          WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
             AND first_seen_at <= ?1",
-    )?;
+    ))?;
     let mut rows = statement.query([at.0])?;
     let (mut records, memory) = (Vec::new(), RowMemory::default());
     while let Some(row) = rows.next()? {
@@ -102,6 +105,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
             .map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))),
         ended: None,
         end: ContenderEnd::Open,
+        deleted_by: None,
+        source: Source::from_id(text(15)?.as_deref()),
         mode: mode_of(&row.get::<_, String>(11)?),
         node: row.get::<_, String>(12)?.into(),
         czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),

@@ -160,8 +160,8 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
     let client = ids.client(connection, &record.client)?;
     let mut statement = connection.prepare_cached(
         "REPLACE INTO contender (id, lock_id, client_id, session, first_seen_at, enqueued_at, acquired_after, acquired_before,
-            ended_after, ended_before, ending, mode, node, czxid, data)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            ended_after, ended_before, ending, mode, node, czxid, data, deleted_by, source)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     statement.execute(params![
         record.id,
@@ -179,6 +179,8 @@ fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord
         &*record.node,
         record.czxid.map(|zxid| zxid.0),
         record.data.as_deref().map(Data),
+        record.deleted_by.map(|session| session.0),
+        record.source.id(),
     ])?;
     Ok(())
 }

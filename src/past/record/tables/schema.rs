@@ -49,11 +49,13 @@ CREATE TABLE IF NOT EXISTS contender (
     acquired_before INTEGER,
     ended_after INTEGER,            -- null while it stands
     ended_before INTEGER,
-    ending TEXT NOT NULL,           -- gone, released, left, expired, deleted, unknown; open while it stands. Before tables_version 2 released and left mean gone
+    ending TEXT NOT NULL,           -- gone, released, left, expired, deleted, closed, unknown; open while it stands. Before tables_version 2 released and left mean gone
     mode TEXT NOT NULL,             -- exclusive, read, write, lease
     node TEXT NOT NULL,             -- of who holds a lease: the lease
     czxid INTEGER,                  -- the transaction that created the node: the fencing token
-    data                            -- the beginning of the node's data when it came, acquired or was found: text, or a blob where it is none
+    data,                           -- the beginning of the node's data when it came, acquired or was found: text, or a blob where it is none
+    deleted_by INTEGER,             -- the session whose request deleted the node, where a transaction log shows it
+    source TEXT                     -- watched, log or both: a recorder, or the servers' transaction logs; null for watched
 );
 -- Who stood within a time is found in the index alone. Earlier versions had one without the second column.
 CREATE INDEX IF NOT EXISTS contender_stood ON contender (ifnull(ended_before, 9223372036854775807), first_seen_at);

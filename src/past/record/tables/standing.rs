@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
 use super::lookup::{Moment, find, held_since};
 use super::resume::Unfinished;
+use super::source::Source;
 use super::unsettled::UnsettledEnds;
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::{
-    ContenderId, ContenderRow, ContenderState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
+    ContenderId, ContenderRow, ContenderState, Deleter, Happening, LockEvent, LockId, LockName, LockQueue, LockTable,
 };
 
 /// The most ended contenders kept while the disk is full; beyond it the oldest are lost.
@@ -34,6 +35,7 @@ struct LockStanding {
 #[derive(Clone, Debug)]
 pub(super) struct StandingContenders {
     no_data: bool,
+    source: Source,
     next_id: i64,
     locks: FxHashMap<LockId, LockStanding>,
     /// Contenders that ended since the last flush, in order.
@@ -56,6 +58,7 @@ impl StandingContenders {
     pub fn new(no_data: bool, unfinished: Unfinished, next_id: i64) -> Self {
         Self {
             no_data,
+            source: Source::default(),
             next_id,
             locks: FxHashMap::default(),
             ended: Vec::new(),
@@ -66,6 +69,11 @@ impl StandingContenders {
             unsettled: UnsettledEnds::default(),
             look: 0,
         }
+    }
+
+    /// Sets where the records come from.
+    pub fn set_source(&mut self, source: Source) {
+        self.source = source;
     }
 
     #[cfg(test)]
@@ -105,9 +113,11 @@ impl StandingContenders {
             }
             LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
             LockEvent::Released | LockEvent::Left => {
-                let end = match moment.unseen_since {
-                    Some(_) => ContenderEnd::Unknown,
-                    None => self.unsettled.gone(record, happening),
+                record.deleted_by = happening.deleter.and_then(Deleter::session);
+                let end = match (ContenderEnd::proven_by(happening), moment.unseen_since) {
+                    (Some(end), _) => end,
+                    (None, Some(_)) => ContenderEnd::Unknown,
+                    (None, None) => self.unsettled.gone(record, happening),
                 };
                 return self.ends(name.id, id, end, moment);
             }
@@ -126,6 +136,7 @@ impl StandingContenders {
         let record = self.locks.get_mut(&lock).and_then(|lock| lock.contenders.get_mut(id));
         if let Some(record) = record.filter(|record| !record.is_listed) {
             record.is_listed = true;
+            record.source = record.source.and(self.source);
             self.changed.push((lock, id.clone()));
         }
     }
@@ -161,6 +172,8 @@ impl StandingContenders {
             acquired: None,
             ended: None,
             end: ContenderEnd::Open,
+            deleted_by: None,
+            source: self.source,
             mode: RequestMode::Exclusive,
             node: happening.node.clone().unwrap_or_else(|| Arc::clone(&id.node)),
             czxid: Some(id.czxid).filter(|czxid| czxid.0 >= 0),
@@ -193,6 +206,7 @@ impl StandingContenders {
         let Some(standing) = self.locks.get_mut(&lock) else { return };
         if let Some(mut record) = standing.contenders.remove(id) {
             record.ends(end, moment.bounds());
+            record.source = record.source.and(self.source);
             self.push_ended(*record);
         }
         if self.locks.get(&lock).is_some_and(|lock| lock.contenders.is_empty()) {
@@ -268,6 +282,7 @@ impl StandingContenders {
     fn end_unseen(&mut self, gone: Vec<ContenderRecord>, moment: Moment) {
         for mut record in gone {
             record.ends(ContenderEnd::Unknown, moment.bounds());
+            record.source = record.source.and(self.source);
             self.push_ended(record);
         }
     }
@@ -332,6 +347,8 @@ impl StandingContenders {
             acquired: None,
             ended: None,
             end: ContenderEnd::Open,
+            deleted_by: None,
+            source: self.source,
             mode: row.mode,
             node: Arc::clone(&contender.node),
             czxid: None,

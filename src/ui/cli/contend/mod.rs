@@ -31,13 +31,13 @@ use tokio_util::sync::CancellationToken;
 pub(super) use options::{CompareOptions, ContendOptions};
 use plot_file::PlotFile;
 use plot_page::plot_page;
-use progress::ProgressLine;
 use run_conditions::{RunConditions, server_versions};
 use server_timeout::ServerTimeout;
 use session_note::note_short_sessions;
 
 use super::options::Format;
 use super::output::{json, reader_left, send};
+use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_base::time::now;

@@ -134,9 +134,10 @@ impl From<&Change> for Changed {
         match change {
             // A hint can change the recipe of all its siblings.
             Change::Appeared { path } if Classifier::is_hint(path) => Self::Everything,
-            Change::Seen { path, .. } | Change::Deleted { path, .. } | Change::Appeared { path } => {
-                Self::Node(path.clone())
-            }
+            Change::Seen { path, .. }
+            | Change::Deleted { path, .. }
+            | Change::DeletedBy { path, .. }
+            | Change::Appeared { path } => Self::Node(path.clone()),
             // The addresses of clients may have changed.
             Change::Synced | Change::Surveyed { .. } => Self::Everything,
             Change::Listed { .. }

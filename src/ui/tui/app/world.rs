@@ -259,7 +259,7 @@ impl World {
             return leaving;
         }
         match change {
-            Change::Deleted { path, .. } | Change::Seen { path, .. } => {
+            Change::Deleted { path, .. } | Change::DeletedBy { path, .. } | Change::Seen { path, .. } => {
                 let place = self.live.table().position(path);
                 let row = place.and_then(|(lock, position)| self.live.table().lock(lock)?.row(position));
                 let is_same = |czxid| matches!(change, Change::Seen { node, .. } if node.stat.czxid == czxid);

@@ -27,6 +27,7 @@ fn happening(event: LockEvent, id: u64, node: i64) -> Happening {
         held_ms: Some(10),
         may_have_expired: false,
         deleted_by: None,
+        deleter: None,
         queue: 0,
         watch_events: WatchEvents::default(),
     }

@@ -94,7 +94,8 @@ fn name(slot: usize) -> String {
 
 fn node_gone(contender: Contender, stood: Stood, event: LockEvent) -> NodeGone {
     let slot = slot(&contender);
-    let gone = Box::new(Gone { contender, event, at_end: SessionAtEnd::Lived, cost: WatchEvents::default() });
+    let gone =
+        Box::new(Gone { contender, event, at_end: SessionAtEnd::Lived, deleter: None, cost: WatchEvents::default() });
     NodeGone { gone, slot, stood, live: true, reporting: true, lists: false }
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::WatchStyle;
 use super::model::Model;
-use super::tests::curator;
+use super::walks::curator;
 use crate::testing::{self, path};
 use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::follow::WatchStyle;
 use lockscope_model::queue::LockTable;
 
 /// Returns the contenders of a table, with the transactions that created them.

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use crate::observe::schedule::{ReadRequest, ReadScheduler};
 use crate::testing::path;
 use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use lockscope_model::queue::Change;
 
 pub(super) fn stat(czxid: i64, mzxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {

@@ -5,7 +5,7 @@ use lockscope_base::znode::{ZnodePath, Zxid};
 
 impl Follower {
     /// Takes an event, with its zxid where the server gives one.
-    pub(in crate::observe) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
+    pub fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.disturb(path);
         match event {
             NodeEvent::Created => self.created(path),

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashSet;
 
 use super::{Follower, NodeRead, WatchStyle};
+use crate::queue::Change;
 use lockscope_base::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use lockscope_base::znode::{ZnodePath, Zxid};
-use lockscope_model::queue::Change;
 
 impl Follower {
     pub(super) fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {

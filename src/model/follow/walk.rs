@@ -4,14 +4,14 @@ use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
+use crate::queue::Change;
 use lockscope_base::recipe::{Classification, Classifier};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
-use lockscope_model::queue::Change;
 
 impl Follower {
     /// Starts over: forgets all requested reads and reads everything again. Answers to earlier
     /// reads must not be passed in any more.
-    pub(in crate::observe) fn begin(&mut self, watching: WatchStyle) {
+    pub fn begin(&mut self, watching: WatchStyle) {
         self.watching = watching;
         self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
         self.children.clear();
@@ -31,7 +31,7 @@ impl Follower {
     }
 
     /// Takes the answer to a read returned by [`Self::next_read`].
-    pub(in crate::observe) fn answer(&mut self, read: &NodeRead, answer: ReadAnswer) {
+    pub fn answer(&mut self, read: &NodeRead, answer: ReadAnswer) {
         let Some(entry) = self.pending.close(read) else { return };
         if !entry.is_stale() {
             let path = read.path();

@@ -1,5 +1,5 @@
-//! Decides what to read and what to report: the part of the observer that knows no client, no
-//! runtime and no clock.
+//! Decides what to read and what to report. The observer and the import of transaction logs feed it.
+//! It knows no client, no runtime and no clock.
 //!
 //! [`Follower`] takes watch events and the answers to its reads, and returns reads to issue and
 //! [`Change`]s. Its rules:
@@ -43,33 +43,27 @@ mod pending_reads;
 mod read_order;
 mod walk;
 
-#[cfg(test)]
-mod model;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod unread_tests;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
+use crate::queue::Change;
 use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
-use lockscope_model::queue::Change;
 
 /// Above this many children that are no contenders, the descendants are counted before the children
 /// are listed.
-const COUNT_DESCENDANTS_ABOVE: usize = 1000;
+pub const COUNT_DESCENDANTS_ABOVE: usize = 1000;
 
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
 
 /// The reason reported for a root that does not exist.
-pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
+pub const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
 
+/// A read that the follower needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum NodeRead {
+pub enum NodeRead {
     /// The stat and the data of a node.
     Node(ZnodePath),
     /// The names of a node's children, and its stat. With one-shot watches the listing also sets a
@@ -80,15 +74,17 @@ pub(super) enum NodeRead {
 }
 
 impl NodeRead {
-    pub(super) fn path(&self) -> &ZnodePath {
+    /// Returns the node to read.
+    pub fn path(&self) -> &ZnodePath {
         match self {
             Self::Node(path) | Self::List(path) | Self::Count(path) => path,
         }
     }
 }
 
+/// The answer to a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ReadAnswer {
+pub enum ReadAnswer {
     /// The answer to [`NodeRead::Node`].
     Node(Node),
     /// The answer to [`NodeRead::List`].
@@ -105,7 +101,7 @@ pub(super) enum ReadAnswer {
 
 /// The kind of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NodeEvent {
+pub enum NodeEvent {
     /// The node was created.
     Created,
     /// The node was deleted.
@@ -118,7 +114,7 @@ pub(super) enum NodeEvent {
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WatchStyle {
+pub enum WatchStyle {
     /// By one recursive watch for each root.
     Recursive,
     /// By a one-shot watch on the children of every listed node.
@@ -127,7 +123,7 @@ pub(super) enum WatchStyle {
 
 /// Tracks what is known, what is being read and what is still to be read. See the [module](self).
 #[derive(Debug)]
-pub(super) struct Follower {
+pub struct Follower {
     roots: Vec<ZnodePath>,
     named: Vec<ZnodePath>,
     recipes: Vec<OwnRecipe>,
@@ -150,7 +146,7 @@ pub(super) struct Follower {
 
 impl Follower {
     /// Creates a follower that knows nothing yet. Roots within other roots are dropped.
-    pub(super) fn new(roots: &[ZnodePath], named: &[ZnodePath]) -> Self {
+    pub fn new(roots: &[ZnodePath], named: &[ZnodePath]) -> Self {
         Self {
             roots: outermost(roots),
             named: named.to_vec(),
@@ -170,38 +166,39 @@ impl Follower {
     }
 
     /// Adds the user's own recipes.
-    pub(super) fn with_recipes(self, recipes: Vec<OwnRecipe>) -> Self {
+    #[must_use]
+    pub fn with_recipes(self, recipes: Vec<OwnRecipe>) -> Self {
         Self { recipes, ..self }
     }
 
     /// Returns the roots to walk and to watch.
-    pub(super) fn roots(&self) -> &[ZnodePath] {
+    pub fn roots(&self) -> &[ZnodePath] {
         &self.roots
     }
 
     /// Returns whether the last walk is finished.
-    pub(super) fn is_synced(&self) -> bool {
+    pub fn is_synced(&self) -> bool {
         self.walk > 0 && !self.walking
     }
 
     /// Returns how many reads were requested by events and have not been issued yet.
-    pub(super) fn waiting_for_events(&self) -> usize {
+    pub fn waiting_for_events(&self) -> usize {
         self.pending.waiting_for_events()
     }
 
     /// Stops counting descendants.
-    pub(super) fn stop_counting(&mut self) {
+    pub fn stop_counting(&mut self) {
         self.counts = false;
     }
 
     /// Returns whether a number of descendants is being read.
-    pub(super) fn is_counting(&self) -> bool {
+    pub fn is_counting(&self) -> bool {
         self.pending.is_counting()
     }
 
     /// Returns the next read to issue, or `None` when there is none or when `takes` refuses it. A
     /// refused read stays queued.
-    pub(super) fn next_read(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
+    pub fn next_read(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
         let read = self.pending.issue(takes);
         self.urgent &= self.waiting() != (0, 0);
         self.finish_walk();
@@ -210,13 +207,13 @@ impl Follower {
 
     /// Returns how many single nodes and how many listings are queued, some of which will never be
     /// issued.
-    pub(super) fn waiting(&self) -> (usize, usize) {
+    pub fn waiting(&self) -> (usize, usize) {
         self.pending.waiting()
     }
 
     /// Reports the created contenders that are not read yet, because their reads will wait for a
     /// while.
-    pub(super) fn report_unread(&mut self) {
+    pub fn report_unread(&mut self) {
         if !self.walking {
             let created = self.created.take_all();
             self.changes.extend(created.into_iter().map(|path| Change::Appeared { path }));
@@ -224,7 +221,7 @@ impl Follower {
     }
 
     /// Takes the changes found since the last call, in order.
-    pub(super) fn take_changes(&mut self) -> Vec<Change> {
+    pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
 
@@ -247,7 +244,7 @@ impl Follower {
     }
 
     /// Ends the walk once its last read is answered.
-    pub(super) fn finish_walk(&mut self) {
+    pub fn finish_walk(&mut self) {
         if self.walking && self.pending.walk_is_done() {
             self.walking = false;
             let walk = self.walk;
@@ -260,7 +257,7 @@ impl Follower {
 
 /// Returns the roots that lie within no other root. Nodes of the server itself count as roots only
 /// when named explicitly.
-fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
+pub fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
     let covers = |outer: &ZnodePath, inner: &ZnodePath| {
         outer != inner && inner.is_within(outer) && !(outer.is_root() && is_servers_own(inner))
     };

@@ -1,0 +1,84 @@
+//! Imports of a real server's files, and of files that are made by hand.
+
+mod captures;
+mod made;
+mod made_files;
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{ImportError, ImportOptions, Imported, ServerFiles, import};
+use crate::record::Store;
+use crate::record::history::{History, HistoryQuery, PastContender};
+use crate::record::tables::TimeBounds;
+use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_model::diagnose::Thresholds;
+
+/// Files with their names, in a folder of their own.
+struct Folder(TempDir);
+
+/// What an import said, and the history of its recording.
+#[derive(Debug)]
+struct Told {
+    imported: Imported,
+    history: History,
+}
+
+impl Folder {
+    fn of(files: &[(&str, &[u8])]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, bytes) in files {
+            fs::write(folder.path(name), bytes).unwrap();
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Imports everything.
+    fn import(&self) -> Result<Told, ImportError> {
+        let options = ImportOptions {
+            roots: Vec::new(),
+            named: Vec::new(),
+            recipes: Vec::new(),
+            thresholds: Thresholds::default(),
+            time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
+            with_data: true,
+        };
+        let store = self.path("history.db");
+        let imported = ServerFiles::find(&[self.0.path().to_owned()])
+            .and_then(|files| import(files, &store, &options, &mut |_| true));
+        assert_eq!(store.exists(), imported.is_ok());
+        let imported = imported?;
+        let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
+        let history = History::read(&mut Store::open(&store).unwrap(), &query).unwrap();
+        fs::remove_file(store).unwrap();
+        Ok(Told { imported, history })
+    }
+}
+
+impl Told {
+    /// Returns all contenders, each with whether it held, in the order in which they came.
+    fn contenders(&self) -> Vec<(&PastContender, bool)> {
+        let (holds, waits) = (self.history.holds.iter(), self.history.waits.iter());
+        let mut all: Vec<_> = holds.map(|one| (one, true)).chain(waits.map(|one| (one, false))).collect();
+        all.sort_by_key(|(one, _)| one.node.clone());
+        all
+    }
+
+    /// Returns `NODE held|waited ACQUIRED END ENDED` of each contender, in the order of the nodes.
+    fn rows(&self) -> Vec<String> {
+        let line = |(one, held): (&PastContender, bool)| {
+            let time = |at: Option<Timestamp>| at.map_or("-".to_owned(), |at| at.0.to_string());
+            let acquired = time(one.acquired.and_then(TimeBounds::exactly));
+            let ended = time(one.ended.and_then(TimeBounds::exactly));
+            let held = if held { "held" } else { "waited" };
+            format!("{} {held} {acquired} {} {ended}", one.node, one.end.id())
+        };
+        self.contenders().into_iter().map(line).collect()
+    }
+}

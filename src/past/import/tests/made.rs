@@ -1,0 +1,98 @@
+//! Files that are made by hand: what stood, and what is missing.
+
+use super::Folder;
+use super::made_files::{Log, snapshot, time};
+
+fn node(number: i32) -> String {
+    format!("/lock/_c_00000000-0000-4000-8000-000000000001-lock-{number:010}")
+}
+
+fn short(rows: &[String]) -> Vec<&str> {
+    rows.iter().map(|row| row.split("-lock-00000000").nth(1).unwrap()).collect()
+}
+
+/// A server writes a snapshot while its clients go on: a node that goes meanwhile may be missing,
+/// although it stood at the transaction in the snapshot's name. Nothing describes it, so nothing is
+/// told until it is gone.
+#[test]
+fn a_waiter_holds_only_once_a_holder_is_gone_that_went_while_the_snapshot_was_written() {
+    for digest in [Some(13), None] {
+        let folder = Folder::of(&[
+            ("snapshot.a", &snapshot(&[(&node(1), 3)], (2, 3), digest)),
+            ("log.b", &Log::new().creates(11, "/x", 1).deletes(12, &node(0)).deletes(13, &node(1)).0),
+        ]);
+        let rows = folder.import().unwrap().rows();
+        assert_eq!(short(&rows), ["01 held - released 13"], "{digest:?}");
+    }
+}
+
+#[test]
+fn a_waiter_holds_only_once_a_holder_is_gone_that_went_while_a_later_snapshot_was_written() {
+    let log = Log::new().creates(11, "/x", 1).creates(12, "/y", 2).creates(13, "/z", 3);
+    for digest in [Some(13), None] {
+        let folder = Folder::of(&[
+            ("snapshot.c", &snapshot(&[(&node(1), 3)], (2, 3), digest)),
+            ("log.b", &log_of(&log).deletes(14, &node(0)).deletes(15, &node(1)).0),
+        ]);
+        let rows = folder.import().unwrap().rows();
+        assert_eq!(short(&rows), ["01 held - released 15"], "{digest:?}");
+    }
+}
+
+fn log_of(log: &Log) -> Log {
+    Log(log.0.clone())
+}
+
+/// A follower that was down gets a snapshot in place of the log that it missed. When a new leader
+/// counts from 1 meanwhile, the next transaction looks like the next one.
+#[test]
+fn transactions_that_are_missing_before_a_new_epoch_are_a_gap() {
+    let (first, second) = (1_i64 << 32, 2_i64 << 32);
+    let folder = Folder::of(&[
+        ("log.100000001", &Log::new().creates(first + 1, "/lock", 1).creates(first + 2, &node(0), 1).0),
+        ("snapshot.100000009", &snapshot(&[(&node(1), first + 5)], (2, first + 7), None)),
+        ("log.200000001", &Log::new().deletes(second + 1, &node(1)).0),
+    ]);
+    let told = folder.import().unwrap();
+    let gaps: Vec<_> = told.imported.missing.iter().map(|gap| (gap.after.0, gap.before.0)).collect();
+    assert_eq!(gaps, [(first + 2, second + 1)]);
+    let rows = told.rows();
+    let [gone, last] = short(&rows)[..] else { panic!("{rows:?}") };
+    assert!(gone.starts_with("00 ") && !gone.contains("open"), "{rows:?}");
+    assert_eq!(last, format!("01 held - released {}", time(second + 1)));
+}
+
+#[test]
+fn a_new_leader_that_goes_on_is_no_gap() {
+    let (first, second) = (1_i64 << 32, 2_i64 << 32);
+    let folder = Folder::of(&[
+        ("log.100000001", &Log::new().creates(first + 1, "/lock", 1).creates(first + 2, &node(0), 1).0),
+        ("snapshot.100000002", &snapshot(&[(&node(0), first + 2)], (1, first + 2), None)),
+        ("snapshot.200000000", &snapshot(&[(&node(0), first + 2)], (1, first + 2), None)),
+        ("log.200000001", &Log::new().expires(second + 1).0),
+    ]);
+    let told = folder.import().unwrap();
+    assert_eq!(told.imported.missing, []);
+    assert_eq!(short(&told.rows()), [format!("00 held {} expired {}", time(first + 2), time(second + 1))]);
+}
+
+#[test]
+fn a_wrong_clock_does_not_make_the_import_go_on_for_ages() {
+    for at in [i64::MAX, i64::MAX - 1, 4_000_000_000_000, -5] {
+        let log = Log::new().creates(1, "/lock", 1).creates(2, &node(0), 1).deletes_at(3, at, &node(0));
+        let rows = Folder::of(&[("log.1", &log.0)]).import().unwrap().rows();
+        // A time before the last one is taken for the same.
+        assert_eq!(short(&rows), [format!("00 held 2 released {}", at.max(2))]);
+    }
+}
+
+/// A node that came while transactions are missing did not stand before them.
+#[test]
+fn what_came_in_a_gap_did_not_stand_before_it() {
+    let log = Log::new().creates(5, "/x", 1).creates(6, &node(1), 2).deletes(20, &node(0)).deletes(21, &node(1));
+    let snapshot = snapshot(&[], (2, 21), Some(21));
+    let told = Folder::of(&[("log.5", &log.0), ("snapshot.15", &snapshot)]).import().unwrap();
+    assert_eq!(told.imported.missing.len(), 1);
+    // It may have been there before, or not.
+    assert!(!told.rows().iter().any(|row| row.contains("00 held 5") || row.contains("01 waited")), "{:?}", told.rows());
+}

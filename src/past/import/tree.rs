@@ -1,0 +1,301 @@
+//! The nodes of the ensemble at one transaction, rebuilt from a snapshot and the logs after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use rustc_hash::FxHashMap;
+
+use lockscope_base::disk::{Create, NodeKind};
+use lockscope_base::recipe::Classifier;
+use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// How much data of a node is kept whose name is that of no contender: enough for the maximum of a
+/// semaphore, and for the name of a client. Its name may become a contender's later.
+const MAX_OTHER_DATA: usize = 64;
+
+/// The nodes below the roots. Memory grows with their number, and with the data of contenders.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    roots: Vec<ZnodePath>,
+    /// Tells which nodes can be contenders by their names alone.
+    names: Classifier,
+    nodes: BTreeMap<ZnodePath, Node>,
+    /// The ephemeral nodes of each session. Before ZooKeeper 3.6 the end of a session does not list
+    /// them.
+    owned: FxHashMap<SessionId, BTreeSet<ZnodePath>>,
+    /// Whether nodes may stand that the tree does not have.
+    is_partial: bool,
+}
+
+impl Tree {
+    /// Creates a tree without nodes. `names` tells which nodes can be contenders.
+    pub fn new(roots: &[ZnodePath], names: Classifier) -> Self {
+        Self { roots: roots.to_vec(), names, ..Self::default() }
+    }
+
+    /// Forgets all nodes. If the ensemble had none at that time but `/`, the tree is complete from
+    /// then on. Otherwise it takes only nodes whose siblings are all known: see
+    /// [`Self::create`].
+    pub fn clear(&mut self, is_empty: bool) {
+        self.nodes.clear();
+        self.owned.clear();
+        self.is_partial = !is_empty;
+        if is_empty {
+            let stat = ZnodeStat::of_new(Zxid(0), Timestamp(0), None);
+            self.nodes.insert(ZnodePath::root(), Node { stat, data: NodeData::default() });
+        }
+    }
+
+    /// Returns a tree without nodes but `/`, which follows the same nodes.
+    pub fn emptied(&self) -> Self {
+        let mut tree = Self::new(&self.roots, self.names.clone());
+        tree.clear(true);
+        tree
+    }
+
+    /// Returns the latest time that a node knows.
+    pub fn latest_time(&self) -> Timestamp {
+        let times = self.nodes.values().map(|node| node.stat.ctime.max(node.stat.mtime));
+        times.max().unwrap_or_default()
+    }
+
+    /// Returns whether a node is followed: it is within a root, above one, or a root.
+    pub fn is_followed(&self, path: &ZnodePath) -> bool {
+        self.roots.iter().any(|root| path.is_within(root) || root.is_within(path))
+    }
+
+    /// Returns whether a node of this name can be a contender. The leases of kazoo are named by 32
+    /// hexadecimal digits alone.
+    pub fn may_contend(&self, path: &ZnodePath) -> bool {
+        let name = path.name();
+        self.names.classify(path).is_some() || name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    /// Adds a node of a snapshot, whose stat counts no children.
+    pub fn add(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8]) {
+        self.is_partial = false;
+        if let Some(parent) = path.parent_str().and_then(|parent| self.nodes.get_mut(parent)) {
+            // `cversion` counts deletions too, and a child that is there was not deleted.
+            parent.stat.num_children = parent.stat.num_children.saturating_add(1);
+            parent.stat.cversion = parent.stat.cversion.wrapping_sub(1);
+        }
+        self.insert(path, stat, data);
+    }
+
+    /// Creates a node. Returns whether it is new: a snapshot may have it already.
+    ///
+    /// A tree that lacks nodes takes one only if it knows all nodes beside it. It does where the
+    /// parent was created since. For a node that is a lock by itself, none beside it matter.
+    pub fn create(&mut self, path: &ZnodePath, create: &Create<'_>, zxid: Zxid, at: Timestamp) -> bool {
+        if self.nodes.get(path).is_some_and(|node| node.stat.czxid >= zxid) {
+            return false;
+        }
+        let parent = path.parent_str().unwrap_or_default();
+        if self.is_partial && !self.nodes.contains_key(parent) && self.is_beside_others(path, create.kind) {
+            return false;
+        }
+        if let Some(parent) = self.nodes.get_mut(parent) {
+            let stat = &mut parent.stat;
+            stat.num_children = stat.num_children.saturating_add(1);
+            stat.pzxid = stat.pzxid.max(zxid);
+            // The log counts the children that the parent has ever had; answers of servers count
+            // deletions too.
+            stat.cversion = match create.parent_cversion {
+                Some(ever) => ever.wrapping_mul(2).wrapping_sub(stat.num_children),
+                None => stat.cversion.wrapping_add(1),
+            };
+        }
+        let stat = ZnodeStat {
+            data_length: i32::try_from(create.data.len()).unwrap_or(i32::MAX),
+            ..ZnodeStat::of_new(zxid, at, create.kind.session())
+        };
+        self.insert(path.clone(), stat, create.data);
+        true
+    }
+
+    /// Returns whether nodes beside this one decide on its meaning.
+    fn is_beside_others(&self, path: &ZnodePath, kind: NodeKind) -> bool {
+        match self.names.classify(path) {
+            Some(place) => place.lock != *path,
+            None => kind.session().is_some(),
+        }
+    }
+
+    fn insert(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8]) {
+        let data = self.kept(&path, data);
+        if let Some(owner) = stat.ephemeral_owner {
+            self.owned.entry(owner).or_default().insert(path.clone());
+        }
+        self.nodes.insert(path, Node { stat, data });
+    }
+
+    fn kept(&self, path: &ZnodePath, data: &[u8]) -> NodeData {
+        let most = if self.names.classify(path).is_some() { MAX_KEPT_DATA } else { MAX_OTHER_DATA };
+        NodeData::keep(&data[..data.len().min(most)])
+    }
+
+    /// Deletes a node. Returns whether it was there. The parent tells of the deletion in any case.
+    pub fn delete(&mut self, path: &str, zxid: Zxid) -> bool {
+        let above = path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
+        if let Some(parent) = self.nodes.get_mut(above) {
+            parent.stat.pzxid = parent.stat.pzxid.max(zxid);
+        }
+        // A node that the snapshot has under this path may have been created after the deletion.
+        if self.nodes.get(path).is_none_or(|node| node.stat.czxid > zxid) {
+            return false;
+        }
+        let Some((path, node)) = self.nodes.remove_entry(path) else { return false };
+        if let Some(parent) = self.nodes.get_mut(above) {
+            parent.stat.num_children = parent.stat.num_children.saturating_sub(1).max(0);
+            parent.stat.cversion = parent.stat.cversion.wrapping_add(1);
+        }
+        if let Some(owner) = node.stat.ephemeral_owner
+            && let Some(owned) = self.owned.get_mut(&owner)
+        {
+            owned.remove(&path);
+            if owned.is_empty() {
+                self.owned.remove(&owner);
+            }
+        }
+        true
+    }
+
+    /// Writes data into a node. Returns whether that is news.
+    pub fn set(&mut self, path: &str, data: &[u8], version: i32, zxid: Zxid, at: Timestamp) -> bool {
+        let Some((path, node)) = self.nodes.get_key_value(path) else { return false };
+        if node.stat.mzxid >= zxid {
+            return false;
+        }
+        let kept = self.kept(path, data);
+        let Some(node) = self.nodes.get_mut(path.clone().as_str()) else { return false };
+        node.data = kept;
+        node.stat.data_length = i32::try_from(data.len()).unwrap_or(i32::MAX);
+        (node.stat.version, node.stat.mzxid, node.stat.mtime) = (version, zxid, at);
+        true
+    }
+
+    /// Returns a node.
+    pub fn node(&self, path: &ZnodePath) -> Option<&Node> {
+        self.nodes.get(path)
+    }
+
+    /// Returns the ephemeral nodes of a session.
+    pub fn owned_by(&self, session: SessionId) -> impl Iterator<Item = &ZnodePath> {
+        self.owned.get(&session).into_iter().flatten()
+    }
+
+    /// Returns the nodes that sessions own.
+    pub fn ephemerals(&self) -> impl Iterator<Item = (&ZnodePath, &Node)> {
+        self.owned.values().flatten().filter_map(|path| self.nodes.get_key_value(path))
+    }
+
+    /// Returns the names of a node's children.
+    pub fn children(&self, path: &ZnodePath) -> Vec<String> {
+        let prefix = if path.is_root() { "/".to_owned() } else { format!("{path}/") };
+        let mut names = Vec::new();
+        let mut from = Bound::Excluded(prefix.clone());
+        loop {
+            let range = (from.as_ref().map(String::as_str), Bound::Unbounded);
+            let mut later = self.nodes.range::<str, _>(range).map(|(path, _)| path.as_str());
+            let deep = loop {
+                let Some(below) = later.next().and_then(|path| path.strip_prefix(prefix.as_str())) else {
+                    return names;
+                };
+                match below.split_once('/') {
+                    None => names.push(below.to_owned()),
+                    Some((child, _)) => break child,
+                }
+            };
+            // `0` is the character after `/`: no other node below the child follows it.
+            from = Bound::Included(format!("{prefix}{deep}0"));
+        }
+    }
+
+    /// Returns the number of nodes below a node.
+    pub fn descendants(&self, path: &ZnodePath) -> usize {
+        let prefix = if path.is_root() { "/".to_owned() } else { format!("{path}/") };
+        let range = (Bound::Excluded(prefix.as_str()), Bound::Unbounded);
+        self.nodes.range::<str, _>(range).take_while(|(path, _)| path.as_str().starts_with(&prefix)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockscope_base::disk::{Entry, Txn};
+    use lockscope_base::wire::{Writer, op};
+
+    use super::*;
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    fn tree(is_empty: bool) -> Tree {
+        let mut tree = Tree::new(&[ZnodePath::root()], Classifier::new([]));
+        tree.clear(is_empty);
+        tree
+    }
+
+    fn create(tree: &mut Tree, at: &str, ever: i32, zxid: i64) -> bool {
+        let mut bytes = Vec::new();
+        bytes.put_long(7);
+        bytes.put_int(1);
+        bytes.put_long(zxid);
+        bytes.put_long(zxid);
+        bytes.put_int(op::CREATE);
+        bytes.put_text(at);
+        bytes.put_buffer(Some(b"x"));
+        bytes.put_int(0);
+        bytes.put_bool(true);
+        bytes.put_int(ever);
+        let Txn::Create(create) = Entry::read(&bytes).unwrap().txn else { panic!("a create") };
+        tree.create(&path(at), &create, Zxid(zxid), Timestamp(zxid))
+    }
+
+    #[test]
+    fn children_are_listed_without_what_is_below_them() {
+        let mut tree = tree(true);
+        for at in ["/a", "/a/b", "/a/b/c", "/a/b/c/d", "/a/b-", "/a/b-/x", "/a/b0", "/a/b.", "/ab", "/a/z"] {
+            create(&mut tree, at, 1, 1);
+        }
+        let mut children = tree.children(&path("/a"));
+        children.sort();
+        assert_eq!(children, ["b", "b-", "b.", "b0", "z"]);
+        assert_eq!(tree.children(&ZnodePath::root()), ["a", "ab"]);
+        assert_eq!(tree.descendants(&path("/a")), 8);
+        assert_eq!(tree.children(&path("/a/z")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_parents_stat_is_that_of_a_server() {
+        let mut tree = tree(true);
+        create(&mut tree, "/a", 1, 1);
+        for number in 0..5 {
+            create(&mut tree, &format!("/a/n-{number}"), number + 1, i64::from(number) + 2);
+        }
+        assert!(tree.delete("/a/n-1", Zxid(9)) && !tree.delete("/a/n-1", Zxid(10)));
+        let stat = tree.node(&path("/a")).unwrap().stat;
+        assert_eq!((stat.num_children, stat.cversion, stat.pzxid), (4, 6, Zxid(10)));
+        assert_eq!(stat.next_sequence(), 5);
+        assert_eq!(tree.owned_by(SessionId(7)).count(), 5);
+    }
+
+    #[test]
+    fn what_a_snapshot_has_already_is_applied_once() {
+        let mut tree = tree(true);
+        tree.add(path("/a"), ZnodeStat::of_new(Zxid(20), Timestamp(20), None), b"new");
+        assert!(!create(&mut tree, "/a", 1, 20) && !tree.delete("/a", Zxid(19)));
+        assert!(!tree.set("/a", b"old", 1, Zxid(20), Timestamp(20)));
+        assert!(tree.set("/a", b"newer", 1, Zxid(21), Timestamp(21)));
+        assert_eq!(tree.node(&path("/a")).unwrap().data.bytes(), b"newer");
+    }
+
+    #[test]
+    fn a_tree_that_lacks_nodes_takes_only_those_whose_siblings_it_knows() {
+        let mut tree = tree(false);
+        assert!(!create(&mut tree, "/old/_c_00000000-0000-4000-8000-000000000001-lock-0000000007", 8, 1));
+        assert!(!create(&mut tree, "/member", 1, 2));
+        assert!(create(&mut tree, "/lock", 1, 3), "a lock by itself");
+        assert!(create(&mut tree, "/lock/_c_00000000-0000-4000-8000-000000000001-lock-0000000007", 8, 4));
+    }
+}

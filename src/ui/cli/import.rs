@@ -1,0 +1,281 @@
+//! `lockscope import`: makes a recording of the transaction logs of servers.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use super::options::{EnsembleOptions, Format, SharedOptions, WhichLocks};
+use super::output::{note, print, write_json};
+use super::past;
+use super::progress_line::ProgressLine;
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
+use lockscope_model::report::rfc3339;
+use lockscope_model::text::human::{bytes, count, countdown, date_and_time, plural, rate};
+use lockscope_past::import::{Defect, ImportOptions, Imported, MissingTransactions, Progress, ServerFiles, import};
+use lockscope_past::record::PastTime;
+
+/// The options of `lockscope import`.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Import")]
+pub(super) struct ImportCommand {
+    /// The servers' files: a dataDir or dataLogDir, a folder version-2, or single files
+    #[arg(value_name = "PATH", required = true, help_heading = None::<&'static str>)]
+    pub places: Vec<PathBuf>,
+    /// Where to write: a file that is not there yet; made for its owner only
+    #[arg(long, value_name = "FILE")]
+    pub store: PathBuf,
+    /// Leave out the files that nobody needs for what happened from this time on, as in 02:13, -2h
+    /// or 2026-05-01T02:13:00Z; counted from the end of the logs [default: from the beginning]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<PastTime>,
+    /// Up to this time [default: up to the end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<PastTime>,
+    /// Leave out the data of the nodes, which may hold secrets
+    #[arg(long)]
+    pub no_data: bool,
+    /// How to print what was read and written [default: table on a terminal, json elsewhere]
+    #[arg(long, help_heading = "Output")]
+    pub format: Option<Format>,
+    #[command(flatten)]
+    pub locks: WhichLocks,
+    /// Show and read times in UTC instead of local time; JSON is always in UTC
+    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub utc: Option<bool>,
+}
+
+impl ImportCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let mut shared = SharedOptions {
+            locks: self.locks.clone(),
+            ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
+            ..SharedOptions::default()
+        };
+        shared.output.format = self.format;
+        shared
+    }
+}
+
+/// Which part of the files to import, and how.
+pub(super) struct ImportPlan {
+    pub places: Vec<PathBuf>,
+    pub target: PathBuf,
+    pub from: Option<PastTime>,
+    pub to: Option<PastTime>,
+    pub with_data: bool,
+}
+
+/// Writes the recording and prints what was read and written; after a failure or a signal, no file
+/// exists.
+pub(super) async fn run(
+    settings: &ResolvedOptions,
+    command: &ImportCommand,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let plan = ImportPlan {
+        places: command.places.clone(),
+        target: command.store.clone(),
+        from: command.from,
+        to: command.to,
+        with_data: !command.no_data,
+    };
+    let (done, _) = carry_out(settings, plan).await?;
+    print(out, |out| match settings.format {
+        Format::Table => lines(out, &done, settings.utc),
+        Format::Json => write_json(out, &ImportFacts::from(&done)),
+    })?;
+    Ok(Verdict::Yes)
+}
+
+/// Imports, and shows the progress on a terminal. Stops on SIGINT and SIGTERM. Also returns the time
+/// that the plan names.
+pub(super) async fn carry_out(settings: &ResolvedOptions, plan: ImportPlan) -> anyhow::Result<(Imported, TimeRange)> {
+    let stops = Arc::new(AtomicBool::new(false));
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let listening = tokio::spawn({
+        let stops = Arc::clone(&stops);
+        async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            stops.store(true, Ordering::Relaxed);
+        }
+    });
+    let settings = settings.clone();
+    let imported = tokio::task::spawn_blocking(move || {
+        let (mut line, started) = (ProgressLine::on_stderr(), Instant::now());
+        import_now(&settings, &plan, &mut |progress| {
+            line.show(Instant::now(), || progress_text(&progress, started.elapsed()));
+            !stops.load(Ordering::Relaxed)
+        })
+    });
+    let done = imported.await?;
+    listening.abort();
+    done
+}
+
+fn import_now(
+    settings: &ResolvedOptions,
+    plan: &ImportPlan,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
+) -> anyhow::Result<(Imported, TimeRange)> {
+    let files = ServerFiles::find(&plan.places)?;
+    let mut time = TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) };
+    if plan.from.is_some() || plan.to.is_some() {
+        let end = files.latest_time()?;
+        let resolved = |time: Option<PastTime>, or| time.map_or(Ok(or), |time| past::resolve(time, end, settings.utc));
+        time = TimeRange { from: resolved(plan.from, time.from)?, to: resolved(plan.to, time.to)? };
+    }
+    anyhow::ensure!(time.from <= time.to, "--from is later than --to: exchange them");
+    let options = ImportOptions {
+        roots: settings.roots.clone(),
+        named: settings.locks.clone(),
+        recipes: settings.recipes.clone(),
+        thresholds: settings.thresholds,
+        time,
+        with_data: plan.with_data,
+    };
+    Ok((import(files, &plan.target, &options, goes_on)?, time))
+}
+
+/// Names what is missing or damaged on standard error.
+pub(super) fn note_defects(done: &Imported, utc: bool) {
+    done.missing.iter().for_each(|missing| note(&missing_text(missing, utc)));
+    done.defects.iter().for_each(|defect| note(&defect_text(defect)));
+}
+
+fn progress_text(progress: &Progress, elapsed: Duration) -> String {
+    let Progress { bytes: read, all_bytes, transactions, .. } = *progress;
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    let (share, per_second) =
+        ((read as f64 / all_bytes.max(1) as f64).min(1.0), transactions as f64 / elapsed.as_secs_f64().max(0.001));
+    let left = elapsed.mul_f64((1.0 - share) / share.max(0.001));
+    format!(
+        "{:3.0} % of {}, {} transactions, {}/s, {} left",
+        share * 100.0,
+        bytes(all_bytes),
+        count(transactions),
+        rate(per_second),
+        countdown(left)
+    )
+}
+
+fn lines(out: &mut impl Write, done: &Imported, utc: bool) -> std::io::Result<()> {
+    let (files, transactions) =
+        (plural(done.files, "file", "files"), plural(done.transactions, "transaction", "transactions"));
+    writeln!(out, "Read {files} with {transactions}.")?;
+    if let (Some((from, to)), Some((first, last))) = (done.time, done.zxids) {
+        let (from, to) = (date_and_time(from, utc), date_and_time(to, utc));
+        writeln!(out, "The recording covers {from} to {to}, transactions {} to {}.", hex(first), hex(last))?;
+    }
+    let (holds, waits) = (plural(done.holds, "hold", "holds"), plural(done.waits, "wait", "waits"));
+    writeln!(out, "It has {holds}, and {waits} without a hold.")?;
+    done.missing.iter().try_for_each(|missing| writeln!(out, "{}", missing_text(missing, utc)))?;
+    done.defects.iter().try_for_each(|defect| writeln!(out, "{}", defect_text(defect)))
+}
+
+fn missing_text(missing: &MissingTransactions, utc: bool) -> String {
+    let (from, to) = (date_and_time(missing.from, utc), date_and_time(missing.to, utc));
+    format!("No file has the transactions between {} and {} ({from} to {to}).", hex(missing.after), hex(missing.before))
+}
+
+fn defect_text(defect: &Defect) -> String {
+    match defect {
+        Defect::Damaged { file, damage } => {
+            format!(
+                "{} is damaged at byte {} for {}: {}.",
+                file.display(),
+                damage.offset,
+                bytes(damage.bytes),
+                damage.why
+            )
+        }
+        Defect::Torn { file, offset } => {
+            format!(
+                "{} ends within a transaction, at byte {offset}: a server writes it, or was killed.",
+                file.display()
+            )
+        }
+        Defect::BadSnapshot { file } => format!("{} is not a whole snapshot, and is not used.", file.display()),
+        Defect::Differs { file, zxid } => {
+            format!(
+                "{} has another transaction {} than the other logs: one of the servers is faulty.",
+                file.display(),
+                hex(*zxid)
+            )
+        }
+    }
+}
+
+/// Returns a transaction in the notation of the files' names.
+fn hex(zxid: Zxid) -> String {
+    format!("0x{:x}", zxid.0)
+}
+
+/// What was read and written, as JSON.
+#[derive(Serialize)]
+struct ImportFacts {
+    read: ReadFacts,
+    written: WrittenFacts,
+    gaps: Vec<GapFacts>,
+    damaged: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ReadFacts {
+    files: usize,
+    transactions: u64,
+    from: Option<String>,
+    to: Option<String>,
+    first_zxid: Option<String>,
+    last_zxid: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WrittenFacts {
+    changes: u64,
+    holds: u64,
+    waits: u64,
+}
+
+#[derive(Serialize)]
+struct GapFacts {
+    from: Option<String>,
+    to: Option<String>,
+    after_zxid: String,
+    before_zxid: String,
+}
+
+impl From<&Imported> for ImportFacts {
+    fn from(done: &Imported) -> Self {
+        let gap = |missing: &MissingTransactions| GapFacts {
+            from: rfc3339(missing.from),
+            to: rfc3339(missing.to),
+            after_zxid: hex(missing.after),
+            before_zxid: hex(missing.before),
+        };
+        Self {
+            read: ReadFacts {
+                files: done.files,
+                transactions: done.transactions,
+                from: done.time.and_then(|(from, _)| rfc3339(from)),
+                to: done.time.and_then(|(_, to)| rfc3339(to)),
+                first_zxid: done.zxids.map(|(first, _)| hex(first)),
+                last_zxid: done.zxids.map(|(_, last)| hex(last)),
+            },
+            written: WrittenFacts { changes: done.changes, holds: done.holds, waits: done.waits },
+            gaps: done.missing.iter().map(gap).collect(),
+            damaged: done.defects.iter().map(defect_text).collect(),
+        }
+    }
+}

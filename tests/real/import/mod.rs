@@ -1,0 +1,9 @@
+//! `lockscope import` on the files of real servers: what it says is what the clients did.
+
+mod damaged;
+mod files;
+mod fixture;
+mod lives;
+mod members;
+mod truth;
+mod watched;
