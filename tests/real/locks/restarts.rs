@@ -90,13 +90,18 @@ async fn started() -> (Server, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holders_keep_holding_and_waiters_waiting_when_the_server_is_killed() {
     let (server, at) = started().await;
-    let (first, second, witness) = (zk::connect(&at).await, zk::connect(&at).await, zk::connect(&at).await);
+    // The longest that the server grants: without a connection, a holder is lost after 0.3 of it.
+    let long = Duration::from_secs(60);
+    let (first, second) = (zk::connect_within(&at, long).await, zk::connect_within(&at, long).await);
+    let witness = zk::connect(&at).await;
     let holders = all(RECIPES.map(|recipe| contend(recipe, &first)).into()).await;
     let waiters: Vec<_> = RECIPES.map(|recipe| contend(recipe, &second)).into();
     queued(&witness, 2).await;
 
     let _server = restart(server).await;
-    eventually("the server", async || witness.get_data("/").await).await;
+    for client in [&first, &second, &witness] {
+        eventually("the server", async || client.get_data("/").await).await;
+    }
     queued(&witness, 2).await;
     for (holder, recipe) in holders.iter().zip(RECIPES) {
         let lost = tokio::time::timeout(Duration::from_millis(1), holder.lost()).await;
