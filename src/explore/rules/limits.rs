@@ -139,7 +139,7 @@ impl Traces {
         let has_lost_what_it_hits = [ReadKind::Stat, ReadKind::Data].into_iter().any(|kind| {
             let Some(Some((path, czxid, version))) = self.looks.get(&(author, kind)) else { return false };
             let has_lost_it = self.deleted_by_stranger.contains(&(*czxid, Arc::clone(path)));
-            // The version of the node that it saw guards the deletion: one with another version is spared.
+            // The version that it saw guards the deletion: a node with another version is spared.
             let hits = matches!(change, Change::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
             has_lost_it && hits
         });

@@ -3,10 +3,10 @@
 //! is a stream of [`Change`]s.
 //!
 //! [`Follower`](lockscope_model::follow::Follower) decides what to read and what to report.
-//! `schedule` decides which reads share a request, and when it is sent. `run` connects, `session_observer` keeps what
-//! outlives the connections of a session, `connection_run` feeds the follower during one connection,
-//! `wire` turns reads into requests, and `outbox` holds the changes that the consumer has not taken
-//! yet.
+//! `schedule` decides which reads share a request, and when it is sent. `run` connects,
+//! `session_observer` keeps what outlives the connections of a session, `connection_run` feeds the
+//! follower during one connection, `wire` turns reads into requests, and `outbox` holds the changes
+//! that the consumer has not taken yet.
 //!
 //! `overload` handles events that come faster than the consumer takes them, and `sample` chooses
 //! the lock parents that are read meanwhile. `member_watch` notices that the connected member of

@@ -1,4 +1,5 @@
-//! Decides what to read and what to report. The observer and the import of transaction logs feed it.
+//! Decides what to read and what to report. The observer and the import of transaction logs feed
+//! it.
 //! It knows no client, no runtime and no clock.
 //!
 //! [`Follower`] takes watch events and the answers to its reads, and returns reads to issue and

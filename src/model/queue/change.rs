@@ -90,7 +90,7 @@ pub enum Change {
         path: ZnodePath,
         /// The transaction that deleted the node.
         zxid: Zxid,
-        /// Who deleted it.
+        /// The deleter.
         by: Deleter,
     },
 }

@@ -1,11 +1,11 @@
-//! Who deleted a node, where a transaction log shows it.
+//! The deleter of a node, where a transaction log shows it.
 
 use serde::{Deserialize, Serialize};
 
 use super::event::SessionAtEnd;
 use lockscope_base::znode::SessionId;
 
-/// Who deleted a node. Only the servers' transaction logs show this; watch events do not.
+/// The deleter of a node. Only the servers' transaction logs show it; watch events do not.
 ///
 /// New variants go to the end: a recording stores a variant by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

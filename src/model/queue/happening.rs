@@ -37,8 +37,8 @@ pub struct Happening {
     /// it from ZooKeeper 3.9 on. `None` if the node may have gone during a cut, before another node
     /// of its name.
     pub deleted_by: Option<Zxid>,
-    /// Who deleted the node of a contender that released, left or expired. Only transaction logs
-    /// show this.
+    /// The deleter of the node of a contender that released, left or expired. Only transaction logs
+    /// show it.
     pub deleter: Option<Deleter>,
     /// The number of contenders in the queue after the event.
     pub queue: usize,

@@ -100,7 +100,8 @@ impl ServerFiles {
         // The log before is needed from the snapshot on, where none was taken at its end.
         let base = self.snapshots.iter().rposition(|snapshot| snapshot.name.zxid < first).unwrap_or(0);
         self.snapshots.drain(..base);
-        let from = self.snapshots.first().map_or(first, |snapshot| first.min(Zxid(snapshot.name.zxid.0 + 1)));
+        let from =
+            self.snapshots.first().map_or(first, |snapshot| first.min(Zxid(snapshot.name.zxid.0.saturating_add(1))));
         let base = self.logs.iter().rposition(|log| log.name.zxid <= from).unwrap_or(0);
         self.logs.drain(..base);
         Ok(())

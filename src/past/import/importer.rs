@@ -22,10 +22,7 @@ use super::recording::Recording;
 use super::summary::{Imported, MissingTransactions, Progress};
 use super::transactions::{Defect, Transactions};
 use super::tree::Tree;
-use crate::record::RecordedState;
-
-/// The suffixes of the files that `SQLite` may leave beside a file.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+use crate::record::{FILES_BESIDE, RecordedState};
 
 /// The number of transactions between two reports of the progress.
 const REPORT_INTERVAL: u64 = 4_096;
@@ -75,7 +72,7 @@ pub fn import(
         }
         error => ImportError::File { path: target.to_owned(), error },
     };
-    let file = NewFile::beside(target, &BESIDE).map_err(of_file)?;
+    let file = NewFile::beside(target, &FILES_BESIDE).map_err(of_file)?;
     let named = || options.named.iter().cloned();
     let table = LockTable::new(named()).with_recipes(&options.recipes);
     let state = RecordedState::new(table, options.thresholds);
@@ -195,7 +192,7 @@ impl Importer<'_> {
 
     /// Finds the nodes that stood before a transaction, and goes on with them.
     fn bridges(&mut self, zxid: Zxid, time: Timestamp) -> Result<(), ImportError> {
-        let before = Zxid(zxid.0 - 1);
+        let before = Zxid(zxid.0.saturating_sub(1));
         let files = self.files;
         let earlier = files.snapshots.iter().rev().find(|snapshot| snapshot.name.zxid < before);
         let is_right_before = |snapshot: &&ServerFile| {
@@ -229,7 +226,7 @@ impl Importer<'_> {
         if until < zxid {
             return Ok(BTreeSet::new());
         }
-        let mut ahead = Transactions::after(&self.files.logs, Zxid(zxid.0 - 1));
+        let mut ahead = Transactions::after(&self.files.logs, Zxid(zxid.0.saturating_sub(1)));
         let tree = &self.player.followed.tree;
         stood(&mut ahead, until, |path| tree.is_followed(path), |last, next| self.goes_on_at(last, next))
     }

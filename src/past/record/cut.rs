@@ -19,14 +19,12 @@ use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
 use super::entry::Entry;
 use super::segment_reader::{SegmentRead, SegmentReader};
+use super::store::FILES_BESIDE;
 use super::tables::{GapRecord, TableExcerpt, TableRecorder};
 use super::{Damage, Past, ReadError, RecordOptions, RecordedState, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, Zxid};
 use lockscope_files::{FileError, NewFile};
 use lockscope_model::queue::Change;
-
-/// The suffixes of the files that `SQLite` may leave beside a file.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// The time span written at once, as a recorder does.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -105,7 +103,7 @@ pub fn cut(
         return Err(CutError::NothingRecorded);
     }
     // Created first, so that on failure it is dropped, and deleted, after its writer.
-    let file = NewFile::beside(target, &BESIDE).map_err(of_file)?;
+    let file = NewFile::beside(target, &FILES_BESIDE).map_err(of_file)?;
     let heard_of = HeardOf::read(&mut past, &segments, options, should_stop)?;
     let cutter = Cutter {
         reader: SegmentReader::new(past),

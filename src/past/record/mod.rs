@@ -57,5 +57,6 @@ pub use read_error::ReadError;
 pub use read_segment::ReadSegment;
 pub use recorder::Recorder;
 pub use state::{Played, RecordedState};
+pub(crate) use store::FILES_BESIDE;
 pub use store::{Store, StoreError};
 pub use writer::Batch;

@@ -14,6 +14,9 @@ use super::row_memory::RowMemory;
 use super::schema;
 use lockscope_files::{self as files, FileError, Sensitivity};
 
+/// The suffixes of the files that `SQLite` may leave beside a file.
+pub(crate) const FILES_BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
 /// How long a read or a write waits for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 

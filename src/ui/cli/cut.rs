@@ -32,15 +32,15 @@ pub(super) struct CutCommand {
 
 impl CutCommand {
     pub(super) fn shared(&self) -> SharedOptions {
-        self.recording.shared()
+        self.recording.times.shared()
     }
 }
 
 /// Writes the file; after a failure or a signal, no file exists. Damaged segments are named and
 /// left out.
 pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<Verdict> {
-    let RecordingOptions { store, from, to, .. } = &command.recording;
-    let time = past::span(&mut Past::open(store)?, *from, *to, store, settings.utc)?;
+    let RecordingOptions { store, times } = &command.recording;
+    let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
     let options = CutOptions { time, with_data: !command.no_data };
     let stops = Arc::new(AtomicBool::new(false));
     let cutting = tokio::task::spawn_blocking({

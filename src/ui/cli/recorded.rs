@@ -20,6 +20,14 @@ pub(super) struct RecordingOptions {
     /// The recording, a file that `lockscope record` writes or wrote
     #[arg(long, value_name = "FILE")]
     pub store: PathBuf,
+    #[command(flatten)]
+    pub times: TimeOptions,
+}
+
+/// Which time, and how times are written.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Recording")]
+pub(super) struct TimeOptions {
     /// From this time on, as in 02:13, -10m or 2026-05-01T02:13:00Z [default: from the beginning]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<PastTime>,
@@ -31,7 +39,7 @@ pub(super) struct RecordingOptions {
     pub utc: Option<bool>,
 }
 
-impl RecordingOptions {
+impl TimeOptions {
     /// Returns the options shared with other commands.
     pub(super) fn shared(&self) -> SharedOptions {
         SharedOptions {
@@ -52,15 +60,8 @@ pub(super) struct SourceOptions {
     /// folder version-2, or a single file; can be given several times
     #[arg(long, value_name = "PATH", conflicts_with = "store")]
     pub from_logs: Vec<PathBuf>,
-    /// From this time on, as in 02:13, -10m or 2026-05-01T02:13:00Z [default: from the beginning]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub from: Option<PastTime>,
-    /// Up to this time [default: up to the end]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub to: Option<PastTime>,
-    /// Show and read times in UTC instead of local time; JSON is always in UTC
-    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    pub utc: Option<bool>,
+    #[command(flatten)]
+    pub times: TimeOptions,
 }
 
 /// A recording to read, and the requested bounds of time.
@@ -75,23 +76,15 @@ pub(super) struct OpenedSource {
 }
 
 impl SourceOptions {
-    /// Returns the options shared with other commands.
-    pub(super) fn shared(&self) -> SharedOptions {
-        SharedOptions {
-            ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
-            ..SharedOptions::default()
-        }
-    }
-
     /// Opens the recording, or imports the transaction logs into a temporary one.
     pub(super) async fn open(&self, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
         let Some(store) = &self.store else { return self.import(settings).await };
-        let time = past::span(&mut Past::open(store)?, self.from, self.to, store, settings.utc)?;
+        let time = past::span(&mut Past::open(store)?, self.times.from, self.times.to, store, settings.utc)?;
         Ok(OpenedSource {
             store: Store::open(store)?,
             name: store.to_string_lossy().into_owned(),
-            from: self.from.map(|_| time.from),
-            to: self.to.map(|_| time.to),
+            from: self.times.from.map(|_| time.from),
+            to: self.times.to.map(|_| time.to),
             _folder: None,
         })
     }
@@ -102,8 +95,8 @@ impl SourceOptions {
         let plan = ImportPlan {
             places: self.from_logs.clone(),
             target: target.clone(),
-            from: self.from,
-            to: self.to,
+            from: self.times.from,
+            to: self.times.to,
             with_data: true,
         };
         let (done, time) = import::carry_out(settings, plan).await?;
@@ -111,8 +104,8 @@ impl SourceOptions {
         Ok(OpenedSource {
             store: Store::open(&target)?,
             name: "these logs".to_owned(),
-            from: self.from.map(|_| time.from),
-            to: self.to.map(|_| time.to),
+            from: self.times.from.map(|_| time.from),
+            to: self.times.to.map(|_| time.to),
             _folder: Some(folder),
         })
     }

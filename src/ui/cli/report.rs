@@ -32,7 +32,7 @@ pub(super) struct ReportCommand {
 
 impl ReportCommand {
     pub(super) fn shared(&self) -> SharedOptions {
-        self.recording.shared()
+        self.recording.times.shared()
     }
 }
 

@@ -5,18 +5,11 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::model::Model;
-use super::walks::curator;
+use super::{curator, in_table};
 use crate::testing::{self, path};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::follow::WatchStyle;
 use lockscope_model::queue::LockTable;
-
-/// Returns the contenders of a table, with the transactions that created them.
-pub(super) fn in_table(table: &LockTable) -> impl Iterator<Item = (ZnodePath, i64)> {
-    table
-        .locks()
-        .flat_map(|lock| lock.rows(0..lock.len()).map(|row| (lock.path_of(row.contender), row.contender.czxid.0)))
-}
 
 fn connected() -> LockTable {
     let mut table = LockTable::new([]);

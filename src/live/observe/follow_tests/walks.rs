@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::model::Model;
-use super::unread::in_table;
+use super::{curator, in_table};
 use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::follow::{
@@ -14,10 +14,6 @@ use lockscope_model::follow::{
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 
 const ID: &str = "00112233445566778899aabbccddeeff";
-
-pub(super) fn curator(number: u32) -> String {
-    format!("_c_c3d2e1f0-0000-4000-8000-000000000000-lock-{number:010}")
-}
 
 /// Paths whose nodes are created and deleted in the property tests: queues, both kinds of
 /// semaphore, single nodes, plain nodes.

@@ -132,7 +132,7 @@ pub(in crate::queue) struct Gone {
     /// keyframe.
     #[serde(skip)]
     pub at_end: SessionAtEnd,
-    /// Who deleted the node, if that is known. Not stored either.
+    /// The deleter of the node, if it is known. Not stored either.
     #[serde(skip)]
     pub deleter: Option<Deleter>,
     /// The cost of the departure.
