@@ -84,6 +84,8 @@ impl<'a> Holding<'a> {
             // Fails when the guard was dropped, which cancels the attempt.
             GuardRequest::Downgrade(reply) => {
                 let _ = reply.send(downgrade::downgrade(self.attempt, &mut self.held).await);
+                // A proof that is under way looks for the node from before.
+                self.proof = None;
             }
         }
         self.own_node = if self.watched {
