@@ -56,7 +56,7 @@ fn nothing_seen(gap: &PastGap, utc: bool) -> String {
 fn legend() -> Markup {
     html! {
         p class="muted" {
-            "A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand, × went without having held, \
+            "A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand or by another session, × went without having held, \
              ? ended unseen. Gone means: released by its client, or deleted by another; ZooKeeper does not say which. Lines at the top are findings, vertical lines deletions; where it is hatched, nothing was seen. Below is how many waited."
         }
     }
@@ -104,7 +104,7 @@ fn standstills(incident: &Incident<'_>, utc: bool) -> Markup {
                                 data-held-at-least-ms=[past.held_at_least_ms()] data-held-at-most-ms=[past.held_at_most_ms()] {
                                 td { (words::lock(&past.lock, past.name.as_deref())) }
                                 td { (words::client(past)) }
-                                td class="when" { (exact_time(standstill.from, utc)) }
+                                td class="whole" { (exact_time(standstill.from, utc)) }
                                 td class="number" { (latency(Duration::from_millis(standstill.ms))) }
                                 td class="number" { (held(past)) }
                                 td class="number" { (count(standstill.waiters)) }
@@ -140,8 +140,8 @@ fn event_table(incident: &Incident<'_>, utc: bool) -> Markup {
                 tbody {
                     @for event in &events {
                         tr {
-                            td class="when" { (exact_time(event.at, utc)) }
-                            td { (event.what) } td { (event.lock) } td { (event.who) } td { (event.why) }
+                            td class="whole" { (exact_time(event.at, utc)) }
+                            td class="whole" { (event.what) } td { (event.lock) } td { (event.who) } td { (event.why) }
                         }
                     }
                 }

@@ -60,7 +60,7 @@ svg text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sa
 .table{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}\
 caption{text-align:left;padding-bottom:.4rem}\
 th,td{padding:.2rem .6rem;border-bottom:1px solid;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
-td.number,th.number{text-align:right;white-space:nowrap}td.when{white-space:nowrap}\
+td.number,th.number{text-align:right;white-space:nowrap}td.whole{white-space:nowrap}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:0}dd{margin:0;overflow-wrap:anywhere}\
 @page{size:A4 landscape;margin:10mm}\
 @media print{:root{font-size:11px}body{padding:0;max-width:none;font-size:1rem}.table{overflow:visible}\
