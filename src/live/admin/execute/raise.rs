@@ -65,6 +65,13 @@ impl Raise {
         self.read.as_ref().filter(|(_, read)| read.czxid == other.czxid).map(|(data, _)| data.as_slice())
     }
 
+    /// Returns whether this write explains the version from which a later one of the same data
+    /// starts.
+    pub fn has_come_before(&self, later: &Self) -> bool {
+        (&self.path, self.czxid, &self.data) == (&later.path, later.czxid, &later.data)
+            && self.reached() == later.version
+    }
+
     /// Returns whether another node's present data can be those of this write, whose reply was
     /// lost.
     pub fn may_have_hit(&self, data: &[u8], other: &Stat) -> bool {

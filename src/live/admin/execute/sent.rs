@@ -23,6 +23,9 @@ pub(super) struct Sent {
     pub deletion: Option<UnansweredDeletion>,
     /// The raise of a version, or the revocation, without an answer.
     pub raise: Option<Raise>,
+    /// A raise whose reply was lost, and which had not arrived at the next read. A late attempt of
+    /// the client library to connect can still bring it to the leader.
+    pub late_raise: Option<Raise>,
     /// The node whose version was raised.
     pub raised: Option<ZnodePath>,
     /// Whether another owner's data were replaced, or may have been.

@@ -34,6 +34,10 @@ impl<E: Examine> NodeDeleter<'_, E> {
     pub(super) async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
         self.ready()?;
         let (path, node) = (raise.path.clone(), self.path().to_owned());
+        let has_come_late = |late: &Raise| late.has_come_before(&raise);
+        if self.sent.late_raise.take_if(|late| has_come_late(late)).is_some() {
+            self.note_raised(&path);
+        }
         // All requests are sent at once: if the name passes to another node before them, the read
         // returns the data that the write destroys.
         let read = self.client.data(&path);
@@ -102,14 +106,16 @@ impl<E: Examine> NodeDeleter<'_, E> {
             self.sent.raise = None;
             return Ok(());
         };
-        if stat.czxid == raise.czxid {
-            if stat.version != raise.version {
-                self.note_raised(&raise.path);
-            }
-        } else if raise.may_have_hit(data.as_deref().unwrap_or(&raise.data), &stat) {
-            self.put_back(&raise, &stat).await;
-        }
         self.sent.raise = None;
+        if stat.czxid != raise.czxid {
+            if raise.may_have_hit(data.as_deref().unwrap_or(&raise.data), &stat) {
+                self.put_back(&raise, &stat).await;
+            }
+        } else if stat.version == raise.version {
+            self.sent.late_raise = Some(raise);
+        } else {
+            self.note_raised(&raise.path);
+        }
         Ok(())
     }
 }
