@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use lockscope_requests::{NewNode, Requests};
-use zookeeper_client::{Acls, CreateMode, Error};
+use zookeeper_client::{Acls, CreateMode, Error, SessionState};
 
 use super::board::Board;
 use super::facts::{Hold, HoldKind, Stage};
@@ -60,7 +60,9 @@ impl ForeignNames {
             if let Some(token) = czxid {
                 let hold = Hold { lock: LOCK.into(), token, kind: HoldKind::Exclusive, node: None };
                 let client = Arc::clone(client);
-                board.show_held(hold, move || client.state().is_terminated());
+                // Both libraries tell their users to stop when the connection is lost, which comes before
+                // the end of the session.
+                board.show_held(hold, move || client.state() != SessionState::SyncConnected);
                 board.hold().await;
             }
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use lockscope_base::disk::{SnapshotEnd, SnapshotItem, SnapshotReader};
 use serde_json::Value;
 use tempfile::TempDir;
 use zookeeper_client::{Client, CreateMode};
@@ -217,15 +218,36 @@ impl Contention {
         files_of(&self.server)
     }
 
-    /// Waits until all that was answered is in the files. Returns what they say.
+    /// Waits until all that was answered is in the files, and no snapshot is being written. Returns
+    /// what the logs say.
     pub async fn lives(&self) -> Lives {
         let marker = format!("/marker-{}", fastrand::u64(..));
         zk::make(&self.client, [marker.clone()]).await;
         let files = self.files();
-        eventually("a log with the last transaction", async || {
+        let lives = eventually("a log with the last transaction", async || {
             let lives = Lives::read(&files);
             if lives.made.contains(&marker) { Ok(lives) } else { Err(lives.last_zxid) }
         })
-        .await
+        .await;
+        eventually("whole snapshots", async || {
+            let unfinished: Vec<String> =
+                named(&files, "snapshot.").into_iter().filter(|name| !is_whole(&files.join(name))).collect();
+            if unfinished.is_empty() { Ok(()) } else { Err(unfinished) }
+        })
+        .await;
+        lives
+    }
+}
+
+/// Returns whether a snapshot has its end. Packed ones are taken to have it.
+fn is_whole(snapshot: &Path) -> bool {
+    if snapshot.extension().is_some_and(|extension| extension == "gz" || extension == "snappy") {
+        return true;
+    }
+    let Ok(mut reader) = SnapshotReader::open(fs::File::open(snapshot).expect("a snapshot")) else { return false };
+    loop {
+        if let SnapshotItem::End(end) = reader.read().expect("the snapshot can be read") {
+            return matches!(end, SnapshotEnd::Whole { .. });
+        }
     }
 }
