@@ -215,7 +215,11 @@ impl Importer<'_> {
             let mut undescribed = self.stood(zxid, Zxid(i64::MAX))?;
             undescribed.retain(|path| self.player.followed.tree.node(path).is_none());
             self.player.goes_on(undescribed, time)
+        } else if self.last.is_some() {
+            self.player.goes_on_blindly();
+            Ok(())
         } else {
+            self.done.defects.push(Defect::NoSnapshot { zxid });
             self.player.followed.tree.clear(false);
             self.player.goes_on(BTreeSet::new(), time)
         }

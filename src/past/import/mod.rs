@@ -13,9 +13,9 @@
 //! a new server, or within a log. Within a log, the nodes that stood are those of the next snapshot
 //! that are older, and those that were deleted in between. Nothing describes the latter: the locks
 //! are read once the last contender among them is gone, because one may be a holder. The same holds
-//! behind missing transactions, and while a snapshot was written. Where no later snapshot exists, only
-//! locks whose parents were created later are followed; behind a few missing transactions, the known
-//! nodes are taken to stand still.
+//! behind missing transactions, and while a snapshot was written. Where no later snapshot exists, a
+//! beginning follows only locks whose parents were created later, and a gap lasts to the end; behind a
+//! few missing transactions, the known nodes are taken to stand still.
 //!
 //! # Files
 //!

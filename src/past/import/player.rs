@@ -17,11 +17,13 @@ pub(super) struct Player {
     /// deletion. The locks are read once all of them are gone, since one may be a holder.
     undescribed: BTreeSet<ZnodePath>,
     is_live: bool,
+    /// Whether it stays unknown what stands.
+    is_blind: bool,
 }
 
 impl Player {
     pub fn new(followed: Followed, recording: Recording) -> Self {
-        Self { followed, recording, undescribed: BTreeSet::new(), is_live: false }
+        Self { followed, recording, undescribed: BTreeSet::new(), is_live: false, is_blind: false }
     }
 
     /// Returns whether the locks are known and recorded.
@@ -33,12 +35,17 @@ impl Player {
     pub fn goes_on(&mut self, undescribed: BTreeSet<ZnodePath>, time: Timestamp) -> Result<(), ImportError> {
         self.undescribed = undescribed;
         self.undescribed.retain(|path| self.followed.tree.may_contend(path));
-        self.is_live = false;
+        (self.is_live, self.is_blind) = (false, false);
         self.reads_if_described(time)
     }
 
+    /// Goes on without knowing what stands: nothing is recorded.
+    pub fn goes_on_blindly(&mut self) {
+        (self.is_live, self.is_blind) = (false, true);
+    }
+
     fn reads_if_described(&mut self, time: Timestamp) -> Result<(), ImportError> {
-        if !self.is_live && self.undescribed.is_empty() {
+        if !self.is_live && !self.is_blind && self.undescribed.is_empty() {
             self.is_live = true;
             self.recording.passes(time)?;
             let changes = self.followed.read_all();

@@ -35,6 +35,11 @@ pub enum Defect {
         /// The snapshot.
         file: PathBuf,
     },
+    /// No snapshot tells what stood before the first transaction: locks that are older are left out.
+    NoSnapshot {
+        /// The first transaction.
+        zxid: Zxid,
+    },
     /// Two members have different transactions with the same id. The first one is used.
     Differs {
         /// The log whose transaction is not used.

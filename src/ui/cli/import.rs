@@ -206,6 +206,9 @@ fn defect_text(defect: &Defect) -> String {
                 file.display()
             )
         }
+        Defect::NoSnapshot { zxid } => {
+            format!("No snapshot tells what stood before {}: locks that are older are left out.", hex(*zxid))
+        }
         Defect::BadSnapshot { file } => format!("{} is not a whole snapshot, and is not used.", file.display()),
         Defect::Differs { file, zxid } => {
             format!(
