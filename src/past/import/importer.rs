@@ -331,7 +331,7 @@ impl Importer<'_> {
         let ((first, _), (zxid, at)) = self.done.zxids.zip(self.last).ok_or(ImportError::Nothing)?;
         self.done.zxids = Some((first, zxid));
         self.done.time = Some((self.player.recording.began_at(), self.player.recording.at().max(at)));
-        self.done.changes = self.player.recording.changes;
+        (self.done.changes, self.done.attempts) = (self.player.recording.changes, self.player.recording.attempts);
         self.done.files += self.files.logs.len();
         (self.done.holds, self.done.waits) = self.player.recording.finish()?;
         Ok(self.done)

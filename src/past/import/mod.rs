@@ -5,6 +5,9 @@
 //! and records the changes that an observer would have seen, at the leader's times. Where an
 //! observer must guess, a log is certain: how a contender ended ([`Deleter`]), and when.
 //!
+//! A create that was refused because the node existed is an attempt in vain. The log names its
+//! session and not the node: the lock is named where only one can be meant.
+//!
 //! Not in the files: reads, watches, the addresses of clients, and whether a client was alive.
 //!
 //! # Beginnings and gaps
@@ -21,6 +24,7 @@
 //!
 //! - `files` finds the files, `snappy` unpacks snapshots, `transactions` merges logs.
 //! - `tree` is the tree, `ahead` finds what stood before a transaction.
+//! - `taken` tells which lock a refused create was for.
 //! - `followed` turns transactions into changes, `player` plays them, `recording` writes them.
 //!
 //! Input is untrusted: memory grows with the nodes that stand, never with a length in a file.
@@ -36,6 +40,7 @@ mod player;
 mod recording;
 mod snappy;
 mod summary;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod transactions;

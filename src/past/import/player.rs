@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::ImportError;
 use super::followed::Followed;
 use super::recording::Recording;
+use super::taken::Taken;
 use lockscope_base::disk::{Create, Entry, Paths, Txn, TxnHeader};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::{Change, Deleter};
@@ -16,6 +17,7 @@ pub(super) struct Player {
     /// Contenders that stand although no file describes them: what they are is known only by their
     /// deletion. The locks are read once all of them are gone, since one may be a holder.
     undescribed: BTreeSet<ZnodePath>,
+    taken: Taken,
     is_live: bool,
     /// Whether it stays unknown what stands.
     is_blind: bool,
@@ -23,7 +25,14 @@ pub(super) struct Player {
 
 impl Player {
     pub fn new(followed: Followed, recording: Recording) -> Self {
-        Self { followed, recording, undescribed: BTreeSet::new(), is_live: false, is_blind: false }
+        Self {
+            followed,
+            recording,
+            undescribed: BTreeSet::new(),
+            taken: Taken::default(),
+            is_live: false,
+            is_blind: false,
+        }
     }
 
     /// Returns whether the locks are known and recorded.
@@ -33,6 +42,7 @@ impl Player {
 
     /// Goes on with the nodes of the tree, and with those that stand without being in it.
     pub fn goes_on(&mut self, undescribed: BTreeSet<ZnodePath>, time: Timestamp) -> Result<(), ImportError> {
+        self.taken = Taken::of(&self.followed.tree);
         self.undescribed = undescribed;
         self.undescribed.retain(|path| self.followed.tree.may_contend(path));
         (self.is_live, self.is_blind) = (false, false);
@@ -60,6 +70,7 @@ impl Player {
             self.recording.passes(header.time)?;
         }
         match txn {
+            txn if txn.is_refused_as_existing() => self.refused(header.session),
             Txn::Multi(multi) if multi.failure().is_some() => {}
             Txn::Multi(multi) => multi.parts().for_each(|part| self.part(header, part)),
             Txn::CloseSession { deleted } => self.closes(header, deleted),
@@ -76,7 +87,7 @@ impl Player {
                 self.deletes(&path, header.zxid, by);
             }
             Txn::SetData { path, data, version } => self.writes(header, &path, data, version),
-            // ACLs, checks, sessions that begin and refused requests change no node that matters.
+            // ACLs, checks and sessions that begin change no node that matters.
             _ => {}
         }
     }
@@ -84,6 +95,9 @@ impl Player {
     fn creates(&mut self, header: TxnHeader, create: &Create<'_>) {
         let Ok(path) = ZnodePath::new(&create.path) else { return };
         if self.followed.tree.is_followed(&path) && self.followed.tree.create(&path, create, header.zxid, header.time) {
+            if let Some(owner) = create.kind.session().filter(|_| self.followed.tree.is_single_node_lock(&path)) {
+                self.taken.takes(&path, owner);
+            }
             self.records(|followed| followed.created(&path, header.zxid));
         }
     }
@@ -101,7 +115,16 @@ impl Player {
         if self.followed.tree.delete(path, zxid)
             && let Ok(path) = ZnodePath::new(path)
         {
+            self.taken.released(&path);
             self.records(|followed| followed.deleted(&path, zxid, by));
+        }
+    }
+
+    /// Records a refused create, if it may have been for a lock that was taken.
+    fn refused(&mut self, session: SessionId) {
+        if self.is_live && self.taken.is_any() {
+            let lock = self.taken.tried_by(session, self.followed.tree.follows_all());
+            self.recording.attempted(session, lock);
         }
     }
 
@@ -119,6 +142,7 @@ impl Player {
         for path in owned {
             self.deletes(path.as_str(), header.zxid, Some(by));
         }
+        self.taken.closed(header.session);
     }
 
     /// Returns the nodes that end with a session: known ones in the order in which they may go, then

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::ImportError;
-use crate::record::tables::Source;
+use crate::record::tables::{RecordedAttempts, Source};
 use crate::record::{BatchRecorder, BatchWriter, Bounds, RecordOptions, RecordedState};
-use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, ConnectionState};
 
 /// The recorded time after which what happened is written.
@@ -50,6 +50,8 @@ pub(super) struct Recording {
     /// Whether a look starts over, because the locks were not seen for a while.
     was_cut: bool,
     pub changes: u64,
+    /// The number of attempts in vain.
+    pub attempts: u64,
 }
 
 impl Recording {
@@ -76,6 +78,7 @@ impl Recording {
             quiet_looks: 0,
             was_cut: false,
             changes: 0,
+            attempts: 0,
         })
     }
 
@@ -139,6 +142,14 @@ impl Recording {
         for change in changes {
             self.batches.apply(change, self.at, table, diagnosis);
         }
+    }
+
+    /// Records that a session tried in vain to take a lock, if it is known which.
+    pub fn attempted(&mut self, session: SessionId, lock: Option<&ZnodePath>) {
+        self.attempts += 1;
+        let time = TimeRange { from: self.at, to: self.at };
+        let lock = lock.map(ToString::to_string);
+        self.batches.attempted(RecordedAttempts { lock, session: Some(session), time, count: 1 });
     }
 
     /// Begins a reading of everything, which `changes` are.

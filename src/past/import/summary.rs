@@ -34,6 +34,8 @@ pub struct Imported {
     pub holds: u64,
     /// The number of contenders that did not hold.
     pub waits: u64,
+    /// The number of attempts in vain at locks that are single nodes.
+    pub attempts: u64,
     /// The transactions that no file has.
     pub missing: Vec<MissingTransactions>,
     /// What is wrong with the files.

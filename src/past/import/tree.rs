@@ -6,7 +6,7 @@ use std::ops::Bound;
 use rustc_hash::FxHashMap;
 
 use lockscope_base::disk::{Create, NodeKind};
-use lockscope_base::recipe::Classifier;
+use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// How much data of a node is kept whose name is that of no contender: enough for the maximum of a
@@ -69,6 +69,16 @@ impl Tree {
     pub fn may_contend(&self, path: &ZnodePath) -> bool {
         let name = path.name();
         self.names.classify(path).is_some() || name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    /// Returns whether an ephemeral node is a lock by itself.
+    pub fn is_single_node_lock(&self, path: &ZnodePath) -> bool {
+        self.names.classify(path).is_some_and(|place| place.role == Role::SingleNode)
+    }
+
+    /// Returns whether all nodes are followed.
+    pub fn follows_all(&self) -> bool {
+        self.roots.iter().any(ZnodePath::is_root)
     }
 
     /// Adds a node of a snapshot, whose stat counts no children.

@@ -5,7 +5,7 @@ use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
-use lockscope_model::text::human::latency;
+use lockscope_model::text::human::{latency, plural};
 
 /// The most events on a page.
 pub(super) const MAX_EVENTS: usize = 400;
@@ -46,6 +46,17 @@ pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
         let event = |at, what, why| Event { at, what, lock: String::new(), who: String::new(), why, weight: CERTAIN };
         events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
         events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
+    }
+    for attempts in &window.attempts {
+        let session = || attempts.session.map_or_else(String::new, |session| format!("session {session}"));
+        events.push(Event {
+            at: attempts.from,
+            what: "tried-in-vain",
+            lock: attempts.lock.as_deref().map(words::name).unwrap_or_default(),
+            who: attempts.client_name.as_deref().map_or_else(session, words::name),
+            why: plural(attempts.count, "time", "times"),
+            weight: attempts.count,
+        });
     }
     for deletion in &window.deletions {
         events.push(Event {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::standstill::{Standstill, standstills};
-use crate::record::history::{PastContender, PastFinding, PastWindow};
+use crate::record::history::{PastAttempts, PastContender, PastFinding, PastWindow};
 use lockscope_base::znode::TimeRange;
 
 /// The events of a time range, ordered by importance.
@@ -33,12 +33,21 @@ impl<'a> Incident<'a> {
         for (at, past) in window.contenders.iter().enumerate() {
             by_lock.entry((&past.lock, past.name.as_deref())).or_default().push(at);
         }
+        let mut tried: BTreeMap<&str, Vec<&PastAttempts>> = BTreeMap::new();
+        for attempts in &window.attempts {
+            if let Some(lock) = &attempts.lock {
+                tried.entry(lock).or_default().push(attempts);
+            }
+        }
         for finding in &window.findings {
             by_lock.entry((&finding.lock, finding.name.as_deref())).or_default();
         }
         let times = TimeRange { from: window.from, to: window.to };
+        // A queue that shares its parent with others is never a single node.
+        let tried_at =
+            |path, name: Option<&str>| name.map_or_else(|| tried.get(path), |_| None).map_or(&[][..], Vec::as_slice);
         let rows = |((path, name), contenders): ((&'a str, Option<&'a str>), Vec<usize>)| LockRows {
-            standstills: standstills(&window.contenders, &contenders, times),
+            standstills: standstills(&window.contenders, &contenders, tried_at(path, name), times),
             findings: window
                 .findings
                 .iter()

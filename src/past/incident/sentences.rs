@@ -46,7 +46,13 @@ fn standstill(incident: &Incident<'_>, found: &Standstill, utc: bool) -> Option<
     let lock = words::lock(&past.lock, past.name.as_deref());
     let length = duration(Duration::from_millis(found.ms));
     let since = exact_time(found.from, utc);
-    let waited = plural(found.waiters, "other waited", "others waited");
+    let waited = match found.attempts {
+        0 => plural(found.waiters, "other waited", "others waited"),
+        tries => {
+            let others = plural(found.waiters, "other waited or tried", "others waited or tried");
+            format!("{others} {} in vain", plural(tries, "time", "times"))
+        }
+    };
     let held = held(past, incident.times().from, utc);
     let why = incident.cause(past, found).map_or_else(
         || why_by_end(past).to_owned(),

@@ -3,8 +3,13 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use crate::record::history::PastContender;
-use lockscope_base::znode::{TimeRange, Timestamp};
+use rustc_hash::FxHashMap;
+
+use crate::record::history::{PastAttempts, PastContender};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp};
+
+/// A session that tries again within this time has wanted the lock all the time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A hold during which others waited for the same lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +22,10 @@ pub struct Standstill {
     pub to: Timestamp,
     /// How long at least one contender waited during the hold, in milliseconds.
     pub ms: u64,
-    /// The number of waiting contenders.
+    /// The number of waiting contenders, and of sessions that tried in vain.
     pub waiters: usize,
+    /// The number of attempts in vain during the hold.
+    pub attempts: u64,
 }
 
 /// Returns the time in which a contender is known to have held, within the window.
@@ -92,16 +99,45 @@ impl Waits {
             to: last.time.to.min(hold.to),
             ms,
             waiters: came.saturating_sub(gone),
+            attempts: 0,
         })
     }
 }
 
+/// Returns the times in which sessions tried again and again, each with a session.
+fn tries(attempts: &[&PastAttempts], window: TimeRange) -> Vec<TimeRange> {
+    let mut tries: Vec<TimeRange> = Vec::new();
+    let mut last_of: FxHashMap<Option<SessionId>, usize> = FxHashMap::default();
+    for attempts in attempts {
+        let Some(time) = (TimeRange { from: attempts.from, to: attempts.to }).within(window) else { continue };
+        match last_of.get(&attempts.session).and_then(|at| tries.get_mut(*at)) {
+            Some(last) if time.from.since(last.to) <= LONGEST_PAUSE => last.to = last.to.max(time.to),
+            _ => {
+                last_of.insert(attempts.session, tries.len());
+                tries.push(time);
+            }
+        }
+    }
+    tries
+}
+
 /// Returns the standstills of one lock, the longest first. `of` holds the indexes of its
-/// contenders.
-pub(super) fn standstills(contenders: &[PastContender], of: &[usize], window: TimeRange) -> Vec<Standstill> {
-    let waits = Waits::of(of.iter().filter_map(|at| certain_wait(contenders.get(*at)?, window)).collect());
+/// contenders, and `attempts` those in vain in the order of time.
+pub(super) fn standstills(
+    contenders: &[PastContender],
+    of: &[usize],
+    attempts: &[&PastAttempts],
+    window: TimeRange,
+) -> Vec<Standstill> {
+    let waits = of.iter().filter_map(|at| certain_wait(contenders.get(*at)?, window));
+    let waits = Waits::of(waits.chain(tries(attempts, window)).collect());
     let holds = of.iter().filter_map(|at| Some((*at, certain_hold(contenders.get(*at)?, window)?)));
-    let mut found: Vec<Standstill> = holds.filter_map(|(at, hold)| waits.during(at, hold)).collect();
+    let during = |(at, hold): (usize, TimeRange)| {
+        let first = attempts.partition_point(|attempts| attempts.to < hold.from);
+        let later = attempts[first..].iter().take_while(|attempts| attempts.from <= hold.to);
+        Some(Standstill { attempts: later.map(|attempts| attempts.count).sum(), ..waits.during(at, hold)? })
+    };
+    let mut found: Vec<Standstill> = holds.filter_map(during).collect();
     found.sort_unstable_by_key(|found| (Reverse(found.ms), found.from, found.holder));
     found
 }

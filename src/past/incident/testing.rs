@@ -67,6 +67,7 @@ pub(super) fn window() -> PastWindow {
         known_until: at(60_000),
         contenders,
         left_out: 0,
+        attempts: Vec::new(),
         is_cut: false,
         gaps: vec![PastGap { from: at(45_000), to: Some(at(50_000)), reason: "the network is down".to_owned() }],
         findings: vec![PastFinding {

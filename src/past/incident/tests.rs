@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::testing::{at, busy, holder, hostile, window};
 use super::{Incident, html, sentences, trace};
-use crate::record::history::PastWindow;
+use crate::record::history::{PastAttempts, PastWindow};
 use crate::record::tables::{ContenderEnd, TimeBounds};
+use lockscope_base::znode::SessionId;
 
 fn told(window: &PastWindow) -> Vec<String> {
     sentences::sentences(&Incident::new(window), true)
@@ -47,6 +48,34 @@ fn the_sentences_name_lock_holder_length_cause_and_end() {
     deleted.findings.clear();
     deleted.contenders[0].end = ContenderEnd::Deleted;
     assert!(told(&deleted)[0].contains("until its node was deleted by hand at 14:41:39.000"), "{:?}", told(&deleted));
+}
+
+#[test]
+fn a_lock_that_others_tried_in_vain_stood_still() {
+    let mut window = window();
+    window.findings.clear();
+    window.contenders.truncate(1);
+    let tried = |session, from, to, count| PastAttempts {
+        lock: Some("/locks/billing".to_owned()),
+        session: Some(SessionId(session)),
+        client_name: None,
+        from: at(from),
+        to: at(to),
+        count,
+    };
+    // The second session gives up, and tries once more when the lock is free.
+    window.attempts = vec![
+        tried(7, 2_000, 9_000, 8),
+        tried(8, 3_000, 4_000, 2),
+        tried(7, 10_000, 19_000, 10),
+        tried(8, 50_000, 50_000, 1),
+    ];
+    let told = told(&window).join("\n");
+    assert!(told.starts_with("/locks/billing stood still for 17s from 14:41:09.000 on while 2 others waited or tried 20 times in vain: worker-3"), "{told}");
+    let page = html(&Incident::new(&window), true);
+    assert!(page.contains("tried-in-vain") && page.contains("session 0x7") && page.contains("10 times"), "{page}");
+    window.contenders.clear();
+    assert_eq!(sentences::standstills(&Incident::new(&window)), [], "no holder is known");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::recording_clock::RecordingClock;
 use super::segment::{GrowingSegment, SegmentBounds};
 use super::state::{self, RecordedState};
-use super::tables::{GapRecord, RecordedDeletion, TableExcerpt, TableRecorder};
+use super::tables::{GapRecord, RecordedAttempts, RecordedDeletion, TableExcerpt, TableRecorder};
 use super::writer::{Batch, SegmentStart};
 use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
@@ -113,6 +113,11 @@ impl BatchRecorder {
     pub fn untaken_bytes(&self) -> u64 {
         let growing = self.segment.as_ref().map_or(0, GrowingSegment::unwritten_bytes);
         growing + self.ready.iter().map(Batch::bytes).sum::<u64>()
+    }
+
+    /// Records attempts in vain.
+    pub(crate) fn attempted(&mut self, attempts: RecordedAttempts) {
+        self.tables.attempted(attempts);
     }
 
     /// Records an outcome of the audit log: a node was deleted by hand.

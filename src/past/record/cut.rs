@@ -218,7 +218,7 @@ impl Cutter<'_> {
             let damaged = self.damaged.first();
             return Err(damaged.map_or(CutError::NothingRecorded, |damaged| CutError::Damaged(damaged.damage)));
         };
-        excerpt.take_deletions(to).into_iter().for_each(|deletion| batches.deleted(deletion));
+        add_others(&mut excerpt, &mut batches, to);
         batches.set_gaps(excerpt, gaps);
         writer.finish_alone(batches.end(until, &state.table), until)?;
         Ok(self.damaged)
@@ -297,7 +297,7 @@ impl Cutter<'_> {
     fn entry(&mut self, TimedEntry { at, entry }: TimedEntry) -> Result<(), CutError> {
         let Some(Written { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
         if at.since(self.flushed_at) >= FLUSH_INTERVAL {
-            excerpt.take_deletions(at).into_iter().for_each(|deletion| batches.deleted(deletion));
+            add_others(excerpt, batches, at);
             _ = writer.write_batches(batches.take_batches(*until, &state.table), *until);
             self.flushed_at = at;
             if let Some(reason) = writer.trouble() {
@@ -316,4 +316,10 @@ impl Cutter<'_> {
         *until = at;
         Ok(())
     }
+}
+
+/// Adds what the stream lacks up to a time.
+fn add_others(excerpt: &mut TableExcerpt, batches: &mut BatchRecorder, until: Timestamp) {
+    excerpt.take_attempts(until).into_iter().for_each(|attempts| batches.attempted(attempts));
+    excerpt.take_deletions(until).into_iter().for_each(|deletion| batches.deleted(deletion));
 }

@@ -102,6 +102,8 @@ pub(super) enum TopBy {
     Hold,
     /// How often it was acquired
     HandOvers,
+    /// How often it was tried in vain: refused, or left without a hold
+    InVain,
 }
 
 impl HistoryOptions {
@@ -147,6 +149,7 @@ pub(super) async fn run(
             TopBy::Wait => RankBy::Wait,
             TopBy::Hold => RankBy::Hold,
             TopBy::HandOvers => RankBy::Handovers,
+            TopBy::InVain => RankBy::InVain,
         }),
     };
     let history = History::read(&mut source.store, &query)?;

@@ -180,6 +180,9 @@ fn lines(out: &mut impl Write, done: &Imported, utc: bool) -> std::io::Result<()
     }
     let (holds, waits) = (plural(done.holds, "hold", "holds"), plural(done.waits, "wait", "waits"));
     writeln!(out, "It has {holds}, and {waits} without a hold.")?;
+    if done.attempts > 0 {
+        writeln!(out, "Locks that were taken were tried {} times in vain.", count(done.attempts))?;
+    }
     done.missing.iter().try_for_each(|missing| writeln!(out, "{}", missing_text(missing, utc)))?;
     done.defects.iter().try_for_each(|defect| writeln!(out, "{}", defect_text(defect)))
 }
@@ -249,6 +252,7 @@ struct WrittenFacts {
     changes: u64,
     holds: u64,
     waits: u64,
+    attempts: u64,
 }
 
 #[derive(Serialize)]
@@ -267,6 +271,7 @@ impl From<&Imported> for ImportFacts {
             after_zxid: hex(missing.after),
             before_zxid: hex(missing.before),
         };
+        let Imported { changes, holds, waits, attempts, .. } = *done;
         Self {
             read: ReadFacts {
                 files: done.files,
@@ -276,7 +281,7 @@ impl From<&Imported> for ImportFacts {
                 first_zxid: done.zxids.map(|(first, _)| hex(first)),
                 last_zxid: done.zxids.map(|(_, last)| hex(last)),
             },
-            written: WrittenFacts { changes: done.changes, holds: done.holds, waits: done.waits },
+            written: WrittenFacts { changes, holds, waits, attempts },
             gaps: done.missing.iter().map(gap).collect(),
             damaged: done.defects.iter().map(defect_text).collect(),
         }

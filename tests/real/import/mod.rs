@@ -1,5 +1,6 @@
 //! `lockscope import` on the files of real servers: what it says is what the clients did.
 
+mod attempts;
 mod damaged;
 mod files;
 mod fixture;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::header::TxnDigest;
 use super::parts::{Acl, Paths, Several};
 use crate::disk::node_kind::NodeKind;
-use crate::wire::{Malformed, Reader, op};
+use crate::wire::{ErrorCode, Malformed, Reader, op};
 use crate::znode::SessionId;
 
 /// What a transaction does.
@@ -93,6 +93,16 @@ pub struct Create<'a> {
 }
 
 impl<'a> Txn<'a> {
+    /// Returns whether a create was refused because its node existed. Nothing else names that error.
+    pub fn is_refused_as_existing(&self) -> bool {
+        let code = match self {
+            Self::Error(code) => Some(*code),
+            Self::Multi(multi) => multi.failure(),
+            _ => None,
+        };
+        code == Some(ErrorCode::NodeExists.number())
+    }
+
     /// Reads the body of a transaction of this session.
     pub(super) fn read(kind: i32, session: SessionId, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         Ok(match kind {

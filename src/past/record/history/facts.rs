@@ -6,7 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::{History, ListOrder, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking};
+use super::{
+    History, ListOrder, PastAttempts, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking,
+    Storm,
+};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::report::{SCHEMA, rfc3339};
 
@@ -29,6 +32,8 @@ pub struct HistoryFacts<'a> {
     wait_ms: PercentileFacts,
     holds: Vec<PastContenderFacts<'a>>,
     waits: Vec<PastContenderFacts<'a>>,
+    attempts: Vec<AttemptFacts<'a>>,
+    storms: Vec<StormFacts<'a>>,
     gaps: Vec<GapFacts<'a>>,
     top: Option<RankingFacts<'a>>,
 }
@@ -75,6 +80,27 @@ struct PastContenderFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
+struct AttemptFacts<'a> {
+    /// The lock that the session most likely tried.
+    lock: Option<&'a str>,
+    session: Option<String>,
+    client_name: Option<&'a str>,
+    from: Option<String>,
+    to: Option<String>,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct StormFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    /// The beginning of ten seconds.
+    from: Option<String>,
+    left: u64,
+    refused: u64,
+}
+
+#[derive(Debug, Serialize)]
 struct GapFacts<'a> {
     from: Option<String>,
     to: Option<String>,
@@ -95,6 +121,7 @@ struct RankedLockFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     hand_overs: u64,
+    in_vain: u64,
     held_ms: u64,
     waited_ms: u64,
     longest_hold_ms: u64,
@@ -109,6 +136,7 @@ struct RankedClientFacts<'a> {
     /// The number of addresses: a client that reconnects has another port.
     addresses: usize,
     hand_overs: u64,
+    in_vain: u64,
     held_ms: u64,
     waited_ms: u64,
     longest_hold_ms: u64,
@@ -132,6 +160,7 @@ impl RankBy {
             Self::Wait => "wait",
             Self::Hold => "hold",
             Self::Handovers => "hand-overs",
+            Self::InVain => "in-vain",
         }
     }
 }
@@ -149,6 +178,8 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             wait_count,
             hold_ms,
             wait_ms,
+            attempts,
+            storms,
             gaps,
             ranking,
         } = history;
@@ -165,6 +196,8 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             wait_ms: (*wait_ms).into(),
             holds: holds.iter().map(Into::into).collect(),
             waits: waits.iter().map(Into::into).collect(),
+            attempts: attempts.iter().map(Into::into).collect(),
+            storms: storms.iter().map(Into::into).collect(),
             gaps: gaps.iter().map(Into::into).collect(),
             top: ranking.as_ref().map(Into::into),
         }
@@ -214,6 +247,26 @@ impl<'a> From<&'a PastContender> for PastContenderFacts<'a> {
     }
 }
 
+impl<'a> From<&'a PastAttempts> for AttemptFacts<'a> {
+    fn from(attempts: &'a PastAttempts) -> Self {
+        let PastAttempts { lock, session, client_name, from, to, count } = attempts;
+        Self {
+            lock: lock.as_deref(),
+            session: session.map(|session| session.to_string()),
+            client_name: client_name.as_deref(),
+            from: rfc3339(*from),
+            to: rfc3339(*to),
+            count: *count,
+        }
+    }
+}
+
+impl<'a> From<&'a Storm> for StormFacts<'a> {
+    fn from(Storm { lock, name, from, left, refused }: &'a Storm) -> Self {
+        Self { lock, name: name.as_deref(), from: rfc3339(*from), left: *left, refused: *refused }
+    }
+}
+
 impl<'a> From<&'a PastGap> for GapFacts<'a> {
     fn from(gap: &'a PastGap) -> Self {
         Self { from: rfc3339(gap.from), to: gap.to.and_then(rfc3339), reason: &gap.reason }
@@ -226,6 +279,7 @@ impl<'a> From<&'a Ranking> for RankingFacts<'a> {
             lock: &ranked.lock,
             name: ranked.name.as_deref(),
             hand_overs: ranked.handovers,
+            in_vain: ranked.in_vain,
             held_ms: ranked.held_ms,
             waited_ms: ranked.waited_ms,
             longest_hold_ms: ranked.longest_hold_ms,
@@ -236,6 +290,7 @@ impl<'a> From<&'a Ranking> for RankingFacts<'a> {
             client_name: ranked.client_name.as_deref(),
             addresses: ranked.addresses,
             hand_overs: ranked.handovers,
+            in_vain: ranked.in_vain,
             held_ms: ranked.held_ms,
             waited_ms: ranked.waited_ms,
             longest_hold_ms: ranked.longest_hold_ms,

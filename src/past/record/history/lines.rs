@@ -5,13 +5,16 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::ranking::host;
-use super::{History, ListOrder, PastContender, Percentiles, RankedClient, RankedLock, Ranking};
+use super::{History, ListOrder, PastAttempts, PastContender, Percentiles, RankedClient, RankedLock, Ranking, Storm};
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
 
 /// The most columns of a path or a name.
 const NAME_COLUMNS: usize = 48;
+
+/// The most rows of attempts in vain, and the most storms.
+const MAX_IN_VAIN: usize = 10;
 
 /// Writes the history as a table, with the totals before and after it. Times are local unless `utc`
 /// is set.
@@ -35,6 +38,8 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         let reason = fit(&gap.reason, 4 * NAME_COLUMNS, Keep::Start, Charset::Unicode);
         writeln!(out, "Nothing was seen from {} to {until}: {reason}", date_and_time(gap.from, utc))?;
     }
+    history.storms.iter().take(MAX_IN_VAIN).try_for_each(|storm| writeln!(out, "{}", storm_text(storm, utc)))?;
+    attempts(out, &history.attempts, utc)?;
     if let Some(ranking) = ranking {
         ranks(out, ranking)?;
         return Ok(());
@@ -59,6 +64,35 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }
     Ok(())
+}
+
+fn storm_text(storm: &Storm, utc: bool) -> String {
+    let (lock, from) = (lock_name(&storm.lock, storm.name.as_deref()), date_and_time(storm.from, utc));
+    let (all, left, refused) = (count(storm.requests()), count(storm.left), count(storm.refused));
+    format!(
+        "A storm at {lock}: {all} requests in vain within 10 s from {from} on ({left} left, {refused} were refused)."
+    )
+}
+
+fn attempts(out: &mut impl Write, attempts: &[PastAttempts], utc: bool) -> io::Result<()> {
+    if attempts.is_empty() {
+        return Ok(());
+    }
+    let session = |attempts: &PastAttempts| attempts.session.map_or("several sessions".to_owned(), |id| id.to_string());
+    let row = |attempts: &PastAttempts| {
+        [
+            attempts.lock.as_deref().map_or_else(|| "?".to_owned(), name),
+            attempts.client_name.as_deref().map_or_else(|| session(attempts), name),
+            count(attempts.count),
+            came(attempts.from, utc),
+            came(attempts.to, utc),
+        ]
+    };
+    let titles = ["TRIED IN VAIN", "CLIENT", "TIMES", "FIRST", "LAST"].map(str::to_owned);
+    let rows: Vec<_> = [titles].into_iter().chain(attempts.iter().take(MAX_IN_VAIN).map(row)).collect();
+    write!(out, "\n{}", columns(&rows, [Align::Left, Align::Left, Align::Right, Align::Left, Align::Left]))?;
+    let others = attempts.len().saturating_sub(MAX_IN_VAIN);
+    if others > 0 { writeln!(out, "and {}", plural(others, "other", "others")) } else { Ok(()) }
 }
 
 fn percentiles(out: &mut impl Write, what: &str, percentiles: &Percentiles) -> io::Result<()> {
@@ -126,20 +160,22 @@ fn ranked_client(ranked: &RankedClient) -> String {
 }
 
 fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
-    let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
-    let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST"].map(str::to_owned);
-    let times = |handovers: u64, sums: [u64; 4]| {
+    let right = Align::Right;
+    let align = [Align::Left, right, right, right, right, right, right];
+    let titles =
+        |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"].map(str::to_owned);
+    let times = |handovers: u64, sums: [u64; 4], in_vain: u64| {
         let [waited, longest_wait, held, longest_hold] = sums.map(|ms| latency(Duration::from_millis(ms)));
-        [count(handovers), waited, longest_wait, held, longest_hold]
+        [count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
     };
-    let row = |name: String, [a, b, c, d, e]: [String; 5]| [name, a, b, c, d, e];
+    let row = |name: String, [a, b, c, d, e, f]: [String; 6]| [name, a, b, c, d, e, f];
     let lock = |ranked: &RankedLock| {
         let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
-        row(lock_name(&ranked.lock, ranked.name.as_deref()), times(ranked.handovers, sums))
+        row(lock_name(&ranked.lock, ranked.name.as_deref()), times(ranked.handovers, sums, ranked.in_vain))
     };
     let client = |ranked: &RankedClient| {
         let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
-        row(ranked_client(ranked), times(ranked.handovers, sums))
+        row(ranked_client(ranked), times(ranked.handovers, sums, ranked.in_vain))
     };
     let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
     let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();

@@ -9,6 +9,7 @@
 //! smallest length that nine of ten do not exceed (the nearest rank). Lengths that are known only
 //! by bounds, or that still grow, are counted and not guessed.
 
+mod attempts;
 mod facts;
 mod halves;
 mod lines;
@@ -16,6 +17,7 @@ mod percentiles;
 mod ranking;
 mod rows;
 mod scan;
+mod storms;
 #[cfg(test)]
 mod tests;
 mod unrecorded;
@@ -23,11 +25,13 @@ mod window;
 
 use rusqlite::Connection;
 
+pub use attempts::PastAttempts;
 pub use facts::HistoryFacts;
 pub use lines::lines;
 pub use percentiles::Percentiles;
 pub use ranking::{RankBy, RankedClient, RankedLock, Ranking};
 pub use rows::{PastContender, PastDeletion, PastFinding, PastGap};
+pub use storms::Storm;
 pub use window::PastWindow;
 
 use crate::record::store::{Store, StoreError};
@@ -100,6 +104,10 @@ pub struct History {
     pub hold_ms: Percentiles,
     /// The waits of contenders that acquired, in milliseconds.
     pub wait_ms: Percentiles,
+    /// The attempts in vain by lock and session, the most frequent first.
+    pub attempts: Vec<PastAttempts>,
+    /// Very many requests in vain within seconds, the largest first.
+    pub storms: Vec<Storm>,
     /// The gaps, in which nothing was seen.
     pub gaps: Vec<PastGap>,
     /// The highest-ranked locks and clients.
@@ -131,7 +139,7 @@ impl History {
         let transaction = connection.transaction()?;
         let (began, until) = rows::recorded(&transaction)?;
         let (from, to) = (query.from.or(began), query.to.or(until));
-        let found = match second {
+        let mut found = match second {
             Some(second) => halves::scan(&transaction, second, query, until)?,
             None => scan::scan(&transaction, query, until)?,
         };
@@ -139,6 +147,13 @@ impl History {
         let (mut holds, mut waits) = (Vec::new(), Vec::new());
         for contender in rows::contenders(&transaction, &listed, until)? {
             if contender.acquired.is_some() { holds.push(contender) } else { waits.push(contender) }
+        }
+        let attempts = attempts::of_query(&transaction, query)?;
+        let storms = found.in_vain.storms(&transaction, &attempts::rows_of(&transaction, query)?)?;
+        if query.rank_by.is_some() {
+            for (lock, client, count) in attempts::sums(&transaction, query)? {
+                found.tried_in_vain(lock, client, count);
+            }
         }
         let ranking = query.rank_by.map(|by| ranking::rank(&transaction, &found, by)).transpose()?;
         Ok(Self {
@@ -152,6 +167,8 @@ impl History {
             wait_count: found.waits,
             hold_ms: Percentiles::of(found.hold_ms),
             wait_ms: Percentiles::of(found.wait_ms),
+            attempts,
+            storms,
             gaps: rows::gaps(&transaction, query.from, query.to)?,
             ranking,
         })

@@ -19,6 +19,8 @@ pub enum RankBy {
     Hold,
     /// By the number of acquisitions.
     Handovers,
+    /// By the number of requests in vain.
+    InVain,
 }
 
 impl RankBy {
@@ -27,6 +29,7 @@ impl RankBy {
             Self::Wait => sums.waited_ms,
             Self::Hold => sums.held_ms,
             Self::Handovers => sums.handovers,
+            Self::InVain => sums.in_vain,
         }
     }
 }
@@ -55,6 +58,8 @@ pub struct RankedLock {
     pub name: Option<String>,
     /// The number of acquisitions.
     pub handovers: u64,
+    /// The number of requests in vain: refused, or left without a hold.
+    pub in_vain: u64,
     /// The least sum of all holds, in milliseconds.
     pub held_ms: u64,
     /// The least sum of all waits, in milliseconds.
@@ -76,6 +81,8 @@ pub struct RankedClient {
     pub addresses: usize,
     /// The number of acquisitions.
     pub handovers: u64,
+    /// The number of requests in vain: refused, or left without a hold.
+    pub in_vain: u64,
     /// The least sum of all holds, in milliseconds.
     pub held_ms: u64,
     /// The least sum of all waits, in milliseconds.
@@ -90,11 +97,11 @@ pub struct RankedClient {
 pub(super) fn rank(connection: &Connection, found: &Found, by: RankBy) -> rusqlite::Result<Ranking> {
     let mut locks = Vec::new();
     for (id, sums) in first(by_id(&found.locks), by, |(_, sums)| *sums) {
-        let Sums { handovers, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
         let named = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let named = connection.query_row("SELECT path, name FROM lock WHERE id = ?1", [id], named).optional()?;
         let Some((lock, name)) = named else { continue };
-        locks.push(RankedLock { lock, name, handovers, held_ms, waited_ms, longest_hold_ms, longest_wait_ms });
+        locks.push(RankedLock { lock, name, handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms });
     }
     let all = known_clients(connection, found)?;
     let client_count = all.len();
@@ -114,12 +121,13 @@ struct KnownClient {
 
 impl From<KnownClient> for RankedClient {
     fn from(KnownClient { address, name, addresses, sums, .. }: KnownClient) -> Self {
-        let Sums { handovers, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
         Self {
             client: address,
             client_name: name,
             addresses,
             handovers,
+            in_vain,
             held_ms,
             waited_ms,
             longest_hold_ms,

@@ -305,6 +305,6 @@ fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn window(from: Option<Timestamp>, to: Option<Timestamp>) -> [i64; 2] {
+pub(super) fn window(from: Option<Timestamp>, to: Option<Timestamp>) -> [i64; 2] {
     [from.map_or(i64::MIN, |from| from.0), to.map_or(i64::MAX, |to| to.0)]
 }

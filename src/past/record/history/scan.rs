@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::NamedEnds;
+use super::storms::RequestCounts;
 use super::{HistoryQuery, ListOrder};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
@@ -16,6 +17,8 @@ use lockscope_base::znode::Timestamp;
 pub(super) struct Sums {
     /// The number of acquisitions.
     pub handovers: u64,
+    /// The number of requests in vain.
+    pub in_vain: u64,
     /// The least sums of holds and waits, in milliseconds.
     pub held_ms: u64,
     pub waited_ms: u64,
@@ -37,6 +40,7 @@ pub(super) struct Found {
     pub wait_ms: Vec<u64>,
     pub locks: FxHashMap<i64, Sums>,
     pub clients: FxHashMap<i64, Sums>,
+    pub in_vain: RequestCounts,
 }
 
 /// The columns of a pass, the same in every statement.
@@ -198,6 +202,7 @@ impl Found {
         self.wait_ms.append(&mut later.wait_ms);
         self.holds += later.holds;
         self.waits += later.waits;
+        self.in_vain.append(later.in_vain);
         for (all, later) in [(&mut self.locks, later.locks), (&mut self.clients, later.clients)] {
             for (id, sums) in later {
                 all.entry(id).or_default().append(sums);
@@ -216,6 +221,15 @@ impl Found {
         worst.sort_unstable();
         worst.truncate(limit);
         worst.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Counts attempts in vain of a client at a lock, as far as they are known.
+    pub fn tried_in_vain(&mut self, lock: Option<i64>, client: Option<i64>, count: u64) {
+        let known = [lock.map(|lock| self.locks.entry(lock)), client.map(|client| self.clients.entry(client))];
+        for sums in known.into_iter().flatten() {
+            let sums = sums.or_default();
+            sums.in_vain = sums.in_vain.saturating_add(count);
+        }
     }
 
     fn read_row(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
@@ -255,6 +269,9 @@ impl Found {
             }
         } else {
             self.waits += 1;
+            if let (Some(came), Some(_)) = (enqueued, ended.1) {
+                self.in_vain.add(lock, came);
+            }
         }
         if filter.sums {
             let within = |from: i64, to: i64| length(from.max(filter.from), to.min(filter.to));
@@ -264,7 +281,9 @@ impl Found {
             for sums in
                 [Some(self.locks.entry(lock)), client.map(|client| self.clients.entry(client))].into_iter().flatten()
             {
-                sums.or_default().add(held, waited);
+                let sums = sums.or_default();
+                sums.add(held, waited);
+                sums.in_vain += u64::from(held.is_none() && ended.1.is_some());
             }
         }
         Ok(())
@@ -274,6 +293,7 @@ impl Found {
 impl Sums {
     pub fn append(&mut self, other: Self) {
         self.handovers += other.handovers;
+        self.in_vain = self.in_vain.saturating_add(other.in_vain);
         self.held_ms = self.held_ms.saturating_add(other.held_ms);
         self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);
         self.longest_hold_ms = self.longest_hold_ms.max(other.longest_hold_ms);

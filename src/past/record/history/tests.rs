@@ -238,3 +238,56 @@ fn a_client_that_reconnects_is_one_row_if_host_and_name_match() {
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("worker (10.0.0.1, 2 addresses)") && text.contains("worker (10.0.0.2:50003)"), "{text}");
 }
+
+/// Returns the tables of two locks, with attempts in vain and a storm of contenders that left.
+fn with_attempts() -> Connection {
+    let connection = recorded(4, 2);
+    let rows = "INSERT INTO session VALUES (1, 2, 1000000, 1000050, NULL);
+        INSERT INTO attempt (lock, session, from_at, to_at, count) VALUES
+            ('/locks/1', 1, 1000010, 1000020, 30), ('/locks/1', 1, 1000030, 1000040, 5), ('/locks/1', 9, 1000010, 1000011, 70),
+            (NULL, 9, 1009000, 1009000, 2);
+        WITH RECURSIVE number (n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM number WHERE n < 249)
+        INSERT INTO contender SELECT n, 2, 3, 3, 1020000 + n, 1020000 + n, NULL, NULL, 1020000 + n, 1020000 + n, 'left', 'exclusive',
+            'lock-' || n, n, NULL, NULL, NULL FROM number";
+    connection.execute_batch(rows).unwrap();
+    connection
+}
+
+#[test]
+fn attempts_in_vain_are_counted_by_lock_and_session_within_the_requested_time() {
+    let mut connection = with_attempts();
+    let mut tried = |query: HistoryQuery| {
+        let attempts = read(&mut connection, &query).attempts.into_iter();
+        attempts.map(|tried| (tried.lock.is_some(), tried.session.map(|id| id.0), tried.count)).collect::<Vec<_>>()
+    };
+    assert_eq!(tried(query()), [(true, Some(9), 70), (true, Some(1), 35), (false, Some(9), 2)]);
+    assert_eq!(tried(HistoryQuery { lock: ZnodePath::new("/locks/2").ok(), ..query() }), []);
+    assert_eq!(tried(HistoryQuery { session: Some(SessionId(1)), ..query() }), [(true, Some(1), 35)]);
+    assert_eq!(tried(HistoryQuery { client: Some("worker-2".to_owned()), ..query() }), [(true, Some(1), 35)]);
+    assert_eq!(
+        tried(HistoryQuery { from: Some(Timestamp(1_000_025)), ..query() }),
+        [(true, Some(1), 5), (false, Some(9), 2)]
+    );
+}
+
+#[test]
+fn requests_in_vain_are_ranked_and_their_storms_are_told() {
+    let mut connection = with_attempts();
+    let ranked = HistoryQuery { rank_by: Some(RankBy::InVain), ..query() };
+    let history = read(&mut connection, &ranked);
+    let ranking = history.ranking.as_ref().unwrap();
+    let locks: Vec<_> = ranking.locks.iter().map(|lock| (&*lock.lock, lock.in_vain)).collect();
+    assert_eq!(locks, [("/locks/2", 150), ("/locks/1", 105)]);
+    let clients: Vec<_> = ranking.clients.iter().map(|one| (one.client_name.as_deref(), one.in_vain)).collect();
+    assert_eq!(clients[..2], [(Some("worker-3"), 150), (Some("worker-2"), 35)]);
+    let storms: Vec<_> =
+        history.storms.iter().map(|storm| (&*storm.lock, storm.from.0, storm.left, storm.refused)).collect();
+    assert_eq!(storms, [("/locks/2", 1_020_000, 150, 0), ("/locks/1", 1_000_000, 0, 105)]);
+    let mut out = Vec::new();
+    lines(&mut out, &read(&mut connection, &query()), true).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("A storm at /locks/1: 105 requests in vain within 10 s"), "{text}");
+    assert!(text.contains("TRIED IN VAIN") && text.contains("worker-2") && text.contains("0x9"), "{text}");
+    connection.execute_batch("DROP TABLE attempt").unwrap();
+    assert_eq!(read(&mut connection, &ranked).attempts, [], "an earlier version has no such table");
+}

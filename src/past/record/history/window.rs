@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::rows::{self, PastContender, PastDeletion, PastFinding, PastGap};
-use super::{HistoryQuery, scan, unrecorded};
+use super::{HistoryQuery, PastAttempts, attempts, scan, unrecorded};
 use crate::record::store::{Store, StoreError};
 use lockscope_base::znode::Timestamp;
 
@@ -32,6 +32,8 @@ pub struct PastWindow {
     pub findings: Vec<PastFinding>,
     /// The deletions, in the order of time.
     pub deletions: Vec<PastDeletion>,
+    /// The attempts in vain, in the order of time.
+    pub attempts: Vec<PastAttempts>,
     /// Whether findings or deletions are left out.
     pub is_cut: bool,
 }
@@ -75,6 +77,7 @@ impl PastWindow {
             gaps: rows::gaps(&transaction, Some(from), Some(to))?,
             findings,
             deletions,
+            attempts: attempts::rows_of(&transaction, &query)?,
             is_cut,
         }))
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::attempt::{self, RecordedAttempts};
 use super::contender::ContenderRecord;
 use super::deletion::RecordedDeletion;
 use super::gaps::GapRecord;
@@ -30,6 +31,7 @@ pub(in crate::record) struct TableExcerpt {
     /// The gap that was open then, if any.
     pub(super) unseen: Option<GapRecord>,
     gaps: Vec<GapRecord>,
+    attempts: VecDeque<RecordedAttempts>,
     deletions: VecDeque<RecordedDeletion>,
 }
 
@@ -47,6 +49,7 @@ impl TableExcerpt {
             raised_at: raised_at(connection, from)?,
             unseen: unseen(connection, from)?,
             gaps: gaps(connection, time)?,
+            attempts: attempt::within(connection, time)?.into(),
             deletions: deletions(connection, time)?,
         })
     }
@@ -88,6 +91,12 @@ impl TableExcerpt {
     pub fn take_deletions(&mut self, until: Timestamp) -> Vec<RecordedDeletion> {
         let due = self.deletions.iter().take_while(|deletion| deletion.at <= until).count();
         self.deletions.drain(..due).collect()
+    }
+
+    /// Takes the attempts up to a time that were not taken yet, oldest first.
+    pub fn take_attempts(&mut self, until: Timestamp) -> Vec<RecordedAttempts> {
+        let due = self.attempts.iter().take_while(|attempts| attempts.time.to <= until).count();
+        self.attempts.drain(..due).collect()
     }
 
     /// Returns these gaps and others, oldest first.

@@ -16,6 +16,8 @@
 //!     tables.findings_changed(&changes, &table, at)
 //! when the recorder itself misses something (cuts and stops are noticed without it):
 //!     tables.gap(from, to, reason)
+//! for each create that was refused, as a transaction log has it:
+//!     tables.attempted(attempts)
 //! for each outcome of the audit log:
 //!     tables.deleted(deletion)
 //! once a second:
@@ -54,6 +56,7 @@
 //! contain such names in their sentences: pass a table whose changes had their data removed, as the
 //! segments have.
 
+pub(super) mod attempt;
 pub(super) mod columns;
 mod contender;
 mod deletion;
@@ -73,6 +76,7 @@ mod standing;
 mod tests;
 mod unsettled;
 
+pub use attempt::RecordedAttempts;
 pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;
 pub(super) use excerpt::TableExcerpt;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use super::attempt::{Attempts, RecordedAttempts};
 use super::deletion::{Deletions, RecordedDeletion};
 use super::excerpt::TableExcerpt;
 use super::found::StandingFindingRows;
@@ -31,6 +32,7 @@ pub struct TableRecorder {
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
+    attempts: Attempts,
     deletions: Deletions,
     was_live: bool,
     /// The last known time at which the table was live.
@@ -63,6 +65,7 @@ impl TableRecorder {
             findings: StandingFindingRows::new(no_data, next("SELECT max(id) FROM finding")?),
             sessions: ChangedSessions::default(),
             gaps,
+            attempts: Attempts::default(),
             deletions: Deletions::default(),
             was_live: false,
             last_true: until,
@@ -174,6 +177,13 @@ impl TableRecorder {
         self.gaps.lost(from, to, reason);
     }
 
+    /// Records attempts in vain.
+    pub fn attempted(&mut self, attempts: RecordedAttempts) {
+        if self.contenders.is_some() {
+            self.attempts.add(attempts);
+        }
+    }
+
     /// Records an outcome of the audit log, before or after the end of its contender was seen.
     pub fn deleted(&mut self, deletion: RecordedDeletion) {
         self.deletions.add(deletion);
@@ -212,6 +222,7 @@ impl TableRecorder {
             findings: std::mem::take(&mut self.findings.changed),
             sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
             gaps: std::mem::take(&mut self.gaps.changed),
+            attempts: self.attempts.take(),
             deletions: std::mem::take(&mut self.deletions.unwritten),
             activity: (now, std::mem::take(&mut self.events)),
             run,

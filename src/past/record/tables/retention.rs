@@ -13,6 +13,7 @@ pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite
         "DELETE FROM finding WHERE ifnull(cleared_at, 9223372036854775807) < ?1",
         "DELETE FROM gap WHERE ended_at < ?1",
         "DELETE FROM deletion WHERE at < ?1",
+        "DELETE FROM attempt WHERE to_at < ?1",
         "DELETE FROM activity WHERE until_at < ?1",
         "DELETE FROM session WHERE last_seen_at < ?1 AND NOT EXISTS (SELECT 1 FROM contender WHERE contender.session = session.session)",
         "DELETE FROM recording WHERE until_at < ?1 AND id < (SELECT max(id) FROM recording)",

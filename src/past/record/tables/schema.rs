@@ -103,6 +103,18 @@ CREATE TABLE IF NOT EXISTS activity (
     events INTEGER NOT NULL         -- since the row before, or within the last seconds
 );
 
+-- Creates that the servers refused because the node existed, as at a lock that is a single node and taken. Only transaction logs
+-- show them. They name the session and not the node.
+CREATE TABLE IF NOT EXISTS attempt (
+    id INTEGER PRIMARY KEY,
+    lock TEXT,                      -- the path that the session most likely tried; null where several locks were taken
+    session INTEGER,                -- null for several sessions
+    from_at INTEGER NOT NULL,       -- the first and the last of them, some seconds apart at most
+    to_at INTEGER NOT NULL,
+    count INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS attempt_to ON attempt (to_at);
+
 -- What the audit log says of deletions by hand.
 CREATE TABLE IF NOT EXISTS deletion (
     id INTEGER PRIMARY KEY,
@@ -167,6 +179,11 @@ CREATE VIEW IF NOT EXISTS gap_utc AS
     SELECT strftime('%Y-%m-%dT%H:%M:%fZ', began_at / 1000.0, 'unixepoch') AS began_at,
         strftime('%Y-%m-%dT%H:%M:%fZ', ended_at / 1000.0, 'unixepoch') AS ended_at, reason
     FROM gap;
+
+CREATE VIEW IF NOT EXISTS attempt_utc AS
+    SELECT lock, printf('0x%x', session) AS session, strftime('%Y-%m-%dT%H:%M:%fZ', from_at / 1000.0, 'unixepoch') AS from_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', to_at / 1000.0, 'unixepoch') AS to_at, count
+    FROM attempt;
 
 CREATE VIEW IF NOT EXISTS deletion_utc AS
     SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, lock, path, czxid, by, result, reason
