@@ -9,6 +9,7 @@ mod habits;
 mod hostile;
 mod lately;
 mod node_page;
+mod past_import;
 mod pictures;
 mod questions;
 mod recording;

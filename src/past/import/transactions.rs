@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::ImportError;
 use super::files::{ServerFile, ServerFiles};
-use lockscope_base::disk::{Damage, Entry, LogEnd, LogItem, LogReader};
-use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_base::disk::{Damage, Entry, LogEnd, LogItem, LogReader, Txn};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
 /// The most defects that are named. Further ones are only counted.
 const MAX_DEFECTS: usize = 100;
@@ -153,6 +153,19 @@ impl Transactions {
 }
 
 impl ServerFiles {
+    /// Returns whether these are the logs of an ensemble that began this session.
+    pub fn know_session(&self, session: SessionId) -> Result<bool, ImportError> {
+        for log in self.logs.iter().rev() {
+            let mut transactions = Transactions::of(std::slice::from_ref(log));
+            while let Some(entry) = transactions.next()? {
+                if entry.header.session == session && matches!(entry.txn, Txn::CreateSession { .. }) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the time of the last transaction; the current time if there are no logs.
     pub fn latest_time(&self) -> Result<Timestamp, ImportError> {
         let mut latest = None;

@@ -81,6 +81,11 @@ impl BatchWriter {
         Ok(if in_memory { tables.without_contenders() } else { tables })
     }
 
+    /// Returns the largest size of the file or of the memory, in bytes.
+    pub(super) fn most_bytes(&self) -> Option<u64> {
+        self.space.most_bytes()
+    }
+
     /// Runs `act` on the connection to the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.store.sql(act)

@@ -74,6 +74,11 @@ impl SpaceKeeper {
         Self { keep, file, room: beside.map(|beside| beside.saturating_sub(Self::SPARE)), at_once: Self::AT_ONCE }
     }
 
+    /// Returns the largest size of the file itself, in bytes.
+    pub fn most_bytes(&self) -> Option<u64> {
+        self.file
+    }
+
     /// Lets `SQLite` refuse writes beyond the largest size of the file.
     pub fn limit(&self, sql: &Connection) -> rusqlite::Result<()> {
         let Some(most) = self.file else { return Ok(()) };

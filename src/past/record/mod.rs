@@ -27,6 +27,7 @@ mod overview;
 mod past;
 mod past_time;
 mod playback;
+mod prepend;
 mod read_error;
 mod read_segment;
 mod recorder;

@@ -15,7 +15,7 @@
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
 //! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
-//!   `deletion_runner`, `node_reader`, `past_reader`, `past_writer`: the loop and everything it
+//!   `deletion_runner`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and everything it
 //!   drives; `replay_run` starts the loop on a recording.
 //!
 //! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
@@ -41,6 +41,7 @@ mod lock_history;
 mod node_reader;
 mod options_source;
 mod page;
+mod past_importer;
 mod past_reader;
 mod past_writer;
 #[doc(hidden)]
@@ -79,6 +80,7 @@ use self::fleet_tasks::FleetTasks;
 use self::input::{ProcessSignals, terminal_events};
 use self::node_reader::NodeReader;
 pub use self::options_source::{OptionsSource, ReadAgain};
+use self::past_importer::PastImporter;
 use self::past_writer::{LivePast, PastWriter};
 pub use self::past_writer::{PastError, PastPlace};
 pub use self::replay_run::{ReplayOptions, replay};
@@ -218,12 +220,14 @@ async fn show(
         options.settings.audit_log,
         options.settings.write,
     );
+    let importer = PastImporter::new(options.observe.clone(), options.settings.thresholds);
     let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
     let mut sources = Sources::new(Observer::start(options.observe), surveyor);
     let console =
         Console::new(app, Theme::of(terminal::colours(options.theme), options.settings.ascii), surface, taken);
     let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
     let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
+    let console = if asks_servers { console.with_importer(importer) } else { console };
     let console = match past {
         Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
         None => console,

@@ -88,7 +88,11 @@ impl LivePast {
                 }
             }
         };
-        Ok(Some(Self::written_by(writer, connect, utc)?))
+        let mut past = Self::written_by(writer, connect, utc)?;
+        if matches!(place, PastPlace::Memory(_)) {
+            past.recording = past.recording.in_memory();
+        }
+        Ok(Some(past))
     }
 
     fn written_by(mut writer: BatchWriter, connect: &str, utc: bool) -> Result<Self, StoreError> {
@@ -115,6 +119,12 @@ impl PastWriter {
         let trouble = open.writer.trouble().map(str::to_owned);
         let since = since(&mut open.written).ok().flatten();
         Event::Recorded(Box::new(Recorded { since, trouble, lost }))
+    }
+
+    /// Puts an earlier recording before the beginning. Returns the new beginning, if there is one.
+    /// Blocks the thread meanwhile.
+    pub fn prepend(&self, earlier: &Path) -> Result<Option<Timestamp>, StoreError> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.prepend(earlier)
     }
 
     /// Writes the last changes. Fails if that takes longer than two seconds, and blocks the thread

@@ -27,6 +27,7 @@ use super::frames::{Frames, Urgency};
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
 use super::options_source::{ConfigWatch, ReadAgain};
+use super::past_importer::PastImporter;
 use super::past_reader::PastReader;
 use super::past_writer::PastWriter;
 use super::terminal::{TerminalControl, colours};
@@ -40,7 +41,6 @@ use lockscope_live::deadline::until;
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::until_unverified_login;
 use lockscope_model::queue::LockQueue;
-use lockscope_past::record::Batch;
 
 /// Maximum changes applied before keys are looked at again: a few milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
@@ -131,6 +131,7 @@ pub struct Console<B: Backend, O> {
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
     nodes: NodeReader,
+    importer: Option<PastImporter>,
     past: Option<PastReader>,
     past_writer: Option<(PastWriter, WriterThread)>,
     source: Option<Source>,
@@ -173,6 +174,7 @@ where
             tasks: JoinSet::new(),
             deletions: DeletionRunner::default(),
             nodes: NodeReader::default(),
+            importer: None,
             past: None,
             past_writer: None,
             source: None,
@@ -203,12 +205,6 @@ where
     #[must_use]
     pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
         Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
-    }
-
-    /// Returns the last changes of the past and their writer.
-    pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
-        let (writer, _) = self.past_writer.take()?;
-        Some((writer, self.app.end_recording()))
     }
 
     /// Sets the source of the options. A watcher reports its changes; the source also knows the

@@ -7,3 +7,4 @@ mod exactness;
 mod failures;
 pub mod fixture;
 mod in_memory;
+mod prepended;

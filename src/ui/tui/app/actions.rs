@@ -76,6 +76,7 @@ impl App {
             | Command::Cut
             | Command::Heal
             | Command::Delay => return self.order(command, argument),
+            Command::Import => return self.import_past(argument),
             Command::NextEvent
             | Command::PreviousEvent
             | Command::NextMinute

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, ConfigChange, FleetSide, Recorded, Tour, Travel};
+use super::{Arrival, ConfigChange, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
 use crate::tui::key::{Key, Mouse};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
@@ -84,6 +84,10 @@ pub enum Event {
     Arrived(Box<Arrival>),
     /// The result of an [`Effect::Record`].
     Recorded(Box<Recorded>),
+    /// The folders with the files of servers on this machine.
+    ServerFilesFound(Vec<PathBuf>),
+    /// The result of an [`Effect::TakeIn`]: a failure is a part of a sentence.
+    PastTakenIn(Result<TakenIn, String>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: the reason, as a sentence without a full stop.
     SceneFailed(String),
@@ -144,6 +148,8 @@ pub enum Effect {
     ForgetPast,
     /// Write these batches. The next batches follow after the [report](Event::Recorded).
     Record(Vec<Batch>),
+    /// Take the past in from the transaction logs of servers.
+    TakeIn(Box<TakeIn>),
     /// Run these fleets to their end, one after the other.
     CompareFleets(Vec<Scenario>),
 }

@@ -15,7 +15,7 @@
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
 //! 4. One file for each action: `choices`, `audit`, `contend`, `delete`, `recording` and then
-//!    `moments`, `leaving` and then `contexts`, `tour::commands`.
+//!    `past_import` and `moments`, `leaving` and then `contexts`, `tour::commands`.
 //! 5. `actions` carries out commands, `footer_keys` names them; then `command_line` and
 //!    `completion`, `mouse`, `keys`, and `tour::follow`, which presses keys.
 //! 6. `ticks` and `update`.
@@ -68,6 +68,7 @@ mod notice;
 mod opening;
 mod own_keys;
 mod pages;
+mod past_import;
 mod prompt;
 mod queue_picture;
 mod recorded;
@@ -122,7 +123,7 @@ pub use notice::Notice;
 pub use own_keys::WantedKeys;
 pub use pages::{PAST_BAR_HEIGHT, ShownPage};
 pub use prompt::{Prompt, PromptPurpose};
-pub use recorded::Recorded;
+pub use recorded::{Recorded, TakeIn, TakenIn};
 pub use recording::Recording;
 pub use replay::{Replay, ReplayedFile, Speed, replay_sentence};
 pub use screen_choices::{ScreenChoices, ScreensChosen};
@@ -143,6 +144,7 @@ use self::contend::TestClients;
 use self::delete::Deletions;
 use self::footer::Footer;
 use self::navigation::Navigation;
+use self::past_import::PastImport;
 use self::shown::Shown;
 pub use crate::tui::key::{Key, Mouse};
 pub use crate::tui::keymap::Bindings;
@@ -166,6 +168,7 @@ pub struct App {
     observing: bool,
     /// The recording of the live state; `None` when nothing is recorded.
     recording: Option<Recording>,
+    past_import: PastImport,
     shown: Shown,
     navigation: Navigation,
     cursors: Cursors,
@@ -191,6 +194,7 @@ impl App {
             layout: None,
             wall: now,
             recording: None,
+            past_import: PastImport::default(),
             shown: Shown::Live,
             navigation: Navigation::default(),
             cursors: Cursors::default(),

@@ -1,6 +1,8 @@
-//! The result of writing recorded batches.
+//! What is written into the past, and with which result.
 
-use lockscope_base::znode::Timestamp;
+use std::path::PathBuf;
+
+use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_past::record::LostBatches;
 
 /// The result of an [`Effect::Record`](super::Effect::Record).
@@ -12,4 +14,24 @@ pub struct Recorded {
     pub trouble: Option<String>,
     /// Batches that could not be written and were dropped.
     pub lost: Option<LostBatches>,
+}
+
+/// What to take in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeIn {
+    /// The places of the logs.
+    pub folders: Vec<PathBuf>,
+    /// The console's session, which the right logs know.
+    pub session: SessionId,
+    /// The beginning of the console's own past.
+    pub until: Timestamp,
+}
+
+/// What was taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenIn {
+    /// The new beginning of the past.
+    pub since: Timestamp,
+    /// The number of transactions that were read.
+    pub transactions: u64,
 }

@@ -18,6 +18,8 @@ pub struct Recording {
     since: Option<Timestamp>,
     /// Everything up to this time was handed over for writing.
     taken_until: Timestamp,
+    /// Whether the recording is in memory.
+    in_memory: bool,
     /// Whether a write is in progress.
     is_written: bool,
     /// Why writing fails at the moment.
@@ -27,12 +29,28 @@ pub struct Recording {
 impl Recording {
     /// A recording from now on by `batches`; without them, by another program.
     pub fn new(batches: Option<BatchRecorder>, since: Option<Timestamp>, now: Timestamp) -> Self {
-        Self { batches, since, taken_until: now, is_written: false, trouble: None }
+        Self { batches, since, taken_until: now, in_memory: false, is_written: false, trouble: None }
+    }
+
+    /// Says that the recording is in memory.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        Self { in_memory: true, ..self }
     }
 
     /// The earliest moment that can be replayed; `None` when there is none yet.
     pub fn since(&self) -> Option<Timestamp> {
         self.since
+    }
+
+    /// Whether this console writes the recording, into memory.
+    pub(super) fn is_written_here(&self) -> bool {
+        self.in_memory && self.batches.is_some()
+    }
+
+    /// Moves the beginning back.
+    pub(super) fn begins(&mut self, since: Timestamp) {
+        self.since = Some(self.since.map_or(since, |before| before.min(since)));
     }
 
     /// The recorder, which must see every change that the table applies.

@@ -54,6 +54,8 @@ impl App {
             Event::FleetCompared(outcome) => self.fleet_compared(outcome),
             Event::Arrived(arrival) => self.arrive(*arrival),
             Event::Recorded(recorded) => self.recorded(*recorded),
+            Event::ServerFilesFound(found) => self.server_files_found(found),
+            Event::PastTakenIn(taken) => self.past_taken_in(taken),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
@@ -65,6 +67,9 @@ impl App {
             self.reanchor();
             self.arrange();
             self.reanchor();
+        }
+        if before.0 != self.navigation.screen {
+            self.offer_import();
         }
         let asks = self.screen().entry().shows_watchers && self.shown.is_live();
         if std::mem::replace(&mut self.asks_for_watchers, asks) != asks {

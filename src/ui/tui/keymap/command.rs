@@ -79,6 +79,8 @@ pub enum Command {
     PlaySlower,
     /// Goes to a time in a recording.
     GoToTime,
+    /// Takes the past in from transaction logs.
+    Import,
     /// Returns from the past to the live state.
     ReturnToLive,
     /// Goes to another ensemble.

@@ -163,6 +163,8 @@ const GROUPS: &[HelpGroup] = &[
             entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster ({play} plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
             entry(Command::GoToTime, "at", &[], "To that time, or to the start").takes("TIME", ArgumentKind::Moment),
+            entry(Command::Import, "import", &[], "Take in the past from a server's logs")
+                .takes("[FOLDER]", ArgumentKind::Text),
             entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to live, or to the end").hint("live"),
         ],
     },

@@ -13,15 +13,31 @@ use super::{ChangeSource, Console, FleetControl};
 use crate::tui::TuiError;
 use crate::tui::app::{Effect, Event};
 use crate::tui::frames::Urgency;
+use crate::tui::past_importer::PastImporter;
+use crate::tui::past_writer::PastWriter;
 use crate::tui::terminal::TerminalControl;
 use crate::tui::view::draw;
 use lockscope_base::time::now;
 use lockscope_files as files;
+use lockscope_past::record::Batch;
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
+    /// Sets what takes in the past, and lets it look for the files of servers on this machine.
+    #[must_use]
+    pub fn with_importer(mut self, importer: PastImporter) -> Self {
+        self.tasks.spawn(importer.find());
+        Self { importer: Some(importer), ..self }
+    }
+
+    /// Returns the last changes of the past and their writer.
+    pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
+        let (writer, _) = self.past_writer.take()?;
+        Some((writer, self.app.end_recording()))
+    }
+
     /// Carries out an effect. Its result comes back as an event.
     pub(super) async fn carry_out(
         &mut self,
@@ -77,6 +93,11 @@ where
             Effect::Record(batches) => {
                 if let Some((writer, thread)) = self.past_writer.clone() {
                     self.tasks.spawn(thread.run(move || writer.write(batches, now())));
+                }
+            }
+            Effect::TakeIn(wish) => {
+                if let Some((importer, (writer, _))) = self.importer.as_ref().zip(self.past_writer.clone()) {
+                    self.tasks.spawn_blocking(importer.take_in(*wish, writer));
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),

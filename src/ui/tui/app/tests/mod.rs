@@ -11,6 +11,7 @@ mod live;
 mod locks;
 mod mouse;
 mod node;
+mod past_import;
 mod property;
 mod queue;
 mod screens;
