@@ -30,8 +30,10 @@ pub enum ImportError {
         /// What is wrong.
         error: HeadError,
     },
-    /// The files hold no transaction and no whole snapshot.
-    #[error("the files hold no transaction and no whole snapshot: name the folder of another server")]
+    /// The files hold nothing of the time.
+    #[error(
+        "the files have no transaction of that time, and no snapshot tells what stood: name another time, or the folder of another server"
+    )]
     Nothing,
     /// The recording exists already.
     #[error("{} exists already, and is not replaced: name another file with --store, or delete it", .0.display())]

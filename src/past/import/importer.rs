@@ -318,8 +318,9 @@ impl Importer<'_> {
         if let Some(snapshot) = latest
             && (self.until == Timestamp(i64::MAX) || self.last.is_none())
             && let Some(Loaded { tree, .. }) = self.load(snapshot, Zxid(i64::MAX))?
+            && let Some(at) = tree.latest_time()
         {
-            let at = tree.latest_time().max(self.player.recording.at());
+            let at = at.max(self.player.recording.at());
             if let Some((after, from)) = self.last {
                 self.notes_gap(MissingTransactions { after, before: snapshot.name.zxid, from, to: at });
             }

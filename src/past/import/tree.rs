@@ -53,10 +53,10 @@ impl Tree {
         tree
     }
 
-    /// Returns the latest time that a node knows.
-    pub fn latest_time(&self) -> Timestamp {
+    /// Returns the latest time that a node knows. The nodes of a new server know none.
+    pub fn latest_time(&self) -> Option<Timestamp> {
         let times = self.nodes.values().map(|node| node.stat.ctime.max(node.stat.mtime));
-        times.max().unwrap_or_default()
+        times.max().filter(|at| at.0 > 0)
     }
 
     /// Returns whether a node is followed: it is within a root, above one, or a root.
