@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lockscope_base::disk::HeadError;
 use lockscope_files::FileError;
 
-use crate::record::StoreError;
+use crate::record::{MergeError, StoreError};
 
 /// Why nothing was imported. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum ImportError {
     /// The files hold no transaction and no whole snapshot.
     #[error("the files hold no transaction and no whole snapshot: name the folder of another server")]
     Nothing,
-    /// The recording exists already.
+    /// The file exists already, and is no recording.
     #[error("{} exists already, and is not replaced: name another file with --store, or delete it", .0.display())]
     Exists(PathBuf),
     /// The recording cannot be created.
@@ -55,6 +55,9 @@ pub enum ImportError {
     /// The recording cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The recording that is there cannot be completed.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// The caller cancelled the import.
     #[error("interrupted: nothing was written")]
     Interrupted,

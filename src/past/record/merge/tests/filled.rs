@@ -1,0 +1,140 @@
+//! What a log adds to a recording.
+
+use std::fs;
+
+use super::fixture::MergeFixture;
+use crate::record::segment::SegmentBounds;
+use crate::record::tests::fixture::SMALL;
+
+/// Returns a recording whose recorder was killed while the holder changed, and the path of the log.
+fn killed() -> (MergeFixture, std::path::PathBuf) {
+    let mut fixture = MergeFixture::new(SegmentBounds::default());
+    let (first, second) = (fixture.comes("/a/lock-", 1), fixture.comes("/a/lock-", 2));
+    fixture.flush();
+    fixture.pass(1_000);
+    fixture.flush();
+    fixture.kill();
+    fixture.pass(10_000);
+    fixture.goes(&first);
+    let third = fixture.comes("/a/lock-", 3);
+    fixture.pass(1_000);
+    fixture.goes(&third);
+    fixture.goes(&second);
+    let fourth = fixture.comes("/a/lock-", 4);
+    let fifth = fixture.comes("/a/lock-", 5);
+    fixture.pass(10_000);
+    fixture.start();
+    fixture.pass(1_000);
+    fixture.goes(&fourth);
+    fixture.pass(100);
+    fixture.goes(&fifth);
+    fixture.pass(1_000);
+    fixture.stop();
+    let log = fixture.end_log();
+    (fixture, log)
+}
+
+#[test]
+fn a_log_fills_the_gap_of_a_killed_recorder() {
+    let (fixture, log) = killed();
+    let from = lockscope_base::znode::Timestamp(1_000_000);
+    let before = fixture.rows(from);
+    println!("{before:#?} {:?}", fixture.gaps(from));
+    let merged = fixture.merge(&log);
+    println!("{merged:?} {:?}", fixture.gaps(from));
+    insta::assert_debug_snapshot!(fixture.rows(from));
+    assert_eq!((merged.rows_both, merged.rows_added, merged.rows_contradicted), (4, 1, 0));
+    assert_eq!(fixture.gaps(from), []);
+    assert_eq!(fixture.played_gaps().0, []);
+}
+
+#[test]
+fn a_second_time_changes_nothing() {
+    let (fixture, log) = killed();
+    fixture.merge(&log);
+    let before = fs::read(&fixture.watched.path).unwrap();
+    let again = fixture.merge(&log);
+    assert_eq!((again.rows_added, again.gaps_filled, again.rows_contradicted), (0, 0, 0));
+    assert_eq!(fs::read(&fixture.watched.path).unwrap(), before);
+}
+
+#[test]
+fn a_recorder_goes_on_with_a_completed_recording() {
+    let (mut fixture, log) = killed();
+    fixture.merge(&log);
+    fixture.pass(5_000);
+    fixture.start();
+    fixture.comes("/a/lock-", 9);
+    fixture.pass(1_000);
+    fixture.stop();
+    let from = lockscope_base::znode::Timestamp(0);
+    let rows = fixture.rows(from);
+    assert!(rows.last().is_some_and(|row| row.ends_with("open watched")), "{rows:?}");
+    assert_eq!(fixture.gaps(from).len(), 1, "while no recorder ran");
+}
+
+#[test]
+fn gaps_shrink_and_split_where_the_log_has_not_all_of_them() {
+    let mut fixture = MergeFixture::new(SMALL);
+    let first = fixture.comes("/a/lock-", 1);
+    fixture.flush();
+    fixture.pass(1_000);
+    fixture.cut();
+    fixture.pass(1_000);
+    fixture.log_misses();
+    let lost = fixture.now();
+    fixture.pass(1_000);
+    fixture.goes(&first);
+    fixture.pass(1_000);
+    fixture.log_goes_on();
+    let again = fixture.now();
+    fixture.comes("/a/lock-", 2);
+    fixture.pass(1_000);
+    let log = fixture.end_log();
+    let end = fixture.now();
+    fixture.pass(5_000);
+    fixture.reconnect();
+    let read = fixture.now();
+    fixture.pass(1_000);
+    fixture.stop();
+    let from = lockscope_base::znode::Timestamp(0);
+    let before = fixture.gaps(from);
+    println!("{before:?} {lost:?} {again:?} {end:?}");
+    assert_eq!(fixture.merge(&log).gaps_filled, 2);
+    let gaps = fixture.gaps(from);
+    assert_eq!(gaps.last(), Some(&(end.0, Some(read.0))));
+    assert!(gaps.len() == 2 && gaps[0].1 == Some(again.0) && gaps[0].0 <= lost.0, "{gaps:?}");
+}
+
+#[test]
+fn a_log_adds_what_was_before_the_recording_and_behind_it() {
+    let mut fixture = MergeFixture::new(SMALL);
+    fixture.kill();
+    std::fs::remove_file(&fixture.watched.path).unwrap();
+    let first = fixture.comes("/a/lock-", 1);
+    fixture.pass(1_000);
+    fixture.goes(&first);
+    let second = fixture.comes("/a/lock-", 2);
+    fixture.pass(1_000);
+    fixture.start();
+    let began = fixture.now();
+    fixture.pass(1_000);
+    fixture.flush();
+    fixture.stop();
+    let ended = fixture.now();
+    fixture.pass(1_000);
+    fixture.goes(&second);
+    let third = fixture.comes("/b/lock-", 3);
+    fixture.examine_log();
+    fixture.pass(1_000);
+    let log = fixture.end_log();
+    let merged = fixture.merge(&log);
+    assert_eq!((merged.rows_both, merged.rows_added), (1, 2));
+    let from = lockscope_base::znode::Timestamp(0);
+    assert_eq!(fixture.gaps(from), []);
+    assert_eq!(fixture.played_gaps(), (vec![], 2));
+    for (at, holder) in [(began.0 - 900, &second), (ended.0 - 100, &second), (ended.0 + 1_500, &third)] {
+        let holders = fixture.holders_at(lockscope_base::znode::Timestamp(at));
+        assert_eq!(holders, Some(vec![holder.to_string()]), "{at}");
+    }
+}

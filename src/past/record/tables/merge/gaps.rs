@@ -1,0 +1,78 @@
+//! Reduces the gaps of a recording by the times that a log covers.
+
+use rusqlite::{Connection, params};
+
+use crate::record::spans::Spans;
+use lockscope_base::znode::{TimeRange, Timestamp};
+
+/// The reason of a gap between a recording and the times that a log covers.
+const NOBODY: &str = "nobody recorded, and the transaction logs do not have it";
+
+/// The most gaps of a batch.
+const BATCH: usize = 500;
+
+struct Gap {
+    id: i64,
+    time: TimeRange,
+    reason: String,
+}
+
+/// Takes the known times out of all gaps, which vanish, shrink or split. Returns how many gaps that
+/// changed.
+pub(in crate::record) fn reduce_gaps(connection: &Connection, known: &Spans) -> rusqlite::Result<u64> {
+    let last: i64 = connection.query_row("SELECT ifnull(max(id), 0) FROM gap", [], |row| row.get(0))?;
+    let (mut after, mut reduced) = (i64::MIN, 0);
+    loop {
+        let gaps = batch(connection, after, last)?;
+        let Some(end) = gaps.last() else { return Ok(reduced) };
+        after = end.id;
+        for gap in gaps {
+            reduced += u64::from(reduce(connection, &gap, known)?);
+        }
+    }
+}
+
+/// Adds gaps of times that neither a recorder nor a log knows.
+pub(in crate::record) fn add_gaps(connection: &Connection, times: &Spans) -> rusqlite::Result<()> {
+    times.iter().try_for_each(|time| insert(connection, time, NOBODY))
+}
+
+fn batch(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<Gap>> {
+    let mut query = connection.prepare_cached(
+        "SELECT id, began_at, ifnull(ended_at, 9223372036854775807), reason FROM gap WHERE id > ?1 AND id <= ?2
+         ORDER BY id LIMIT ?3",
+    )?;
+    let gap = |row: &rusqlite::Row<'_>| {
+        let time = TimeRange { from: Timestamp(row.get(1)?), to: Timestamp(row.get(2)?) };
+        Ok(Gap { id: row.get(0)?, time, reason: row.get(3)? })
+    };
+    query.query_map(params![after, last, BATCH], gap)?.collect()
+}
+
+/// Returns whether the gap changed.
+fn reduce(connection: &Connection, gap: &Gap, known: &Spans) -> rusqlite::Result<bool> {
+    if !known.meets(gap.time) && !known.covers(gap.time) {
+        return Ok(false);
+    }
+    let mut rest = known.rest_of(gap.time);
+    match rest.next() {
+        None => connection.prepare_cached("DELETE FROM gap WHERE id = ?1")?.execute([gap.id])?,
+        Some(first) => {
+            let update = "UPDATE gap SET began_at = ?2, ended_at = ?3 WHERE id = ?1";
+            connection.prepare_cached(update)?.execute(params![gap.id, first.from.0, ended_at(first)])?
+        }
+    };
+    rest.try_for_each(|part| insert(connection, part, &gap.reason))?;
+    Ok(true)
+}
+
+fn insert(connection: &Connection, time: TimeRange, reason: &str) -> rusqlite::Result<()> {
+    let insert = "INSERT INTO gap (began_at, ended_at, reason) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(insert)?.execute(params![time.from.0, ended_at(time), reason])?;
+    Ok(())
+}
+
+/// Returns the end; `None` of a gap that lasts.
+fn ended_at(time: TimeRange) -> Option<i64> {
+    (time.to < Timestamp(i64::MAX)).then_some(time.to.0)
+}
