@@ -14,8 +14,14 @@ use lockscope_base::znode::{TimeRange, Timestamp};
 /// The most segments of a batch.
 const BATCH: usize = 1_000;
 
-/// New segments, each with the recorded segment before which it belongs.
-const PLACES: &str = "CREATE TEMP TABLE merge_place (id INTEGER PRIMARY KEY, before INTEGER NOT NULL)";
+/// New segments, each with the recorded segment before which it belongs, once that is known.
+const PLACES: &str = "CREATE TEMP TABLE merge_place (id INTEGER PRIMARY KEY, before INTEGER)";
+
+/// Finds these: the first that begins later. One that begins and ends at that moment comes before.
+const FIND_PLACES: &str = "
+UPDATE merge_place SET before = ifnull((
+    SELECT later.id FROM segment AS new JOIN segment AS later ON later.from_ms >= new.from_ms AND later.until_ms > new.from_ms
+    WHERE new.id = merge_place.id AND later.id <= ?1 ORDER BY later.from_ms, later.id LIMIT 1), 9223372036854775807)";
 
 /// The stream of a recording that is being filled, within a transaction of its store.
 pub(super) struct StreamMerge<'a> {
@@ -59,7 +65,8 @@ impl<'a> StreamMerge<'a> {
     pub fn fill(mut self) -> Result<(), MergeError> {
         self.make_room()?;
         self.put_log()?;
-        Ok(self.store.sql(|sql| renumber(sql))?)
+        let last = self.last;
+        Ok(self.store.sql(|sql| renumber(sql, last))?)
     }
 
     /// Takes the times out of the recorded segments.
@@ -134,11 +141,11 @@ impl<'a> StreamMerge<'a> {
             [] => Ok(()),
             [part] if part == time => {
                 let run = self.run_of(segment, part)?;
-                let (store, last) = (&mut *self.store, self.last);
+                let store = &mut *self.store;
                 // Errors of writing name the recording.
                 let copied = self.log.store.sql(|log| {
                     Ok(store.sql(|sql| {
-                        let id = begin(sql, run, part, segment.entries, last)?;
+                        let id = begin(sql, run, part, segment.entries)?;
                         copy(log, segment.id, sql, id)
                     }))
                 })?;
@@ -180,9 +187,8 @@ impl<'a> StreamMerge<'a> {
         entries: u64,
         write: impl FnOnce(&Connection, i64) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
-        let last = self.last;
         self.store.sql(|sql| {
-            let id = begin(sql, run, time, entries, last)?;
+            let id = begin(sql, run, time, entries)?;
             write(sql, id)
         })
     }
@@ -201,14 +207,11 @@ fn segments(sql: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<Seg
 }
 
 /// Begins a new segment. Returns its id.
-fn begin(sql: &Connection, run: i64, time: TimeRange, entries: u64, last: i64) -> rusqlite::Result<i64> {
-    let before = "SELECT id FROM segment WHERE from_ms >= ?1 AND id <= ?2 ORDER BY from_ms, id LIMIT 1";
-    let before: Option<i64> =
-        sql.prepare_cached(before)?.query_row([time.from.0, last], |row| row.get(0)).optional()?;
+fn begin(sql: &Connection, run: i64, time: TimeRange, entries: u64) -> rusqlite::Result<i64> {
     sql.prepare_cached("INSERT INTO segment (run, from_ms, until_ms, entries) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, time.from.0, time.to.0, entries])?;
     let id = sql.last_insert_rowid();
-    sql.prepare_cached("INSERT INTO temp.merge_place VALUES (?1, ?2)")?.execute([id, before.unwrap_or(i64::MAX)])?;
+    sql.prepare_cached("INSERT INTO temp.merge_place (id) VALUES (?1)")?.execute([id])?;
     Ok(id)
 }
 
@@ -259,8 +262,9 @@ fn delete_content(sql: &Connection, id: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Numbers the segments behind the first new one anew, in their order.
-fn renumber(sql: &Connection) -> rusqlite::Result<()> {
+/// Numbers the segments behind the first new one anew, in their order. New ones come after `last`.
+fn renumber(sql: &Connection, last: i64) -> rusqlite::Result<()> {
+    sql.execute(FIND_PLACES, [last])?;
     let first: Option<i64> = sql.query_row("SELECT min(before) FROM temp.merge_place", [], |row| row.get(0))?;
     let Some(first) = first else { return Ok(()) };
     sql.execute_batch("CREATE TEMP TABLE merge_order (place INTEGER PRIMARY KEY, old INTEGER NOT NULL UNIQUE)")?;

@@ -138,3 +138,22 @@ fn a_log_adds_what_was_before_the_recording_and_behind_it() {
         assert_eq!(holders, Some(vec![holder.to_string()]), "{at}");
     }
 }
+
+#[test]
+fn a_part_behind_one_gap_comes_before_the_next_gap() {
+    let mut fixture = MergeFixture::new(SMALL);
+    fixture.comes("/a/lock-", 1);
+    fixture.cut();
+    (0..3).for_each(|_| drop(fixture.comes("/a/lock-", 1)));
+    fixture.reconnect();
+    (0..6).for_each(|_| drop(fixture.comes("/a/lock-", 1)));
+    fixture.flush();
+    fixture.kill();
+    fixture.pass(1_000);
+    fixture.start();
+    fixture.pass(1_000);
+    fixture.stop();
+    let log = fixture.end_log();
+    fixture.merge(&log);
+    assert_eq!(fixture.played_gaps().0, []);
+}

@@ -185,7 +185,8 @@ impl<'a> ContenderMerge<'a> {
         (first, last): (Zxid, Zxid),
         is_missing: impl Fn(Zxid) -> bool,
     ) -> rusqlite::Result<bool> {
-        let mut query = connection.prepare("SELECT czxid FROM temp.merge_known WHERE czxid BETWEEN ?1 AND ?2 AND id <= ?3")?;
+        let mut query =
+            connection.prepare("SELECT czxid FROM temp.merge_known WHERE czxid BETWEEN ?1 AND ?2 AND id <= ?3")?;
         let mut rows = query.query([first.0, last.0, self.last_id])?;
         while let Some(row) = rows.next()? {
             if !is_missing(Zxid(row.get(0)?)) {
