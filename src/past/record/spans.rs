@@ -103,7 +103,9 @@ mod tests {
 
     fn spans(spans: &[(i64, i64)]) -> Spans {
         let mut set = Spans::default();
-        spans.iter().for_each(|(from, to)| set.add(span(*from, *to)).unwrap());
+        for (from, to) in spans {
+            set.add(span(*from, *to)).unwrap();
+        }
         set
     }
 

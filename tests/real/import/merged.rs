@@ -63,8 +63,8 @@ async fn until_all_ended(store: &str) {
     .await;
 }
 
-/// Records with a gap in which clients go on. Returns the end of the first part.
-async fn recorded_with_a_gap(server: &Server, store: &str) {
+/// Records with a gap in which clients go on. With `imports` the log is imported within the gap, too.
+async fn recorded_with_a_gap(server: &Server, store: &str, imports: bool) {
     let ended = Arc::new(AtomicBool::new(false));
     let clients = contend(server, &ended).await;
     more(server).await;
@@ -73,6 +73,11 @@ async fn recorded_with_a_gap(server: &Server, store: &str) {
     recorder.signal("KILL");
     recorder.ended().await;
     more(server).await;
+    if imports {
+        let merged = import(server, store).await.json()["merged"].clone();
+        assert!(merged["rows_added"].as_u64().is_some_and(|added| added > 0), "{merged}");
+        more(server).await;
+    }
     let recorder = start(server, store).await;
     more(server).await;
     ended.store(true, Ordering::Relaxed);
@@ -135,12 +140,21 @@ async fn holders(store: &str, at: i64, lock: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_import_completes_the_recording_of_a_recorder_that_was_killed() {
+    completes(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorder_and_an_import_go_on_with_a_completed_recording() {
+    completes(true).await;
+}
+
+async fn completes(imports: bool) {
     let server = Settings::default().tick(Duration::from_secs(2)).line("minSessionTimeout=1000").start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a", "/locks/b"].map(str::to_owned)).await;
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("locks.db").to_str().expect("text").to_owned();
-    recorded_with_a_gap(&server, &store).await;
+    recorded_with_a_gap(&server, &store, imports).await;
     let before = history(&store).await.expect("a history");
     let gaps: Vec<(i64, i64)> = before["gaps"]
         .as_array()
@@ -178,19 +192,23 @@ async fn an_import_completes_the_recording_of_a_recorder_that_was_killed() {
 
     let (known, kept) = (addresses(&before), addresses(&after));
     assert!(!known.is_empty());
-    known.iter().for_each(|(czxid, address)| assert_eq!(kept.get(czxid), Some(address)));
+    for (czxid, address) in &known {
+        assert_eq!(kept.get(czxid), Some(address));
+    }
 
     let within = truth.iter().filter_map(|row| Some((row, row.acquired_at?, row.released_at?)));
     let within = within.filter(|(_, acquired, released)| from < *acquired && *released < to && released - acquired > 1);
     let mut looked = 0;
     for (row, acquired, released) in within.step_by(10) {
-        assert_eq!(holders(&store, acquired.midpoint(released), &row.lock).await, [row.node.clone()], "{row:?}");
+        assert_eq!(holders(&store, acquired.midpoint(released), &row.lock).await, [&*row.node], "{row:?}");
         looked += 1;
     }
     assert!(looked > 2, "{looked}");
 
     let part = folder.path().join("part.db").to_str().expect("text").to_owned();
-    run(lockscope(&["cut", "--store", &store, "--from", &time(from - 500), "--to", &time(to + 500), "-o", &part])).await.done();
+    run(lockscope(&["cut", "--store", &store, "--from", &time(from - 500), "--to", &time(to + 500), "-o", &part]))
+        .await
+        .done();
     assert_eq!(history(&part).await.expect("a history")["gaps"], Value::Array(Vec::new()));
 
     let checked = run(lockscope(&["check", "--store", &store])).await;

@@ -50,12 +50,11 @@ impl<'a> StreamMerge<'a> {
             sql.execute_batch(PLACES)?;
             sql.query_row(last, [], |row| row.get(0)).optional()
         })?;
-        let connect = match recorded {
-            Some(connect) => connect,
-            None => {
-                let run = log.segments()?.last().map_or(0, |last| last.run);
-                log.connect(run)?
-            }
+        let connect = if let Some(connect) = recorded {
+            connect
+        } else {
+            let run = log.segments()?.last().map_or(0, |last| last.run);
+            log.connect(run)?
         };
         let last = store.sql(|sql| sql.query_row("SELECT ifnull(max(id), 0) FROM segment", [], |row| row.get(0)))?;
         Ok(Self { store, log, times, should_stop, last, connect, run: None })

@@ -147,11 +147,13 @@ impl MergeFixture {
         self.log_reads();
     }
 
-    /// Looks for findings in the log.
+    /// Looks for findings in the log, and writes it.
     pub fn examine_log(&mut self) {
         let now = self.now();
         if let Some(log) = &mut self.log {
             log.batches.examine(now, &log.table, &mut log.diagnosis);
+            let batches = log.batches.take_batches(now, &log.table);
+            assert!(log.writer.write_batches(batches, now).is_none());
         }
     }
 

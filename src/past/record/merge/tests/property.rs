@@ -38,7 +38,7 @@ fn played(steps: Vec<Step>) -> (MergeFixture, Vec<(Timestamp, Vec<String>)>) {
     for step in steps {
         match step {
             Step::Comes(lock, session) => {
-                standing.push(fixture.comes(["/a/lock-", "/b/lock-"][usize::from(lock)], session))
+                standing.push(fixture.comes(["/a/lock-", "/b/lock-"][usize::from(lock)], session));
             }
             Step::Goes(_) if standing.is_empty() => {}
             Step::Goes(which) => {

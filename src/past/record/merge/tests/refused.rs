@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::fs;
 
 use super::fixture::MergeFixture;
-use crate::record::merge::MergeError;
-use crate::record::tests::fixture::ALL;
-use crate::record::tests::fixture::SMALL;
+use crate::record::merge::{LogCoverage, MergeError, MergeTarget};
+use crate::record::tests::fixture::{ALL, SMALL};
 use crate::record::{Recorder, StoreError};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath, Zxid};
 
 /// Returns a recording with a gap, and the path of the log.
 fn recording() -> (MergeFixture, std::path::PathBuf) {
@@ -84,4 +84,14 @@ fn a_recording_below_a_chroot_is_refused() {
         fixture.sql().execute("UPDATE run SET connect = ?1", [connect]).unwrap();
         fixture.merge(&log);
     }
+}
+
+#[test]
+fn a_recording_with_locks_outside_of_the_roots_is_refused() {
+    let (fixture, log) = recording();
+    let roots = ["/b", "/aa"].map(|root| ZnodePath::new(root).unwrap());
+    let time = TimeRange { from: Timestamp(0), to: Timestamp(i64::MAX) };
+    let covered = LogCoverage { time, roots: &roots, zxids: (Zxid(0), Zxid(1)), missing: Vec::new() };
+    let refused = MergeTarget::open(&fixture.watched.path).unwrap().complete(&log, &covered, &|| false).unwrap_err();
+    assert!(refused.to_string().contains("has the lock /a,"), "{refused}");
 }

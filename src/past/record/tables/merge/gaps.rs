@@ -76,3 +76,46 @@ fn insert(connection: &Connection, time: TimeRange, reason: &str) -> rusqlite::R
 fn ended_at(time: TimeRange) -> Option<i64> {
     (time.to < Timestamp(i64::MAX)).then_some(time.to.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tables;
+
+    /// Returns what a log that knows these times leaves of gaps, and how many of them it reduces.
+    fn left(known: &[(i64, i64)], gaps: &[(i64, Option<i64>)]) -> (Vec<(i64, Option<i64>)>, u64) {
+        let connection = Connection::open_in_memory().unwrap();
+        tables::create(&connection).unwrap();
+        for (from, to) in gaps {
+            let insert = "INSERT INTO gap (began_at, ended_at, reason) VALUES (?1, ?2, 'cut')";
+            connection.execute(insert, params![from, to]).unwrap();
+        }
+        let mut spans = Spans::default();
+        for (from, to) in known {
+            spans.add(TimeRange { from: Timestamp(*from), to: Timestamp(*to) }).unwrap();
+        }
+        let reduced = reduce_gaps(&connection, &spans).unwrap();
+        assert_eq!(reduce_gaps(&connection, &spans), Ok(0), "a second time");
+        let mut query =
+            connection.prepare("SELECT began_at, ended_at FROM gap WHERE reason = 'cut' ORDER BY began_at").unwrap();
+        let left =
+            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().collect::<Result<_, _>>().unwrap();
+        (left, reduced)
+    }
+
+    #[test]
+    fn gaps_vanish_shrink_and_split() {
+        let known = [(100, 200), (300, 400)];
+        assert_eq!(left(&known, &[(120, Some(180)), (300, Some(400)), (350, Some(350))]), (vec![], 3));
+        assert_eq!(left(&known, &[(50, Some(150))]), (vec![(50, Some(100))], 1));
+        assert_eq!(left(&known, &[(150, Some(250))]), (vec![(200, Some(250))], 1));
+        assert_eq!(left(&known, &[(50, Some(450))]), (vec![(50, Some(100)), (200, Some(300)), (400, Some(450))], 1));
+        let elsewhere = vec![(0, Some(100)), (200, Some(300)), (250, Some(250)), (500, None)];
+        assert_eq!(left(&known, &elsewhere), (elsewhere, 0));
+    }
+
+    #[test]
+    fn a_gap_that_lasts_goes_on_behind_the_log() {
+        assert_eq!(left(&[(100, 200)], &[(150, None)]), (vec![(200, None)], 1));
+    }
+}

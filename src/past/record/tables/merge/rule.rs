@@ -101,8 +101,7 @@ fn take_times(record: &mut ContenderRecord, log: &ContenderRecord) {
 fn take_end(record: &mut ContenderRecord, log: &ContenderRecord) {
     let says_more = match (record.end, log.end) {
         (_, ContenderEnd::Open) => false,
-        (ContenderEnd::Open, _) => true,
-        (ContenderEnd::Unknown, ContenderEnd::Gone) => true,
+        (ContenderEnd::Open, _) | (ContenderEnd::Unknown, ContenderEnd::Gone) => true,
         (_, end) => is_certain(end),
     };
     if says_more {
