@@ -186,7 +186,7 @@ async fn completes(imports: bool) {
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), truth.len(), wrong.join("\n"));
     let by_source = |source: &str| rows.values().filter(|(_, row)| row["source"] == source).count();
     assert_eq!(told["rows_both"], by_source("both"));
-    assert_eq!(told["rows_added"], by_source("log"));
+    assert!(imports || told["rows_added"] == by_source("log"), "an earlier import added the others");
     assert!(by_source("both") > 0 && by_source("log") > 0, "{told}");
     assert!(told["clock_ms"].as_i64().is_some_and(|ms| ms.abs() < LATE), "{told}");
 
