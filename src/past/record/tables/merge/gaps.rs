@@ -14,7 +14,6 @@ const BATCH: usize = 500;
 struct Gap {
     id: i64,
     time: TimeRange,
-    reason: String,
 }
 
 /// Takes the known times out of all gaps, which vanish, shrink or split. Returns how many gaps that
@@ -34,17 +33,19 @@ pub(in crate::record) fn reduce_gaps(connection: &Connection, known: &Spans) -> 
 
 /// Adds gaps of times that neither a recorder nor a log knows.
 pub(in crate::record) fn add_gaps(connection: &Connection, times: &Spans) -> rusqlite::Result<()> {
-    times.iter().try_for_each(|time| insert(connection, time, NOBODY))
+    let insert = "INSERT INTO gap (began_at, ended_at, reason) VALUES (?1, ?2, ?3)";
+    let mut insert = connection.prepare_cached(insert)?;
+    times.iter().try_for_each(|time| insert.execute(params![time.from.0, ended_at(time), NOBODY]).map(drop))
 }
 
 fn batch(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<Gap>> {
     let mut query = connection.prepare_cached(
-        "SELECT id, began_at, ifnull(ended_at, 9223372036854775807), reason FROM gap WHERE id > ?1 AND id <= ?2
+        "SELECT id, began_at, ifnull(ended_at, 9223372036854775807) FROM gap WHERE id > ?1 AND id <= ?2
          ORDER BY id LIMIT ?3",
     )?;
     let gap = |row: &rusqlite::Row<'_>| {
         let time = TimeRange { from: Timestamp(row.get(1)?), to: Timestamp(row.get(2)?) };
-        Ok(Gap { id: row.get(0)?, time, reason: row.get(3)? })
+        Ok(Gap { id: row.get(0)?, time })
     };
     query.query_map(params![after, last, BATCH], gap)?.collect()
 }
@@ -55,21 +56,18 @@ fn reduce(connection: &Connection, gap: &Gap, known: &Spans) -> rusqlite::Result
         return Ok(false);
     }
     let mut rest = known.rest_of(gap.time);
-    match rest.next() {
-        None => connection.prepare_cached("DELETE FROM gap WHERE id = ?1")?.execute([gap.id])?,
-        Some(first) => {
-            let update = "UPDATE gap SET began_at = ?2, ended_at = ?3 WHERE id = ?1";
-            connection.prepare_cached(update)?.execute(params![gap.id, first.from.0, ended_at(first)])?
-        }
-    };
-    rest.try_for_each(|part| insert(connection, part, &gap.reason))?;
+    let first = rest.next();
+    // Reasons are copied within the file, because they may be long.
+    let split = "INSERT INTO gap (began_at, ended_at, reason) SELECT ?2, ?3, reason FROM gap WHERE id = ?1";
+    let mut split = connection.prepare_cached(split)?;
+    rest.try_for_each(|part| split.execute(params![gap.id, part.from.0, ended_at(part)]).map(drop))?;
+    if let Some(first) = first {
+        let shrink = "UPDATE gap SET began_at = ?2, ended_at = ?3 WHERE id = ?1";
+        connection.prepare_cached(shrink)?.execute(params![gap.id, first.from.0, ended_at(first)])?;
+    } else {
+        connection.prepare_cached("DELETE FROM gap WHERE id = ?1")?.execute([gap.id])?;
+    }
     Ok(true)
-}
-
-fn insert(connection: &Connection, time: TimeRange, reason: &str) -> rusqlite::Result<()> {
-    let insert = "INSERT INTO gap (began_at, ended_at, reason) VALUES (?1, ?2, ?3)";
-    connection.prepare_cached(insert)?.execute(params![time.from.0, ended_at(time), reason])?;
-    Ok(())
 }
 
 /// Returns the end; `None` of a gap that lasts.
