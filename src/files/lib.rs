@@ -24,7 +24,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-pub use replacement::{NewFile, Readers, can_replace, replace, replace_for};
+pub use replacement::{NewFile, Readers, ScratchFile, can_replace, replace, replace_for};
 
 /// The use of a file, which decides who may own, read and change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,8 +65,7 @@ pub fn replace_for(path: &Path, content: &[u8], readers: Readers) -> Result<(), 
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,
-    temporary: PathBuf,
-    beside: &'static [&'static str],
+    scratch: ScratchFile,
 }
 
 impl NewFile {
@@ -82,26 +81,25 @@ impl NewFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        let temporary = hidden_beside(path)?;
-        create_new(&temporary)?;
-        Ok(Self { path: path.to_owned(), temporary, beside: others })
+        Ok(Self { path: path.to_owned(), scratch: ScratchFile::beside(path, others)? })
     }
 
     /// Returns the path of the temporary file, to which the caller writes.
     pub fn temporary(&self) -> &Path {
-        &self.temporary
+        self.scratch.path()
     }
 
     /// Syncs the file and moves it to its path. Fails with
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if another file was created there meanwhile.
     /// Blocks the thread during disk I/O.
     pub fn put(self) -> Result<(), FileError> {
-        File::open(&self.temporary)?.sync_all()?;
-        match fs::hard_link(&self.temporary, &self.path) {
+        let temporary = self.scratch.path();
+        File::open(temporary)?.sync_all()?;
+        match fs::hard_link(temporary, &self.path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),
             // Not every file system has hard links. Here another process may take the name between
             // the check and the rename.
-            Err(_) if fs::symlink_metadata(&self.path).is_err() => fs::rename(&self.temporary, &self.path)?,
+            Err(_) if fs::symlink_metadata(&self.path).is_err() => fs::rename(temporary, &self.path)?,
             Err(error) => return Err(error.into()),
             Ok(()) => {}
         }
@@ -110,10 +108,34 @@ impl NewFile {
     }
 }
 
-impl Drop for NewFile {
+/// A temporary file for its owner only, in the folder of another one. Dropping the value deletes it.
+#[derive(Debug)]
+pub struct ScratchFile {
+    path: PathBuf,
+    beside: &'static [&'static str],
+}
+
+impl ScratchFile {
+    /// Creates an empty temporary file in the folder of `path`.
+    ///
+    /// The writer may create further files beside it whose names add one of the endings in
+    /// `others`. They are deleted too.
+    pub fn beside(path: &Path, others: &'static [&'static str]) -> Result<Self, FileError> {
+        let path = hidden_beside(path)?;
+        create_new(&path)?;
+        Ok(Self { path, beside: others })
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         for end in [""].iter().chain(self.beside) {
-            let mut path = self.temporary.as_os_str().to_owned();
+            let mut path = self.path.as_os_str().to_owned();
             path.push(end);
             // A drop cannot report an error.
             let _ = fs::remove_file(path);

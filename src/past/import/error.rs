@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lockscope_base::disk::HeadError;
 use lockscope_files::FileError;
 
-use crate::record::StoreError;
+use crate::record::{MergeError, StoreError};
 
 /// Why nothing was imported. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum ImportError {
         "the files have no transaction of that time, and no snapshot tells what stood: name another time, or the folder of another server"
     )]
     Nothing,
-    /// The recording exists already.
+    /// The file exists already, and is no recording.
     #[error("{} exists already, and is not replaced: name another file with --store, or delete it", .0.display())]
     Exists(PathBuf),
     /// The recording cannot be created.
@@ -57,6 +57,9 @@ pub enum ImportError {
     /// The recording cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The recording that is there cannot be completed.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// The caller cancelled the import.
     #[error("interrupted: nothing was written")]
     Interrupted,

@@ -6,10 +6,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use lockscope_base::disk::{SnapshotEnd, SnapshotItem};
-use lockscope_base::recipe::{Classifier, OwnRecipe, is_never_reused};
-use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath, Zxid};
-use lockscope_files::{FileError, NewFile};
-use lockscope_model::diagnose::Thresholds;
+use lockscope_base::recipe::{Classifier, is_never_reused};
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_model::follow::Follower;
 use lockscope_model::queue::LockTable;
 
@@ -17,12 +15,13 @@ use super::ImportError;
 use super::ahead::stood;
 use super::files::{ServerFile, ServerFiles};
 use super::followed::Followed;
+use super::options::ImportOptions;
 use super::player::Player;
 use super::recording::Recording;
 use super::summary::{Imported, MissingTransactions, Progress};
 use super::transactions::{Defect, Transactions};
 use super::tree::Tree;
-use crate::record::{FILES_BESIDE, RecordedState};
+use crate::record::RecordedState;
 
 /// The number of transactions between two reports of the progress.
 const REPORT_INTERVAL: u64 = 4_096;
@@ -39,46 +38,19 @@ const MAX_COUNTER: i64 = 0xffff_ffff;
 /// The most gaps that are named.
 const MAX_GAPS: usize = 1_000;
 
-/// What to import.
-#[derive(Clone, Debug)]
-pub struct ImportOptions {
-    /// The nodes below which locks are followed; none for all.
-    pub roots: Vec<ZnodePath>,
-    /// The nodes that are locks by themselves, whatever their names.
-    pub named: Vec<ZnodePath>,
-    /// The user's own recipes.
-    pub recipes: Vec<OwnRecipe>,
-    /// When to report findings.
-    pub thresholds: Thresholds,
-    /// The time to cover. Files that are needed for none of it are left out. The recording may begin
-    /// earlier, with the state from which that time follows.
-    pub time: TimeRange,
-    /// Whether the data of contenders are recorded; they may hold secrets.
-    pub with_data: bool,
-}
-
-/// Imports files into a new recording, which appears complete or not at all.
-/// `goes_on` is told about the progress and returns whether to go on. Blocks the thread meanwhile.
-pub fn import(
-    mut files: ServerFiles,
+/// Imports files into an empty file. `target` is the path of the recording that errors name.
+pub(super) fn import_into(
+    files: &ServerFiles,
+    file: &Path,
     target: &Path,
     options: &ImportOptions,
     goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Imported, ImportError> {
-    files.leave_out_before(options.time.from)?;
-    let of_file = |error: FileError| match error {
-        FileError::Io(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            ImportError::Exists(target.to_owned())
-        }
-        error => ImportError::File { path: target.to_owned(), error },
-    };
-    let file = NewFile::beside(target, &FILES_BESIDE).map_err(of_file)?;
     let named = || options.named.iter().cloned();
     let table = LockTable::new(named()).with_recipes(&options.recipes);
     let state = RecordedState::new(table, options.thresholds);
-    let name = files.name();
-    let recording = Recording::create(file.temporary(), target, &name, state, options.with_data)?;
-    let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots.clone() };
+    let recording = Recording::create(file, target, &files.name(), state, options.with_data)?;
+    let roots = options.roots();
     let tree = Tree::new(&roots, Classifier::new(named()).with_recipes(&options.recipes));
     let follower = Follower::new(&roots, &options.named).with_recipes(options.recipes.clone());
     let importer = Importer {
@@ -86,12 +58,10 @@ pub fn import(
         player: Player::new(Followed::new(tree, follower), recording),
         last: None,
         done: Imported::default(),
-        files: &files,
+        files,
         goes_on,
     };
-    let done = importer.run()?;
-    file.put().map_err(of_file)?;
-    Ok(done)
+    importer.run()
 }
 
 struct Importer<'a> {

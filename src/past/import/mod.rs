@@ -25,6 +25,7 @@
 //! - `files` finds the files, `snappy` unpacks snapshots, `transactions` merges logs.
 //! - `tree` is the tree, `ahead` finds what stood before a transaction.
 //! - `taken` tells which lock a refused create was for.
+//! - `target` says where the recording goes: into a new file, or into a recording that is completed.
 //! - `followed` turns transactions into changes, `player` plays them, `recording` writes them.
 //!
 //! Input is untrusted: memory grows with the nodes that stand, never with a length in a file.
@@ -36,11 +37,13 @@ mod error;
 mod files;
 mod followed;
 mod importer;
+mod options;
 mod player;
 mod recording;
 mod snappy;
 mod summary;
 mod taken;
+mod target;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -48,6 +51,7 @@ mod tree;
 
 pub use error::ImportError;
 pub use files::ServerFiles;
-pub use importer::{ImportOptions, import};
+pub use options::ImportOptions;
 pub use summary::{Imported, MissingTransactions, Progress};
+pub use target::import;
 pub use transactions::Defect;

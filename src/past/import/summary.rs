@@ -3,6 +3,7 @@
 use lockscope_base::znode::{Timestamp, Zxid};
 
 use super::Defect;
+use crate::record::Merged;
 
 /// Transactions that no file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +41,12 @@ pub struct Imported {
     pub missing: Vec<MissingTransactions>,
     /// What is wrong with the files.
     pub defects: Vec<Defect>,
+    /// What became of a recording that was completed; `None` for a new one.
+    pub merged: Option<Merged>,
 }
 
 /// How far an import is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The bytes of logs that were read.
     pub bytes: u64,

@@ -3,6 +3,7 @@
 mod captures;
 mod made;
 mod made_files;
+mod merged;
 
 use std::fs;
 use std::path::PathBuf;

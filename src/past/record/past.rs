@@ -58,6 +58,12 @@ impl Past {
         Ok(Self { store: store.for_reading()? })
     }
 
+    /// Opens the recording of a store with the store's own connection, which sees what is not
+    /// committed yet.
+    pub(super) fn of_writer(store: &Store) -> Self {
+        Self { store: store.with_same_connection() }
+    }
+
     /// Returns all segments, oldest first.
     pub fn segments(&mut self) -> Result<Vec<SegmentInfo>, StoreError> {
         self.store.sql(|sql| {
@@ -237,7 +243,8 @@ fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
     row.get_ref(0)?.as_blob().map_err(wrong)
 }
 
-fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {
+/// Reads the columns `id`, `run`, `from_ms`, `until_ms` and `entries`.
+pub(super) fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {
     Ok(SegmentInfo {
         id: row.get(0)?,
         run: row.get(1)?,

@@ -20,7 +20,8 @@ pub enum PlaybackStep {
         is_synced: bool,
     },
     /// Nothing was recorded between two times, or it is damaged. The state is the one known at the
-    /// end of the gap.
+    /// end of the gap. Without a length it is a seam: a log goes on where a recorder ended, or the
+    /// other way round, and both know different things of the same contenders.
     Gap {
         /// The last moment at which everything is known.
         from: Timestamp,

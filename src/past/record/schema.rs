@@ -91,6 +91,17 @@ pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", FORMAT)
 }
 
+/// Adds what an older version lacks, within the caller's transaction. Returns whether the version
+/// changed.
+pub(super) fn complete_older(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_older = format(connection)? != Some(FORMAT);
+    tables::create(connection)?;
+    if is_older {
+        connection.pragma_update(None, "user_version", FORMAT)?;
+    }
+    Ok(is_older)
+}
+
 /// Sets up the writing connection.
 pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;

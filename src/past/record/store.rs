@@ -102,10 +102,7 @@ impl Store {
     pub fn create(path: &Path, group_reads: bool) -> Result<Self, StoreError> {
         let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
         let is_new = file.metadata().map_err(|error| of_file(path, error.into()))?.len() == 0;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => StoreError::InUse(path.to_owned()),
-            error => of_file(path, io::Error::from(error).into()),
-        })?;
+        lock(&file, path)?;
         if group_reads {
             // SQLite gives new files beside the main one the same rights; files left by a killed
             // program have the old rights.
@@ -123,6 +120,17 @@ impl Store {
             store.sql(|connection| schema::complete(connection))?;
         }
         store.sql(|connection| schema::prepare_to_write(connection))?;
+        Ok(store)
+    }
+
+    /// Opens an existing recording that is to be completed. Nothing is written by this. Fails while
+    /// another program records into it.
+    pub(super) fn open_to_complete(path: &Path) -> Result<Self, StoreError> {
+        let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
+        lock(&file, path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Self::connect(path, flags, Some(file))?;
+        store.check_format()?;
         Ok(store)
     }
 
@@ -164,11 +172,14 @@ impl Store {
 
     /// Opens the same recording for reading.
     pub(super) fn for_reading(&self) -> Result<Self, StoreError> {
-        if self.in_memory {
-            let connection = Arc::clone(&self.connection);
-            return Ok(Self { connection, path: self.path.clone(), in_memory: true, _lock: None });
-        }
-        Self::open(&self.path)
+        if self.in_memory { Ok(self.with_same_connection()) } else { Self::open(&self.path) }
+    }
+
+    /// Returns the same recording, read by the connection that writes it: so what is not committed
+    /// yet can be read.
+    pub(super) fn with_same_connection(&self) -> Self {
+        let connection = Arc::clone(&self.connection);
+        Self { connection, path: self.path.clone(), in_memory: self.in_memory, _lock: None }
     }
 
     fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
@@ -269,6 +280,14 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
         )
 }
 
+/// Locks a file for this writer, as long as it is open.
+fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => StoreError::InUse(path.to_owned()),
+        error => of_file(path, io::Error::from(error).into()),
+    })
+}
+
 fn of_file(path: &Path, error: FileError) -> StoreError {
     StoreError::File { path: path.to_owned(), error }
 }
@@ -300,93 +319,4 @@ fn immutable(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_recording_is_for_its_owner_only_and_for_one_writer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("locks.db");
-        let store = Store::create(&path, false).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(Store::create(&path, false), Err(StoreError::InUse(_))));
-        Store::open(&path).unwrap();
-        drop(store);
-        Store::create(&path, false).unwrap();
-    }
-
-    #[test]
-    fn a_permitted_group_reads_a_recording_and_the_files_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("locks.db");
-        let parts = || [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")];
-        let modes = || parts().map(|part| fs::metadata(part).map_or(0, |found| found.permissions().mode() & 0o777));
-        let written = |group_reads| {
-            let mut store = Store::create(&path, group_reads).unwrap();
-            store.sql(|sql| sql.pragma_update(None, "user_version", schema::FORMAT)).unwrap();
-            store
-        };
-        let store = written(false);
-        assert_eq!(modes(), [0o600, 0o600, 0o600]);
-        // The files left by a killed recorder.
-        let left = parts().map(|part| fs::read(part).unwrap());
-        drop(store);
-        for (part, content) in parts().iter().zip(left) {
-            fs::write(part, content).unwrap();
-            fs::set_permissions(part, Permissions::from_mode(0o600)).unwrap();
-        }
-        for group_reads in [true, true, false] {
-            let store = written(group_reads);
-            assert_eq!(modes(), [0o640, 0o640, 0o640]);
-            drop(store);
-        }
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert!(Store::create(&path, true).unwrap_err().to_string().contains("chmod"), "others must not read it");
-    }
-
-    #[test]
-    fn files_that_are_no_recording_are_named_and_left_unchanged() {
-        let folder = tempfile::tempdir().unwrap();
-        let (text, other) = (folder.path().join("text"), folder.path().join("other.db"));
-        fs::write(
-            &text,
-            "not a database, but long enough to be taken for one by who reads no more than the first line of it.",
-        )
-        .unwrap();
-        fs::set_permissions(&text, Permissions::from_mode(0o600)).unwrap();
-        Connection::open(&other).unwrap().execute_batch("CREATE TABLE hold (id)").unwrap();
-        fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
-        for path in [&text, &other] {
-            let before = fs::read(path).unwrap();
-            assert!(matches!(Store::create(path, false), Err(StoreError::NotARecording(_))));
-            assert!(matches!(Store::open(path), Err(StoreError::NotARecording(_))));
-            assert_eq!(fs::read(path).unwrap(), before);
-        }
-        assert!(matches!(Store::open(&folder.path().join("none")), Err(StoreError::File { .. })));
-    }
-
-    #[test]
-    fn a_recording_of_another_version_is_refused_with_its_number() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("locks.db");
-        drop(Store::create(&path, false).unwrap());
-        Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4711").unwrap();
-        let sentence = Store::open(&path).unwrap_err().to_string();
-        assert!(sentence.contains("has format 4711"), "{sentence}");
-    }
-
-    #[test]
-    fn an_older_recording_is_read_and_continued_in_the_current_format() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("locks.db");
-        drop(Store::create(&path, false).unwrap());
-        let set = format!("PRAGMA user_version = {}", schema::OLDEST_FORMAT);
-        Connection::open(&path).unwrap().execute_batch(&set).unwrap();
-        drop(Store::open(&path).unwrap());
-        let mut store = Store::create(&path, false).unwrap();
-        assert_eq!(store.sql(|connection| schema::format(connection)).unwrap(), Some(schema::FORMAT));
-    }
-}
+mod tests;

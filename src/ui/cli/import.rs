@@ -1,4 +1,4 @@
-//! `lockscope import`: makes a recording of the transaction logs of servers.
+//! `lockscope import`: makes a recording of the transaction logs of servers, or completes one.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,9 +19,12 @@ use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::report::rfc3339;
-use lockscope_model::text::human::{bytes, count, countdown, date_and_time, plural, rate};
+use lockscope_model::text::human::{bytes, count, countdown, date_and_time, duration, plural, rate};
 use lockscope_past::import::{Defect, ImportOptions, Imported, MissingTransactions, Progress, ServerFiles, import};
-use lockscope_past::record::PastTime;
+use lockscope_past::record::{Merged, PastTime};
+
+/// A larger difference between the recorder's clock and the leader's is told, in milliseconds.
+const MAX_CLOCK_DIFFERENCE_MS: u64 = 1_000;
 
 /// The options of `lockscope import`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -30,7 +33,7 @@ pub(super) struct ImportCommand {
     /// The servers' files: a dataDir or dataLogDir, a folder version-2, or single files
     #[arg(value_name = "PATH", required = true, help_heading = None::<&'static str>)]
     pub places: Vec<PathBuf>,
-    /// Where to write: a file that is not there yet; made for its owner only
+    /// Where to write: a new file, made for its owner only, or a recording to complete
     #[arg(long, value_name = "FILE")]
     pub store: PathBuf,
     /// Leave out the files that nobody needs for what happened from this time on, as in 02:13, -2h
@@ -74,8 +77,8 @@ pub(super) struct ImportPlan {
     pub with_data: bool,
 }
 
-/// Writes the recording and prints what was read and written; after a failure or a signal, no file
-/// exists.
+/// Writes the recording and prints what was read and written. After a failure or a signal, no file
+/// exists, or the recording is as it was.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     command: &ImportCommand,
@@ -176,15 +179,40 @@ fn lines(out: &mut impl Write, done: &Imported, utc: bool) -> std::io::Result<()
     writeln!(out, "Read {files} with {transactions}.")?;
     if let (Some((from, to)), Some((first, last))) = (done.time, done.zxids) {
         let (from, to) = (date_and_time(from, utc), date_and_time(to, utc));
-        writeln!(out, "The recording covers {from} to {to}, transactions {} to {}.", hex(first), hex(last))?;
+        let what = if done.merged.is_some() { "The logs cover" } else { "The recording covers" };
+        writeln!(out, "{what} {from} to {to}, transactions {} to {}.", hex(first), hex(last))?;
     }
     let (holds, waits) = (plural(done.holds, "hold", "holds"), plural(done.waits, "wait", "waits"));
-    writeln!(out, "It has {holds}, and {waits} without a hold.")?;
+    let it = if done.merged.is_some() { "The logs have" } else { "It has" };
+    writeln!(out, "{it} {holds}, and {waits} without a hold.")?;
     if done.attempts > 0 {
         writeln!(out, "Locks that were taken were tried {} times in vain.", count(done.attempts))?;
     }
+    done.merged
+        .iter()
+        .try_for_each(|merged| merged_text(merged).iter().try_for_each(|line| writeln!(out, "{line}")))?;
     done.missing.iter().try_for_each(|missing| writeln!(out, "{}", missing_text(missing, utc)))?;
     done.defects.iter().try_for_each(|defect| writeln!(out, "{}", defect_text(defect)))
+}
+
+/// Returns sentences about a recording that was completed.
+fn merged_text(merged: &Merged) -> Vec<String> {
+    let Merged { rows_both, rows_added, rows_contradicted, gaps_filled, clock_ms } = *merged;
+    let (gaps, added) = (plural(gaps_filled, "gap", "gaps"), plural(rows_added, "contender", "contenders"));
+    let mut lines = vec![format!(
+        "The recording is completed: {gaps} filled, {added} added; {} are from both the recorder and the logs.",
+        count(rows_both)
+    )];
+    if rows_contradicted > 0 {
+        let contenders = plural(rows_contradicted, "contender", "contenders");
+        lines.push(format!("The logs disprove what the recorder said of {contenders}."));
+    }
+    if let Some(ms) = clock_ms.filter(|ms| ms.unsigned_abs() > MAX_CLOCK_DIFFERENCE_MS) {
+        let (by, way) =
+            (duration(Duration::from_millis(ms.unsigned_abs())), if ms > 0 { "ahead of" } else { "behind" });
+        lines.push(format!("The recorder's clock was {by} {way} the leader's: times of both differ by that."));
+    }
+    lines
 }
 
 fn missing_text(missing: &MissingTransactions, utc: bool) -> String {
@@ -235,6 +263,8 @@ struct ImportFacts {
     written: WrittenFacts,
     gaps: Vec<GapFacts>,
     damaged: Vec<String>,
+    /// `null` for a new recording.
+    merged: Option<MergedFacts>,
 }
 
 #[derive(Serialize)]
@@ -263,6 +293,21 @@ struct GapFacts {
     before_zxid: String,
 }
 
+#[derive(Serialize)]
+struct MergedFacts {
+    rows_both: u64,
+    rows_added: u64,
+    rows_contradicted: u64,
+    gaps_filled: u64,
+    clock_ms: Option<i64>,
+}
+
+impl From<Merged> for MergedFacts {
+    fn from(Merged { rows_both, rows_added, rows_contradicted, gaps_filled, clock_ms }: Merged) -> Self {
+        Self { rows_both, rows_added, rows_contradicted, gaps_filled, clock_ms }
+    }
+}
+
 impl From<&Imported> for ImportFacts {
     fn from(done: &Imported) -> Self {
         let gap = |missing: &MissingTransactions| GapFacts {
@@ -284,6 +329,7 @@ impl From<&Imported> for ImportFacts {
             written: WrittenFacts { changes, holds, waits, attempts },
             gaps: done.missing.iter().map(gap).collect(),
             damaged: done.defects.iter().map(defect_text).collect(),
+            merged: done.merged.map(Into::into),
         }
     }
 }

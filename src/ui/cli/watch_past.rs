@@ -85,9 +85,11 @@ fn events(
             (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
         }
         PlaybackStep::Gap { from, until } => {
-            // After a damaged part, the whole state is known at once.
+            // After a damaged part, and at a seam, the whole state is known at once.
             *was_synced = playback.state().table.is_reporting();
-            (vec![TableEvent::Gap { from, until }], was_synced.then_some(until))
+            // At the seam between a recorder and a log only the state is known anew.
+            let gap = (from != until).then_some(TableEvent::Gap { from, until });
+            (gap.into_iter().collect(), was_synced.then_some(until))
         }
         PlaybackStep::Damaged { segment, damage } => {
             note(&past::left_out(store, &segment, damage, utc));

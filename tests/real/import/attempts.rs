@@ -78,9 +78,13 @@ async fn a_cut_keeps(files: &Path, expected: &[(Option<String>, String, Option<S
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
     let (store, excerpt) = (path("history.db"), path("excerpt.db"));
     run(lockscope(&["cut", "--store", &store, "--output", &excerpt])).await.done();
-    let history = run(lockscope(&["history", "--store", &excerpt, "--format", "json"])).await.json();
-    let counts: Vec<_> = history["attempts"].as_array().expect("a list").iter().map(|row| &row["count"]).collect();
-    assert_eq!(counts, expected.iter().map(|(.., count)| count).collect::<Vec<_>>());
+    // The same once more changes nothing.
+    run(lockscope(&["import", files.to_str().expect("text"), "--store", &store])).await.done();
+    for file in [excerpt, store] {
+        let history = run(lockscope(&["history", "--store", &file, "--format", "json"])).await.json();
+        let counts: Vec<_> = history["attempts"].as_array().expect("a list").iter().map(|row| &row["count"]).collect();
+        assert_eq!(counts, expected.iter().map(|(.., count)| count).collect::<Vec<_>>());
+    }
 }
 
 async fn report_tells(files: &Path) {

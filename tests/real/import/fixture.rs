@@ -34,8 +34,13 @@ pub struct Row {
 
 impl Row {
     fn of(row: &Value, held: bool) -> Self {
-        let text = |name: &str| row[name].as_str().map(str::to_owned);
         assert_eq!(row["source"], "log", "{row}");
+        Self::read(row, held)
+    }
+
+    /// Reads a row from whichever source.
+    pub fn read(row: &Value, held: bool) -> Self {
+        let text = |name: &str| row[name].as_str().map(str::to_owned);
         Self {
             czxid: row["czxid"].as_i64().unwrap_or(-1),
             lock: text("lock").expect("a lock"),

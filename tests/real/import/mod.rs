@@ -6,5 +6,6 @@ mod files;
 mod fixture;
 mod lives;
 mod members;
+mod merged;
 mod truth;
 mod watched;

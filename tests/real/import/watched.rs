@@ -31,7 +31,7 @@ const TRANSACTIONS: usize = 1_000;
 const LATE: i64 = 3_000;
 
 /// Starts clients that live on, and one whose session expires again and again.
-async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+pub async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let mut clients = Vec::new();
     for number in 0..5 {
         let (connect, data, ended) = (server.connect_string(), files_of(server), Arc::clone(ended));

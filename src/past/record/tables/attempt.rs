@@ -75,6 +75,23 @@ pub(super) fn within(connection: &Connection, time: TimeRange) -> rusqlite::Resu
     query.query_map(params![time.from.0, time.to.0], attempts)?.collect()
 }
 
+/// Gives a recording the attempts that the recording of a log has within a time, in place of its own.
+/// Returns whether something changed.
+pub(in crate::record) fn complete(
+    connection: &Connection,
+    log: &Connection,
+    time: TimeRange,
+) -> rusqlite::Result<bool> {
+    let attempts = within(log, time)?;
+    if attempts == within(connection, time)? {
+        return Ok(false);
+    }
+    let range = params![time.from.0, time.to.0];
+    connection.execute("DELETE FROM attempt WHERE to_at BETWEEN ?1 AND ?2 AND from_at >= ?1", range)?;
+    attempts.iter().try_for_each(|attempts| write(connection, attempts))?;
+    Ok(true)
+}
+
 /// Writes a row.
 pub(super) fn write(connection: &Connection, attempts: &RecordedAttempts) -> rusqlite::Result<()> {
     let RecordedAttempts { lock, session, time, count } = attempts;

@@ -64,6 +64,7 @@ mod excerpt;
 mod found;
 mod gaps;
 mod lookup;
+pub(super) mod merge;
 mod recorder;
 mod resume;
 mod retention;
@@ -72,6 +73,7 @@ mod schema;
 mod sessions;
 mod source;
 mod standing;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod unsettled;

@@ -1,18 +1,14 @@
 //! The state that an earlier run of the recorder left: its present contenders, and the time up to
 //! which it had seen everything.
 
-use std::sync::Arc;
-
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
 
-use super::columns;
-use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
+use super::contender::{ContenderEnd, ContenderRecord};
 use super::gaps::GapRecord;
-use super::source::Source;
+use super::stored;
 use crate::record::row_memory::RowMemory;
-use lockscope_base::recipe::{Recipe, RequestMode};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::{Contender, LockName};
 
 /// The key of a node that is found again; it includes the creating transaction.
@@ -64,56 +60,23 @@ impl Unfinished {
 /// Reads the contenders that were certainly present at `at`. Those that have not ended yet are
 /// present at the end of time.
 pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
-    let source = columns::or_null(connection, "source")?;
+    let select = stored::select(connection)?;
     let mut statement = connection.prepare(&format!(
-        "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
-            enqueued_at, acquired_after, acquired_before, mode, node, czxid, data, {source}
-         FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
-         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
+        "{select} WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
             AND first_seen_at <= ?1",
     ))?;
     let mut rows = statement.query([at.0])?;
     let (mut records, memory) = (Vec::new(), RowMemory::default());
     while let Some(row) = rows.next()? {
         memory.charge(row)?;
-        records.extend(record(row)?);
+        records.extend(stored::record(row)?.map(|record| ContenderRecord {
+            ended: None,
+            end: ContenderEnd::Open,
+            deleted_by: None,
+            ..record
+        }));
     }
     Ok(records)
-}
-
-/// Reads an open row; `None` when its path is one that this program never writes.
-fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
-    let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
-    let recipe: String = row.get(3)?;
-    let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
-    let text = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.map(Arc::from));
-    let bounds = (row.get::<_, Option<i64>>(9)?, row.get::<_, Option<i64>>(10)?);
-    let data = match row.get_ref(14)? {
-        rusqlite::types::ValueRef::Text(bytes) | rusqlite::types::ValueRef::Blob(bytes) => Some(bytes.into()),
-        _ => None,
-    };
-    Ok(Some(ContenderRecord {
-        id: row.get(0)?,
-        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: recipe.kind().id() }),
-        client: RecordedClient { address: text(4)?, name: text(5)? },
-        session: row.get::<_, Option<i64>>(6)?.map(SessionId),
-        first_seen_at: Timestamp(row.get(7)?),
-        enqueued_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
-        acquired: bounds
-            .0
-            .zip(bounds.1)
-            .map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))),
-        ended: None,
-        end: ContenderEnd::Open,
-        deleted_by: None,
-        source: Source::from_id(text(15)?.as_deref()),
-        mode: mode_of(&row.get::<_, String>(11)?),
-        node: row.get::<_, String>(12)?.into(),
-        czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),
-        data,
-        is_listed: false,
-        look: 0,
-    }))
 }
 
 /// Returns the time up to which earlier runs had seen everything; `None` without an earlier run.
@@ -134,22 +97,4 @@ pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRe
 /// Returns the id after the largest one in a table.
 pub(super) fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
     Ok(connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0).saturating_add(1))
-}
-
-pub(super) fn mode_id(mode: RequestMode) -> &'static str {
-    match mode {
-        RequestMode::Exclusive => "exclusive",
-        RequestMode::Read => "read",
-        RequestMode::Write => "write",
-        RequestMode::Lease => "lease",
-    }
-}
-
-fn mode_of(id: &str) -> RequestMode {
-    match id {
-        "read" => RequestMode::Read,
-        "write" => RequestMode::Write,
-        "lease" => RequestMode::Lease,
-        _ => RequestMode::Exclusive,
-    }
 }

@@ -12,8 +12,8 @@ use super::contender::{ContenderRecord, RecordedClient, RecordedLock};
 use super::deletion::RecordedDeletion;
 use super::found::FindingRecord;
 use super::gaps::GapRecord;
-use super::resume::mode_id;
 use super::sessions::SessionRecord;
+use super::stored::mode_id;
 use super::unsettled::SettledEnd;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -139,6 +139,76 @@ impl TableWriter {
         }
         ids.stay_small();
         Ok(())
+    }
+
+    /// Returns the id of a lock, which is added if it is new.
+    pub(super) fn lock(&mut self, connection: &Connection, lock: &Arc<RecordedLock>) -> rusqlite::Result<i64> {
+        self.ids.lock(connection, lock)
+    }
+
+    /// Returns the id of a client, which is added if it is new; `None` if nothing identifies it.
+    pub(super) fn client(&mut self, connection: &Connection, client: &RecordedClient) -> rusqlite::Result<Option<i64>> {
+        self.ids.client(connection, client)
+    }
+
+    /// Writes a contender with the id that its record has.
+    pub(super) fn insert(&mut self, connection: &Connection, record: &ContenderRecord) -> rusqlite::Result<()> {
+        contender(connection, &mut self.ids, record)
+    }
+
+    /// Writes what may have become known of a contender. Its lock stays.
+    pub(super) fn update(&mut self, connection: &Connection, record: &ContenderRecord) -> rusqlite::Result<()> {
+        let client = self.ids.client(connection, &record.client)?;
+        let mut statement = connection.prepare_cached(
+            "UPDATE contender SET client_id = ?2, session = ?3, first_seen_at = ?4, enqueued_at = ?5, acquired_after = ?6,
+                acquired_before = ?7, ended_after = ?8, ended_before = ?9, ending = ?10, mode = ?11, czxid = ?12, data = ?13,
+                deleted_by = ?14, source = ?15 WHERE id = ?1",
+        )?;
+        statement.execute(params![
+            record.id,
+            client,
+            record.session.map(|session| session.0),
+            record.first_seen_at.0,
+            record.enqueued_at.map(|time| time.0),
+            record.acquired.map(|bounds| bounds.after.0),
+            record.acquired.map(|bounds| bounds.before.0),
+            record.ended.map(|bounds| bounds.after.0),
+            record.ended.map(|bounds| bounds.before.0),
+            record.end.id(),
+            mode_id(record.mode),
+            record.czxid.map(|zxid| zxid.0),
+            record.data.as_deref().map(Data),
+            record.deleted_by.map(|session| session.0),
+            record.source.id(),
+        ])?;
+        Ok(())
+    }
+
+    /// Writes what a log knows of a session. The recorder knows the client's address. Returns
+    /// whether something changed.
+    pub(super) fn complete_session(
+        &mut self,
+        connection: &Connection,
+        session: SessionId,
+        record: &SessionRecord,
+    ) -> rusqlite::Result<bool> {
+        let client = self.ids.client(connection, &record.client)?;
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO session (session, client_id, first_seen_at, last_seen_at, expired_at) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (session) DO UPDATE SET client_id = ifnull(client_id, excluded.client_id),
+                first_seen_at = min(first_seen_at, excluded.first_seen_at),
+                last_seen_at = max(last_seen_at, excluded.last_seen_at), expired_at = ifnull(excluded.expired_at, expired_at)
+             WHERE client_id IS NULL AND excluded.client_id IS NOT NULL OR first_seen_at > excluded.first_seen_at
+                OR last_seen_at < excluded.last_seen_at OR expired_at IS NOT ifnull(excluded.expired_at, expired_at)",
+        )?;
+        let expired = record.expired_at.map(|time| time.0);
+        let values = params![session.0, client, record.first_seen_at.0, record.last_seen_at.0, expired];
+        Ok(statement.execute(values)? > 0)
+    }
+
+    /// Forgets the remembered ids if there are too many.
+    pub(super) fn stay_small(&mut self) {
+        self.ids.stay_small();
     }
 
     /// Forgets the remembered ids of locks and clients. Must be called after a transaction was
