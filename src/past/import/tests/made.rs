@@ -100,6 +100,6 @@ fn what_came_in_a_gap_did_not_stand_before_it() {
 #[test]
 fn a_server_that_has_just_begun_has_no_past() {
     let folder = Folder::of(&[("snapshot.0", &snapshot(&[], (0, 0), None))]);
-    let error = folder.import().err().expect("nothing");
+    let error = folder.import().expect_err("nothing");
     assert!(error.to_string().starts_with("the files have no transaction of that time"), "{error}");
 }
