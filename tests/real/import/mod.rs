@@ -5,5 +5,7 @@ mod files;
 mod fixture;
 mod lives;
 mod members;
+mod oracle;
 mod truth;
+mod truth_at_size;
 mod watched;
