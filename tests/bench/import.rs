@@ -6,7 +6,8 @@
 //!
 //! `-- at-size PROGRAM GIB APPLICATIONS CONTENDERS` writes logs of so many GiB and runs a release
 //! build of lockscope on them. It prints the time and the greatest memory of `import`, with the root
-//! of one application and without, and of `report --from-logs`. `-- logs FOLDER GIB` only writes logs.
+//! of one application and without, and of `report --from-logs`. `-- logs FOLDER GIB APPLICATIONS
+//! CONTENDERS` only writes logs.
 
 #![expect(clippy::cast_precision_loss, reason = "figures are printed with one decimal place")]
 
@@ -120,8 +121,8 @@ fn run(what: &str, transactions: u64, bytes: u64, command: &mut Command) {
     println!("{:32} {} MiB of memory at most", "", peak >> 10);
 }
 
-fn at_size(program: &str, gib: u64, load: Load) {
-    let (folder, bytes) = (tempfile::tempdir().expect("a folder"), gib << 30);
+fn at_size(program: &str, bytes: u64, load: Load) {
+    let folder = tempfile::tempdir().expect("a folder");
     let (logs, output) = (folder.path().join("version-2"), folder.path().join("output"));
     fs::create_dir(&logs).expect("a folder");
     let transactions = load.write(&logs, bytes).expect("it can be written");
@@ -150,15 +151,20 @@ fn text(path: &Path) -> &str {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let count = |text: &str| text.parse::<usize>().expect("a number");
+    let load = |applications, contenders| Load { applications: count(applications), contenders: count(contenders) };
+    let bytes = |gib| (count(gib) as u64) << 30;
     match arguments[..] {
         [] => speed(),
-        ["logs", folder, gib] => drop(LOAD.write(Path::new(folder), number(gib) << 30).expect("it can be written")),
-        ["at-size", program, gib, applications, contenders] => {
-            let count = |text: &str| text.parse().expect("a number");
-            let load = Load { applications: count(applications), contenders: count(contenders) };
-            at_size(program, number(gib), load);
+        ["logs", folder, gib, applications, contenders] => {
+            let transactions = load(applications, contenders).write(Path::new(folder), bytes(gib));
+            println!("{} transactions", transactions.expect("they can be written"));
         }
-        _ => eprintln!("usage: at-size PROGRAM GIB APPLICATIONS CONTENDERS, logs FOLDER GIB, or nothing"),
+        ["at-size", program, gib, applications, contenders] => {
+            at_size(program, bytes(gib), load(applications, contenders));
+        }
+        _ => eprintln!(
+            "usage: at-size PROGRAM GIB APPLICATIONS CONTENDERS, logs FOLDER GIB APPLICATIONS CONTENDERS, or nothing"
+        ),
     }
 }

@@ -88,7 +88,7 @@ impl Import {
         let said = said.json();
         let store = store_in(&folder);
         let history =
-            run(lockscope(&["history", "--store", &store, "--format", "json", "--limit", "100000"])).await.json();
+            run(lockscope(&["history", "--store", &store, "--format", "json", "--limit", "1000000"])).await.json();
         let all = |name: &str, held| {
             let rows = history[name].as_array().expect("rows").iter().map(move |row| Row::of(row, held));
             rows.collect::<Vec<_>>()
