@@ -204,7 +204,7 @@ impl Tree {
 
     /// Returns the names of a node's children.
     pub fn children(&self, path: &ZnodePath) -> Vec<String> {
-        self.children.get(path).into_iter().flatten().map(|name| name.to_string()).collect()
+        self.children.get(path).into_iter().flatten().map(ToString::to_string).collect()
     }
 
     /// Returns the number of nodes below a node.

@@ -18,9 +18,9 @@ use super::members::{folders, settled};
 use super::watched::{Comparison, is_end_true};
 use crate::harness::ensemble::Ensemble;
 use crate::harness::relay::Relay;
-use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::wait::{PATIENCE, eventually_within};
 use crate::harness::zk;
-use crate::headless::program::{Running, lockscope, run};
+use crate::headless::program::{Running, lockscope, run_long};
 use crate::observe::fixture::curator;
 
 /// The number of writes that clients got an answer to.
@@ -37,6 +37,9 @@ const WRITES_EACH: usize = 400;
 /// faults.
 const OUTAGE: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_secs(5);
+
+/// How long the recording may take to be complete and read.
+const LONG: Duration = Duration::from_secs(300);
 
 /// How long a request of a client may take before its session is given up.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
@@ -195,9 +198,9 @@ impl Watched {
 
 /// Waits until a recording says that all contenders have ended. Returns its history.
 async fn history(store: &str) -> Value {
-    eventually("a recording in which all have ended", async || {
+    eventually_within(LONG, "a recording in which all have ended", async || {
         let arguments = ["history", "--store", store, "--format", "json", "--limit", "1000000"];
-        let ended = run(lockscope(&arguments)).await;
+        let ended = run_long(lockscope(&arguments)).await;
         let history = serde_json::from_str::<Value>(&ended.out).map_err(|_| ended.stderr)?;
         let rows = ["holds", "waits"].map(|name| history[name].as_array().expect("rows").clone()).concat();
         let open = rows.iter().filter(|row| row["end"] == "open").count();
