@@ -138,7 +138,9 @@ fn at_size(program: &str, bytes: u64, load: Load) {
         fs::create_dir(&output).expect("a folder");
         run(what, transactions, bytes, Command::new(program).args(arguments));
         for file in [&store, &page] {
-            fs::metadata(file).iter().for_each(|file| println!("{:32} {} MiB are written", "", file.len() >> 20));
+            if let Ok(file) = fs::metadata(file) {
+                println!("{:32} {} MiB are written", "", file.len() >> 20);
+            }
         }
         fs::remove_dir_all(&output).expect("a folder");
     }

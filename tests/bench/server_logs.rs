@@ -197,7 +197,9 @@ impl Ensemble {
             let cxid = self.random.i32(0..2);
             self.writes(session, cxid, op::CLOSE_SESSION, |out| {
                 out.put_length(usize::from(gone.is_some()));
-                gone.iter().for_each(|(path, _)| out.put_text(path));
+                if let Some((path, _)) = &gone {
+                    out.put_text(path);
+                }
             });
         } else if let Some(at) = self.visitors.iter().position(|(_, lock)| *lock == usize::MAX) {
             let lock = self.random.usize(..self.locks.len());
