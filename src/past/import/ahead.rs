@@ -13,7 +13,7 @@ use lockscope_base::znode::{ZnodePath, Zxid};
 pub(super) fn stood(
     transactions: &mut Transactions,
     until: Zxid,
-    is_followed: impl Fn(&ZnodePath) -> bool,
+    is_followed: impl Fn(&str) -> bool,
     goes_on: impl Fn(Zxid, Zxid) -> bool,
 ) -> Result<BTreeSet<ZnodePath>, ImportError> {
     let mut look = Ahead { created: BTreeSet::new(), stood: BTreeSet::new(), is_followed };
@@ -40,12 +40,12 @@ struct Ahead<F> {
     is_followed: F,
 }
 
-impl<F: Fn(&ZnodePath) -> bool> Ahead<F> {
+impl<F: Fn(&str) -> bool> Ahead<F> {
     fn part(&mut self, txn: &Txn<'_>) {
         match txn {
             Txn::Create(create) => {
-                if let Ok(path) = ZnodePath::new(&create.path)
-                    && (self.is_followed)(&path)
+                if (self.is_followed)(&create.path)
+                    && let Ok(path) = ZnodePath::new(&create.path)
                     && !self.stood.contains(&path)
                 {
                     self.created.insert(path);
@@ -60,8 +60,8 @@ impl<F: Fn(&ZnodePath) -> bool> Ahead<F> {
         if self.created.remove(path) {
             return;
         }
-        if let Ok(path) = ZnodePath::new(path)
-            && (self.is_followed)(&path)
+        if (self.is_followed)(path)
+            && let Ok(path) = ZnodePath::new(path)
         {
             self.stood.insert(path);
         }

@@ -138,9 +138,9 @@ impl Importer<'_> {
     /// never committed.
     fn goes_on_at(&self, last: Zxid, next: Zxid) -> bool {
         let is_between = |at: Zxid| last < at && at < next && at.0 & MAX_COUNTER != 0;
-        let has_others = self.files.folders().len() > 1;
+        let has_others = || self.files.folders().len() > 1;
         let is_told = || self.files.snapshots.iter().any(|snapshot| is_between(snapshot.name.zxid));
-        follows(last, next) && (is_next(last, next) || has_others || !is_told())
+        follows(last, next) && (is_next(last, next) || has_others() || !is_told())
     }
 
     /// Continues behind missing transactions.
@@ -253,10 +253,10 @@ impl Importer<'_> {
             match item {
                 SnapshotItem::Session { .. } => {}
                 SnapshotItem::Node(node) => {
-                    if let Ok(path) = ZnodePath::new(&node.path)
+                    if node.stat.czxid <= until
+                        && tree.is_followed(&node.path)
+                        && let Ok(path) = ZnodePath::new(&node.path)
                         && !path.is_root()
-                        && node.stat.czxid <= until
-                        && tree.is_followed(&path)
                     {
                         tree.add(path, node.stat, node.data);
                     }

@@ -93,8 +93,11 @@ impl Player {
     }
 
     fn creates(&mut self, header: TxnHeader, create: &Create<'_>) {
+        if !self.followed.tree.is_followed(&create.path) {
+            return;
+        }
         let Ok(path) = ZnodePath::new(&create.path) else { return };
-        if self.followed.tree.is_followed(&path) && self.followed.tree.create(&path, create, header.zxid, header.time) {
+        if self.followed.tree.create(&path, create, header.zxid, header.time) {
             if let Some(owner) = create.kind.session().filter(|_| self.followed.tree.is_single_node_lock(&path)) {
                 self.taken.takes(&path, owner);
             }

@@ -32,7 +32,7 @@ const MOST_DOUBLINGS: u32 = 49;
 
 /// The part of the contenders that must have changed before the next look, within
 /// [`QUIET_MS`]. A look visits all of them.
-const CHANGED_PART: usize = 8;
+const CHANGED_PART: usize = 4;
 
 /// A new recording, and the state at its end.
 pub(super) struct Recording {
@@ -64,7 +64,7 @@ impl Recording {
         with_data: bool,
     ) -> Result<Self, ImportError> {
         let bounds = Bounds { keep: None, max_bytes: None };
-        let mut writer = BatchWriter::create(file, RecordOptions { bounds, with_data, group_reads: false })?;
+        let mut writer = BatchWriter::create_alone(file, RecordOptions { bounds, with_data, group_reads: false })?;
         Ok(Self {
             path: target.to_owned(),
             state,

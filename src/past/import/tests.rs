@@ -6,7 +6,7 @@ mod made_files;
 mod merged;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -42,6 +42,18 @@ impl Folder {
 
     /// Imports everything.
     fn import(&self) -> Result<Told, ImportError> {
+        let store = self.path("history.db");
+        let imported = self.import_into(&store);
+        assert_eq!(store.exists(), imported.is_ok());
+        let imported = imported?;
+        let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
+        let history = History::read(&mut Store::open(&store).unwrap(), &query).unwrap();
+        fs::remove_file(store).unwrap();
+        Ok(Told { imported, history })
+    }
+
+    /// Imports everything into a recording.
+    fn import_into(&self, store: &Path) -> Result<Imported, ImportError> {
         let options = ImportOptions {
             roots: Vec::new(),
             named: Vec::new(),
@@ -50,15 +62,7 @@ impl Folder {
             time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
             with_data: true,
         };
-        let store = self.path("history.db");
-        let imported = ServerFiles::find(&[self.0.path().to_owned()])
-            .and_then(|files| import(files, &store, &options, &mut |_| true));
-        assert_eq!(store.exists(), imported.is_ok());
-        let imported = imported?;
-        let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
-        let history = History::read(&mut Store::open(&store).unwrap(), &query).unwrap();
-        fs::remove_file(store).unwrap();
-        Ok(Told { imported, history })
+        ServerFiles::find(&[self.0.path().to_owned()]).and_then(|files| import(files, store, &options, &mut |_| true))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The nodes of the ensemble at one transaction, rebuilt from a snapshot and the logs after it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::{BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +18,9 @@ pub(super) struct Tree {
     roots: Vec<ZnodePath>,
     /// Tells which nodes can be contenders by their names alone.
     names: Classifier,
-    nodes: BTreeMap<ZnodePath, Node>,
+    nodes: HashMap<ZnodePath, Node>,
+    /// The names of each node's children, whether or not the node itself is known.
+    children: HashMap<ZnodePath, BTreeSet<Box<str>>>,
     /// The ephemeral nodes of each session. Before ZooKeeper 3.6 the end of a session does not list
     /// them.
     owned: FxHashMap<SessionId, BTreeSet<ZnodePath>>,
@@ -38,6 +39,7 @@ impl Tree {
     /// [`Self::create`].
     pub fn clear(&mut self, is_empty: bool) {
         self.nodes.clear();
+        self.children.clear();
         self.owned.clear();
         self.is_partial = !is_empty;
         if is_empty {
@@ -59,9 +61,10 @@ impl Tree {
         times.max().filter(|at| at.0 > 0)
     }
 
-    /// Returns whether a node is followed: it is within a root, above one, or a root.
-    pub fn is_followed(&self, path: &ZnodePath) -> bool {
-        self.roots.iter().any(|root| path.is_within(root) || root.is_within(path))
+    /// Returns whether a node is followed: it is within a root, above one, or a root. Most paths of
+    /// an ensemble are not, and cost no more than this.
+    pub fn is_followed(&self, path: &str) -> bool {
+        self.roots.iter().any(|root| is_within(path, root.as_str()) || is_within(root.as_str(), path))
     }
 
     /// Returns whether a node of this name can be a contender. The leases of kazoo are named by 32
@@ -136,6 +139,11 @@ impl Tree {
         if let Some(owner) = stat.ephemeral_owner {
             self.owned.entry(owner).or_default().insert(path.clone());
         }
+        if let Some(names) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
+            names.insert(path.name().into());
+        } else if let Some(parent) = path.parent() {
+            self.children.insert(parent, [path.name().into()].into());
+        }
         self.nodes.insert(path, Node { stat, data });
     }
 
@@ -147,17 +155,22 @@ impl Tree {
     /// Deletes a node. Returns whether it was there. The parent tells of the deletion in any case.
     pub fn delete(&mut self, path: &str, zxid: Zxid) -> bool {
         let above = path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
-        if let Some(parent) = self.nodes.get_mut(above) {
-            parent.stat.pzxid = parent.stat.pzxid.max(zxid);
-        }
         // A node that the snapshot has under this path may have been created after the deletion.
-        if self.nodes.get(path).is_none_or(|node| node.stat.czxid > zxid) {
-            return false;
+        let is_there = self.nodes.get(path).is_some_and(|node| node.stat.czxid <= zxid);
+        let gone = if is_there { self.nodes.remove_entry(path) } else { None };
+        if let Some(Node { stat, .. }) = self.nodes.get_mut(above) {
+            stat.pzxid = stat.pzxid.max(zxid);
+            if gone.is_some() {
+                stat.num_children = stat.num_children.saturating_sub(1).max(0);
+                stat.cversion = stat.cversion.wrapping_add(1);
+            }
         }
-        let Some((path, node)) = self.nodes.remove_entry(path) else { return false };
-        if let Some(parent) = self.nodes.get_mut(above) {
-            parent.stat.num_children = parent.stat.num_children.saturating_sub(1).max(0);
-            parent.stat.cversion = parent.stat.cversion.wrapping_add(1);
+        let Some((path, node)) = gone else { return false };
+        if let Some(names) = self.children.get_mut(above) {
+            names.remove(path.name());
+            if names.is_empty() {
+                self.children.remove(above);
+            }
         }
         if let Some(owner) = node.stat.ephemeral_owner
             && let Some(owned) = self.owned.get_mut(&owner)
@@ -201,32 +214,23 @@ impl Tree {
 
     /// Returns the names of a node's children.
     pub fn children(&self, path: &ZnodePath) -> Vec<String> {
-        let prefix = if path.is_root() { "/".to_owned() } else { format!("{path}/") };
-        let mut names = Vec::new();
-        let mut from = Bound::Excluded(prefix.clone());
-        loop {
-            let range = (from.as_ref().map(String::as_str), Bound::Unbounded);
-            let mut later = self.nodes.range::<str, _>(range).map(|(path, _)| path.as_str());
-            let deep = loop {
-                let Some(below) = later.next().and_then(|path| path.strip_prefix(prefix.as_str())) else {
-                    return names;
-                };
-                match below.split_once('/') {
-                    None => names.push(below.to_owned()),
-                    Some((child, _)) => break child,
-                }
-            };
-            // `0` is the character after `/`: no other node below the child follows it.
-            from = Bound::Included(format!("{prefix}{deep}0"));
-        }
+        self.children.get(path).into_iter().flatten().map(ToString::to_string).collect()
     }
 
     /// Returns the number of nodes below a node.
     pub fn descendants(&self, path: &ZnodePath) -> usize {
-        let prefix = if path.is_root() { "/".to_owned() } else { format!("{path}/") };
-        let range = (Bound::Excluded(prefix.as_str()), Bound::Unbounded);
-        self.nodes.range::<str, _>(range).take_while(|(path, _)| path.as_str().starts_with(&prefix)).count()
+        let (mut count, mut left) = (0, vec![path.clone()]);
+        while let Some(parent) = left.pop() {
+            let Some(names) = self.children.get(&parent) else { continue };
+            count += names.len();
+            left.extend(names.iter().map(|name| parent.child(name)));
+        }
+        count
     }
+}
+
+fn is_within(path: &str, ancestor: &str) -> bool {
+    ancestor == "/" || path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -260,6 +264,17 @@ mod tests {
         bytes.put_int(ever);
         let Txn::Create(create) = Entry::read(&bytes).unwrap().txn else { panic!("a create") };
         tree.create(&path(at), &create, Zxid(zxid), Timestamp(zxid))
+    }
+
+    #[test]
+    fn nodes_within_and_above_the_roots_are_followed() {
+        let of =
+            |roots: &[&str]| Tree::new(&roots.iter().map(|root| path(root)).collect::<Vec<_>>(), Classifier::new([]));
+        let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/bc", "/ab"];
+        let followed = |tree: Tree| paths.map(|path| tree.is_followed(path));
+        assert_eq!(followed(of(&["/a/b"])), [true, true, true, true, false, false]);
+        assert_eq!(followed(of(&["/ab", "/a/b/c"])), [true, true, true, true, false, true]);
+        assert_eq!(followed(of(&["/"])), [true; 6]);
     }
 
     #[test]

@@ -48,6 +48,14 @@ impl BatchWriter {
         Self::new(Store::create(path, options.group_reads)?, options)
     }
 
+    /// Begins a recording in an empty file that nobody reads before
+    /// [`finish_alone`](Self::finish_alone), and that is lost with the program.
+    pub(crate) fn create_alone(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
+        let mut writer = Self::create(path, options)?;
+        writer.sql(|sql| schema::write_alone(sql))?;
+        Ok(writer)
+    }
+
     /// Begins a recording in memory, which ends with the program.
     pub fn in_memory(options: RecordOptions) -> Result<Self, StoreError> {
         Self::new(Store::in_memory()?, options)
@@ -135,7 +143,7 @@ impl BatchWriter {
     pub(crate) fn finish_alone(mut self, batches: Vec<Batch>, now: Timestamp) -> Result<(u64, u64), StoreError> {
         self.finish(batches, now)?;
         self.sql(|sql| {
-            sql.pragma_update(None, "journal_mode", "DELETE")?;
+            schema::complete_alone(sql)?;
             sql.query_row(
                 "SELECT count(acquired_before), count(*) - count(acquired_before) FROM contender",
                 [],

@@ -112,6 +112,28 @@ pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
+/// Sets up the connection to a new file that nobody reads until [`complete_alone`]. What is only
+/// needed for reading is left to that, and nothing waits for the disk: the caller does so once.
+pub(super) fn write_alone(connection: &Connection) -> rusqlite::Result<()> {
+    let query = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'contender' AND sql IS NOT NULL";
+    let indexes: Vec<String> =
+        connection.prepare(query)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for index in indexes {
+        connection.execute_batch(&format!("DROP INDEX {index}"))?;
+    }
+    // Else each replaced row is saved in a file first.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "synchronous", "OFF")
+}
+
+/// Completes a file, which then needs no other beside it.
+pub(super) fn complete_alone(connection: &Connection) -> rusqlite::Result<()> {
+    // The rows are sorted in files, however many there are.
+    connection.pragma_update(None, "temp_store", "FILE")?;
+    tables::create(connection)?;
+    connection.pragma_update(None, "journal_mode", "DELETE")
+}
+
 /// Sizes the cache so that pages changed every second stay in memory; `max_bytes` is the bound of
 /// the file.
 pub(super) fn set_cache(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {

@@ -108,7 +108,7 @@ pub(super) enum TopBy {
 
 impl HistoryOptions {
     pub(super) fn shared(&self) -> SharedOptions {
-        let mut shared = self.recording.times.shared();
+        let mut shared = self.recording.shared();
         shared.output.format = self.format;
         shared
     }

@@ -10,7 +10,7 @@ use super::import::{self, ImportPlan};
 use super::options::{EnsembleOptions, SharedOptions};
 use super::past;
 use super::resolved::ResolvedOptions;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_past::record::{Past, PastTime, Store};
 
 /// Which recording, and which time of it.
@@ -60,6 +60,9 @@ pub(super) struct SourceOptions {
     /// folder version-2, or a single file; can be given several times
     #[arg(long, value_name = "PATH", conflicts_with = "store")]
     pub from_logs: Vec<PathBuf>,
+    /// Look only for locks below this node of the logs; can be given several times [default: /]
+    #[arg(long, value_name = "PATH", requires = "from_logs")]
+    pub root: Vec<ZnodePath>,
     #[command(flatten)]
     pub times: TimeOptions,
 }
@@ -76,6 +79,13 @@ pub(super) struct OpenedSource {
 }
 
 impl SourceOptions {
+    /// Returns the options shared with other commands.
+    pub(super) fn shared(&self) -> SharedOptions {
+        let mut shared = self.times.shared();
+        shared.locks.root = Some(self.root.clone()).filter(|roots| !roots.is_empty());
+        shared
+    }
+
     /// Opens the recording, or imports the transaction logs into a temporary one.
     pub(super) async fn open(&self, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
         let Some(store) = &self.store else { return self.import(settings).await };

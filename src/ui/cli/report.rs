@@ -32,7 +32,7 @@ pub(super) struct ReportCommand {
 
 impl ReportCommand {
     pub(super) fn shared(&self) -> SharedOptions {
-        self.recording.times.shared()
+        self.recording.shared()
     }
 }
 

@@ -3,13 +3,17 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::harness::signal;
-use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::wait::{PATIENCE, eventually, eventually_within};
+
+/// How long a command may take that reads very much.
+const LONG: Duration = Duration::from_secs(600);
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
 
@@ -69,6 +73,14 @@ impl Ended {
 /// Runs a command to its end.
 pub async fn run(command: Command) -> Ended {
     Running::start(command).ended().await
+}
+
+/// Runs a command to its end, which may take minutes.
+pub async fn run_long(command: Command) -> Ended {
+    let mut running = Running::start(command);
+    eventually_within(LONG, "the program's end", async || if running.has_ended() { Ok(()) } else { Err("it runs") })
+        .await;
+    running.ended().await
 }
 
 /// A running command. Dropping it kills the command.

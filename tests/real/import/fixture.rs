@@ -13,7 +13,7 @@ use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::headless::program::{Ended, lockscope, run};
+use crate::headless::program::{Ended, lockscope, run_long};
 use crate::observe::fixture::curator;
 
 /// A hold or a wait of the history. Times are in milliseconds since 1970.
@@ -93,7 +93,7 @@ impl Import {
         let said = said.json();
         let store = store_in(&folder);
         let history =
-            run(lockscope(&["history", "--store", &store, "--format", "json", "--limit", "100000"])).await.json();
+            run_long(lockscope(&["history", "--store", &store, "--format", "json", "--limit", "1000000"])).await.json();
         let all = |name: &str, held| {
             let rows = history[name].as_array().expect("rows").iter().map(move |row| Row::of(row, held));
             rows.collect::<Vec<_>>()
@@ -110,7 +110,7 @@ impl Import {
         let places = places.iter().map(|place| place.to_str().expect("text"));
         let arguments: Vec<&str> =
             ["import"].into_iter().chain(places).chain(["--store", &store]).chain(more.iter().copied()).collect();
-        (run(lockscope(&arguments)).await, folder)
+        (run_long(lockscope(&arguments)).await, folder)
     }
 
     /// Returns the gaps, as the first and the last missing transaction's neighbours.

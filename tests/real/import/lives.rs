@@ -69,17 +69,28 @@ impl Lives {
 
     /// Reads all logs of several members.
     pub fn of_members(folders: &[&Path]) -> Self {
-        let mut entries = BTreeMap::new();
+        Self::in_logs_of(folders, 1)
+    }
+
+    /// Reads the transactions that a majority of three members has. A leader that is killed may leave
+    /// some in its log which never happened.
+    pub fn committed(folders: &[&Path]) -> Self {
+        Self::in_logs_of(folders, 2)
+    }
+
+    fn in_logs_of(folders: &[&Path], least: usize) -> Self {
+        let mut entries: BTreeMap<i64, (Vec<u8>, usize)> = BTreeMap::new();
         for folder in folders {
             for name in named(folder, "log.") {
                 let Ok(mut log) = LogReader::open(File::open(folder.join(name)).expect("the log")) else { continue };
                 while let LogItem::Record(record) = log.read().expect("the log can be read") {
-                    entries.insert(record.entry.header.zxid, record.bytes.to_vec());
+                    let known = entries.entry(record.entry.header.zxid.0).or_default();
+                    *known = (record.bytes.to_vec(), known.1 + 1);
                 }
             }
         }
         let mut read = Self::default();
-        for bytes in entries.values() {
+        for (bytes, _) in entries.values().filter(|(_, members)| *members >= least) {
             read.take(&Entry::read(bytes).expect("it was decoded before"));
         }
         read

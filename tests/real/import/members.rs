@@ -20,7 +20,7 @@ use crate::observe::fixture::curator;
 const LOCKS: [&str; 1] = ["/locks"];
 
 /// The folders of the members' files, which are in their answers about themselves.
-fn folders(ensemble: &Ensemble) -> Vec<PathBuf> {
+pub fn folders(ensemble: &Ensemble) -> Vec<PathBuf> {
     let folder = |member| {
         let address = ensemble.address(member).parse().expect("an address");
         let answer = words::ask_at(address, "conf", PATIENCE).expect("the member answers");
@@ -68,7 +68,7 @@ async fn until_written(folders: &[PathBuf], more: usize) {
 }
 
 /// Waits until all members have written the same, and no session of a contender is left.
-async fn settled(ensemble: &Ensemble, folders: &[PathBuf]) {
+pub async fn settled(ensemble: &Ensemble, folders: &[PathBuf]) {
     let client = zk::connect(&ensemble.connect_string()).await;
     eventually("no contenders", async || {
         let tree = zk::tree(&client, "/locks").await;

@@ -7,5 +7,7 @@ mod fixture;
 mod lives;
 mod members;
 mod merged;
+mod oracle;
 mod truth;
+mod truth_at_size;
 mod watched;

@@ -1,7 +1,7 @@
 //! A recorder beside the server, and an import of the server's log afterwards, do not contradict
 //! each other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 use zookeeper_client::CreateMode;
 
-use super::fixture::{Import, files_of, milliseconds};
+use super::fixture::{Import, Row, files_of, milliseconds};
 use super::lives::Lives;
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
@@ -118,6 +118,67 @@ fn came_at(row: &Value) -> Option<i64> {
     milliseconds(&row["enqueued_at"])
 }
 
+/// What a recorder said of each contender, compared with the logs.
+pub struct Comparison {
+    /// The rows that the logs contradict.
+    pub wrong: Vec<String>,
+    /// The numbers of rows by their ends: the recorder's, and that of the logs.
+    pub compared: BTreeMap<(String, String), usize>,
+}
+
+impl Comparison {
+    /// Compares a recorder's history with the rows of the logs.
+    pub fn of(recorded: &Value, truth: &[Row]) -> Self {
+        let truth: HashMap<_, _> = truth.iter().map(|row| ((row.lock.as_str(), row.node.as_str()), row)).collect();
+        let mut found = Self { wrong: Vec::new(), compared: BTreeMap::new() };
+        for name in ["holds", "waits"] {
+            for row in recorded[name].as_array().expect("rows") {
+                let place = (row["lock"].as_str().expect("a lock"), row["node"].as_str().expect("a node"));
+                let Some(truth) = truth.get(&place) else {
+                    found.wrong.push(format!("the logs have no {row}"));
+                    continue;
+                };
+                let ends = (row["end"].as_str().expect("an end").to_owned(), truth.end.clone());
+                *found.compared.entry(ends).or_default() += 1;
+                if !is_true(row, name == "holds", truth) {
+                    found.wrong.push(format!("{row}\nbut {truth:?}"));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Returns whether an end that a recorder or `watch` named is that of the logs, as far as it is
+/// certain. Whoever closes its session gives up its nodes.
+pub fn is_end_true(end: &str, truth: &Row) -> bool {
+    match end {
+        "gone" => ["released", "left", "deleted", "closed"].contains(&truth.end.as_str()),
+        "unknown" => true,
+        end => end == truth.end,
+    }
+}
+
+fn is_true(row: &Value, held: bool, truth: &Row) -> bool {
+    let within = |after: &str, before: &str, truth: Option<i64>| match (
+        milliseconds(&row[after]),
+        milliseconds(&row[before]),
+        truth,
+    ) {
+        (None, None, _) => true,
+        (after, before, Some(truth)) => {
+            after.is_none_or(|after| after - LATE <= truth) && before.is_none_or(|before| truth <= before)
+        }
+        _ => false,
+    };
+    is_end_true(row["end"].as_str().expect("an end"), truth)
+        && (!held || truth.held)
+        && came_at(row).zip(truth.enqueued_at).is_none_or(|(seen, at)| (at..=at + LATE).contains(&seen))
+        && within("acquired_after", "acquired_before", truth.acquired_at)
+        && within("released_after", "released_at", truth.released_at)
+        && row["session"].as_str().is_none_or(|session| session == truth.session)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorder_and_the_log_do_not_contradict_each_other() {
     let server = Settings::default().tick(Duration::from_secs(2)).line("minSessionTimeout=1000").start();
@@ -126,47 +187,7 @@ async fn a_recorder_and_the_log_do_not_contradict_each_other() {
     let recorded = recorded(&server).await;
     let import = Import::of(&[&files_of(&server)]).await;
     assert_eq!(import.rows, Lives::read(&files_of(&server)).rows(&["/locks"]));
-    let mut wrong = Vec::new();
-    let mut compared: HashMap<(String, String), usize> = HashMap::new();
-    for (row, held) in ["holds", "waits"]
-        .into_iter()
-        .flat_map(|name| recorded[name].as_array().expect("rows").iter().map(move |row| (row, name == "holds")))
-    {
-        let node = row["node"].as_str().expect("a node");
-        let Some(truth) = import.rows.iter().find(|truth| truth.node == node && row["lock"] == truth.lock.as_str())
-        else {
-            panic!("the log has no {row}")
-        };
-        let end = row["end"].as_str().expect("an end");
-        *compared.entry((end.to_owned(), truth.end.clone())).or_default() += 1;
-        let is_end_true = match end {
-            "gone" => ["released", "left", "deleted"].contains(&truth.end.as_str()),
-            "unknown" => true,
-            end => end == truth.end,
-        };
-        let within = |after: &str, before: &str, truth: Option<i64>| match (
-            milliseconds(&row[after]),
-            milliseconds(&row[before]),
-            truth,
-        ) {
-            (None, None, _) => true,
-            (after, before, Some(truth)) => {
-                after.is_none_or(|after| after - LATE <= truth) && before.is_none_or(|before| truth <= before)
-            }
-            _ => false,
-        };
-        let is_true = is_end_true
-            && (!held || truth.held)
-            && came_at(row).zip(truth.enqueued_at).is_none_or(|(seen, at)| (at..=at + LATE).contains(&seen))
-            && within("acquired_after", "acquired_before", truth.acquired_at)
-            && within("released_after", "released_at", truth.released_at)
-            && row["session"].as_str().is_none_or(|session| session == truth.session);
-        if !is_true {
-            wrong.push(format!("{row}\nbut {truth:?}"));
-        }
-    }
-    let mut compared: Vec<_> = compared.into_iter().collect();
-    compared.sort();
+    let Comparison { wrong, compared } = Comparison::of(&recorded, &import.rows);
     println!("{} rows in the log; said by the recorder, and by the log: {compared:?}", import.rows.len());
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(compared.iter().any(|((end, _), count)| end == "expired" && *count > 0), "{compared:?}");

@@ -2,6 +2,7 @@
 
 use super::Folder;
 use super::made_files::{Log, snapshot, time};
+use crate::record::Store;
 
 fn node(number: i32) -> String {
     format!("/lock/_c_00000000-0000-4000-8000-000000000001-lock-{number:010}")
@@ -37,6 +38,23 @@ fn a_waiter_holds_only_once_a_holder_is_gone_that_went_while_a_later_snapshot_wa
         let rows = folder.import().unwrap().rows();
         assert_eq!(short(&rows), ["01 held - released 15"], "{digest:?}");
     }
+}
+
+/// The import writes its rows first and sorts them afterwards.
+#[test]
+fn an_imported_recording_has_the_tables_and_indexes_of_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = |name: &str| {
+        let query = "SELECT type || ' ' || name FROM sqlite_master ORDER BY 1";
+        let recording = rusqlite::Connection::open(folder.path().join(name)).unwrap();
+        let mut query = recording.prepare(query).unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<String>>>().unwrap()
+    };
+    let log = Log::new().creates(1, "/lock", 1).creates(2, &node(0), 1);
+    Folder::of(&[("log.1", &log.0)]).import_into(&folder.path().join("imported.db")).unwrap();
+    drop(Store::create(&folder.path().join("recorded.db"), false).unwrap());
+    assert_eq!(schema("imported.db"), schema("recorded.db"));
+    assert!(schema("imported.db").contains(&"index contender_lock".to_owned()));
 }
 
 fn log_of(log: &Log) -> Log {
