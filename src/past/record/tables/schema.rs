@@ -135,7 +135,8 @@ CREATE VIEW IF NOT EXISTS hold AS
         ended_after, ended_before AS released_at,
         max(0, ifnull(ended_after, (SELECT max(until_at) FROM recording)) - acquired_before) AS held_at_least_ms,
         max(0, ifnull(ended_before, (SELECT max(until_at) FROM recording)) - acquired_after) AS held_at_most_ms,
-        CASE acquired_before WHEN acquired_after THEN max(0, acquired_before - enqueued_at) END AS waited_ms, ending
+        CASE acquired_before WHEN acquired_after THEN max(0, acquired_before - enqueued_at) END AS waited_ms, ending,
+        CASE WHEN deleted_by IS NOT NULL THEN printf('0x%x', deleted_by) END AS deleted_by, ifnull(source, 'watched') AS source
     FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
     WHERE acquired_before IS NOT NULL;
 
@@ -144,7 +145,8 @@ CREATE VIEW IF NOT EXISTS wait AS
     SELECT contender.id, lock.path AS lock, lock.name, lock.recipe, contender.node, contender.czxid, contender.mode,
         printf('0x%x', contender.session) AS session, client.address AS client, client.name AS client_name, contender.data,
         enqueued_at, ended_after, ended_before AS left_at,
-        max(0, ifnull(ended_before, (SELECT max(until_at) FROM recording)) - enqueued_at) AS waited_at_most_ms, ending
+        max(0, ifnull(ended_before, (SELECT max(until_at) FROM recording)) - enqueued_at) AS waited_at_most_ms, ending,
+        CASE WHEN deleted_by IS NOT NULL THEN printf('0x%x', deleted_by) END AS deleted_by, ifnull(source, 'watched') AS source
     FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
     WHERE acquired_before IS NULL;
 

@@ -45,6 +45,7 @@ fn seen_events_have_exact_times() {
     assert_eq!(fixture.texts(&held), [format!("{0} {0} 0", t5.0 - t1.0)]);
     assert_eq!(fixture.texts("SELECT node FROM wait"), [impatient.name()]);
     assert_eq!(fixture.texts("SELECT session FROM hold"), ["0x1", "0x2"]);
+    assert_eq!(fixture.texts("SELECT DISTINCT source FROM hold WHERE deleted_by IS NULL"), ["watched"]);
     assert_eq!(fixture.tables.standing(), 1);
 }
 
