@@ -1,10 +1,10 @@
 //! Finds the files of servers that run on this machine.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 
+use tokio::fs;
 use tokio::net::lookup_host;
 
 use super::connect_string::{BadConnectString, servers};
@@ -26,8 +26,11 @@ pub async fn local_data_folders(connect: &str) -> Result<Vec<PathBuf>, BadConnec
         if !is_here(&server).await {
             continue;
         }
-        if let Ok(answer) = ask(&server, Word::Conf, limits).await {
-            folders.extend(folders_in(&answer.text).filter(|folder| fs::read_dir(folder).is_ok()));
+        let Ok(answer) = ask(&server, Word::Conf, limits).await else { continue };
+        for folder in folders_in(&answer.text) {
+            if fs::read_dir(&folder).await.is_ok() {
+                folders.insert(folder);
+            }
         }
     }
     Ok(folders.into_iter().collect())

@@ -12,20 +12,20 @@
 //!
 //! # Beginnings and gaps
 //!
-//! A recording begins with the tree of a snapshot, with an empty one before the first transaction of
-//! a new server, or within a log. Within a log, the nodes that stood are those of the next snapshot
-//! that are older, and those that were deleted in between. Nothing describes the latter: the locks
-//! are read once the last contender among them is gone, because one may be a holder. The same holds
-//! behind missing transactions, and while a snapshot was written. Where no later snapshot exists, a
-//! beginning follows only locks whose parents were created later, and a gap lasts to the end; behind a
-//! few missing transactions, the known nodes are taken to stand still.
+//! A recording begins with the tree of a snapshot, with an empty one before the first transaction
+//! of a new server, or within a log. Within a log, the nodes that stood are those of the next
+//! snapshot that are older, and those that were deleted in between. Nothing describes the latter:
+//! the locks are read once the last contender among them is gone, because one may be a holder. The
+//! same holds behind missing transactions, and while a snapshot was written. Where no later
+//! snapshot exists, a beginning follows only locks whose parents were created later, and a gap
+//! lasts to the end; behind a few missing transactions, the known nodes are taken to stand still.
 //!
 //! # Files
 //!
 //! - `files` finds the files, `snappy` unpacks snapshots, `transactions` merges logs.
 //! - `tree` is the tree, `ahead` finds what stood before a transaction.
 //! - `taken` tells which lock a refused create was for.
-//! - `target` says where the recording goes: into a new file, or into a recording that is completed.
+//! - `target` says where the recording goes: into a new file, or into one that is completed.
 //! - `followed` turns transactions into changes, `player` plays them, `recording` writes them.
 //!
 //! Input is untrusted: memory grows with the nodes that stand, never with a length in a file.

@@ -123,10 +123,12 @@ impl Player {
         }
     }
 
-    /// Records a refused create, if it may have been for a lock that was taken.
+    /// Records a refused create, if it may have been for a lock that was taken. Where only a part of
+    /// the nodes is followed, one without a known lock may have been for any other node.
     fn refused(&mut self, session: SessionId) {
-        if self.is_live && self.taken.is_any() {
-            let lock = self.taken.tried_by(session, self.followed.tree.follows_all());
+        let follows_all = self.followed.tree.follows_all();
+        let lock = self.taken.tried_by(session, follows_all);
+        if self.is_live && self.taken.is_any() && (follows_all || lock.is_some()) {
             self.recording.attempted(session, lock);
         }
     }

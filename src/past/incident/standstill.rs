@@ -135,7 +135,8 @@ pub(super) fn standstills(
     let during = |(at, hold): (usize, TimeRange)| {
         let first = attempts.partition_point(|attempts| attempts.to < hold.from);
         let later = attempts[first..].iter().take_while(|attempts| attempts.from <= hold.to);
-        Some(Standstill { attempts: later.map(|attempts| attempts.count).sum(), ..waits.during(at, hold)? })
+        let count = later.fold(0_u64, |all, attempts| all.saturating_add(attempts.count));
+        Some(Standstill { attempts: count, ..waits.during(at, hold)? })
     };
     let mut found: Vec<Standstill> = holds.filter_map(during).collect();
     found.sort_unstable_by_key(|found| (Reverse(found.ms), found.from, found.holder));

@@ -4,25 +4,18 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
+use super::SegmentInfo;
 use super::batch_writer::BatchWriter;
 use super::bounds::used_bytes;
+use super::past::segment_info;
 use super::row_memory::RowMemory;
 use super::store::{Store, StoreError};
 use lockscope_base::znode::Timestamp;
 
-/// A segment of the earlier recording.
-struct Segment {
-    id: i64,
-    run: i64,
-    from: i64,
-    until: i64,
-    entries: i64,
-}
-
 impl BatchWriter {
     /// Puts the segments of another recording before the first one, with their gaps, findings and
-    /// activity. Of segments that do not fit into three quarters of the bound, the latest ones are
-    /// taken; those that end after the beginning are left out. Returns the new beginning, if
+    /// activity. Takes the latest ones that fit into three quarters of the bound, and none that ends
+    /// after the beginning. Returns the new beginning, if
     /// anything was taken. Blocks the thread for as long as reading takes.
     pub fn prepend(&mut self, earlier: &Path) -> Result<Option<Timestamp>, StoreError> {
         let mut earlier = Store::open(earlier)?;
@@ -42,7 +35,7 @@ impl BatchWriter {
                 sql.query_row(query, [segment.run], |row| row.get::<_, String>(0))
             })?;
             self.sql(|sql| put_first(sql, &segment, &connect, &keyframe, &chunks))?;
-            began = Some(segment.from);
+            began = Some(segment.from.0);
         }
         if let Some(began) = began {
             copy(&mut earlier, self, "gap", &["began_at", "ended_at", "reason"], "began_at", (began, until))?;
@@ -74,12 +67,9 @@ impl BatchWriter {
 }
 
 /// Returns the segments that end by a time, the latest first.
-fn segments(sql: &Connection, until: i64) -> rusqlite::Result<Vec<Segment>> {
+fn segments(sql: &Connection, until: i64) -> rusqlite::Result<Vec<SegmentInfo>> {
     let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE until_ms <= ?1 ORDER BY id DESC";
-    let segment = |row: &rusqlite::Row<'_>| {
-        Ok(Segment { id: row.get(0)?, run: row.get(1)?, from: row.get(2)?, until: row.get(3)?, entries: row.get(4)? })
-    };
-    sql.prepare(query)?.query_map([until], segment)?.collect()
+    sql.prepare(query)?.query_map([until], segment_info)?.collect()
 }
 
 type Chunks = Vec<(i64, Vec<u8>)>;
@@ -95,7 +85,7 @@ fn content(sql: &Connection, segment: i64) -> rusqlite::Result<(Vec<u8>, Chunks)
 /// below those of this one.
 fn put_first(
     sql: &mut Connection,
-    segment: &Segment,
+    segment: &SegmentInfo,
     connect: &str,
     keyframe: &[u8],
     chunks: &Chunks,
@@ -110,7 +100,7 @@ fn put_first(
     transaction.execute(
         "INSERT INTO segment (id, run, from_ms, until_ms, entries)
          VALUES ((SELECT ifnull(min(id), 1) - 1 FROM segment), ?1, ?2, ?3, ?4)",
-        params![run, segment.from, segment.until, segment.entries],
+        params![run, segment.from.0, segment.until.0, segment.entries],
     )?;
     let id = transaction.last_insert_rowid();
     transaction.execute("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)", params![id, keyframe])?;

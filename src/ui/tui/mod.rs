@@ -15,8 +15,8 @@
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
 //! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
-//!   `deletion_runner`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and everything it
-//!   drives; `replay_run` starts the loop on a recording.
+//!   `deletion_runner`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
+//!   everything it drives; `replay_run` starts the loop on a recording.
 //!
 //! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
 //! and neither `view` nor `widget`. A page is made of plain values, never of the app. `widget`

@@ -1,10 +1,9 @@
 //! Takes the past in from the transaction logs of a server on this machine, when the user asks.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::app::{Event, TakeIn, TakenIn};
+use super::app::{Event, TakeIn, TakenIn, folder_names};
 use super::past_writer::PastWriter;
 use lockscope_base::znode::TimeRange;
 use lockscope_live::observe::ObserveOptions;
@@ -55,7 +54,7 @@ impl PastImporter {
                 Err(error) => Err(error.to_string()),
                 Ok((_, false)) => Err(format!(
                     "{} has no log in which this console's session begins: it is of another ensemble, or the log was deleted",
-                    names(&folders)
+                    folder_names(&folders)
                 )),
                 Ok((files, true)) => take_in(files, &options, &writer, &|| lives.strong_count() > 0),
             };
@@ -76,8 +75,4 @@ fn take_in(
     let since = writer.prepend(&target).map_err(|error| error.to_string())?;
     let since = since.ok_or("the logs have nothing from before this console started")?;
     Ok(TakenIn { since, transactions: done.transactions })
-}
-
-fn names(folders: &[PathBuf]) -> String {
-    folders.iter().map(|folder| Path::display(folder).to_string()).collect::<Vec<_>>().join(", ")
 }

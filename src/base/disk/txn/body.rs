@@ -93,7 +93,7 @@ pub struct Create<'a> {
 }
 
 impl<'a> Txn<'a> {
-    /// Returns whether a create was refused because its node existed. Nothing else names that error.
+    /// Returns whether a create was refused because its node existed. No other request fails so.
     pub fn is_refused_as_existing(&self) -> bool {
         let code = match self {
             Self::Error(code) => Some(*code),

@@ -65,7 +65,7 @@ pub(super) fn sums(connection: &Connection, query: &HistoryQuery) -> rusqlite::R
         "SELECT (SELECT id FROM lock WHERE path = attempt.lock AND name IS NULL), client.id, sum(count)
          {FROM} WHERE {ASKED} GROUP BY 1, 2"
     ))?;
-    let sums = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?.unsigned_abs()));
+    let sums = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, attempt::count_of(row, 2)?));
     statement.query_map(asked(query), sums)?.collect()
 }
 
@@ -87,7 +87,7 @@ fn read(connection: &Connection, rest: &str, values: impl rusqlite::Params) -> r
             lock: row.get(0)?,
             session: row.get::<_, Option<i64>>(1)?.map(SessionId),
             client_name: row.get(2)?,
-            count: row.get::<_, i64>(3)?.unsigned_abs(),
+            count: attempt::count_of(row, 3)?,
             from: Timestamp(row.get(4)?),
             to: Timestamp(row.get(5)?),
         })

@@ -85,12 +85,12 @@ fn attempts(out: &mut impl Write, attempts: &[PastAttempts], utc: bool) -> io::R
             attempts.client_name.as_deref().map_or_else(|| session(attempts), name),
             count(attempts.count),
             came(attempts.from, utc),
-            came(attempts.to, utc),
+            latency(attempts.to.since(attempts.from)),
         ]
     };
-    let titles = ["TRIED IN VAIN", "CLIENT", "TIMES", "FIRST", "LAST"].map(str::to_owned);
+    let titles = ["TRIED IN VAIN", "CLIENT", "TIMES", "FROM", "FOR"].map(str::to_owned);
     let rows: Vec<_> = [titles].into_iter().chain(attempts.iter().take(MAX_IN_VAIN).map(row)).collect();
-    write!(out, "\n{}", columns(&rows, [Align::Left, Align::Left, Align::Right, Align::Left, Align::Left]))?;
+    write!(out, "\n{}", columns(&rows, [Align::Left, Align::Left, Align::Right, Align::Left, Align::Right]))?;
     let others = attempts.len().saturating_sub(MAX_IN_VAIN);
     if others > 0 { writeln!(out, "and {}", plural(others, "other", "others")) } else { Ok(()) }
 }

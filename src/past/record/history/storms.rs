@@ -1,5 +1,5 @@
-//! Storms: very many requests in vain for one lock within seconds, as of clients that retry without a
-//! pause.
+//! Storms: very many requests in vain for one lock within seconds, as of clients that retry without
+//! a pause.
 
 use std::cmp::Reverse;
 
@@ -36,7 +36,7 @@ pub struct Storm {
 impl Storm {
     /// Returns the number of requests in vain.
     pub fn requests(&self) -> u64 {
-        self.left + self.refused
+        self.left.saturating_add(self.refused)
     }
 }
 
@@ -62,7 +62,8 @@ pub(super) struct RequestCounts {
 }
 
 impl RequestCounts {
-    /// Counts a contender that left without a hold. Rows come in the order of their ids, which is nearly that of time.
+    /// Counts a contender that left without a hold. Rows come in the order of their ids, which is
+    /// nearly that of time.
     pub fn add(&mut self, lock: i64, at: i64) {
         self.count(lock, Window { number: at.div_euclid(WINDOW_MS), left: 1 });
     }
@@ -73,7 +74,7 @@ impl RequestCounts {
             return;
         };
         if windows.last.number == window.number {
-            windows.last.left += window.left;
+            windows.last.left = windows.last.left.saturating_add(window.left);
             return;
         }
         let before = std::mem::replace(&mut windows.last, window);
@@ -89,13 +90,15 @@ impl RequestCounts {
         }
     }
 
-    /// Returns the storms, the largest first. `attempts` are those of the same rows.
+    /// Returns the storms, the largest first. `attempts` are those that the same query asks for.
     pub fn storms(&self, connection: &Connection, attempts: &[PastAttempts]) -> rusqlite::Result<Vec<Storm>> {
         let mut storms = Vec::new();
         let mut refused: FxHashMap<(String, i64), u64> = FxHashMap::default();
         for attempts in attempts {
             let window = attempts.from.0.div_euclid(WINDOW_MS);
-            *refused.entry((attempts.lock.clone().unwrap_or_default(), window)).or_default() += attempts.count;
+            let Some(lock) = attempts.lock.clone() else { continue };
+            let count = refused.entry((lock, window)).or_default();
+            *count = count.saturating_add(attempts.count);
         }
         for (id, windows) in &self.locks {
             let large = windows.kept.iter().chain([&windows.last]);
@@ -112,7 +115,7 @@ impl RequestCounts {
                 Storm { lock: lock.clone(), name: name.clone(), from, left: window.left, refused }
             }));
         }
-        let others = refused.into_iter().filter(|((lock, _), count)| !lock.is_empty() && *count >= MIN_REQUESTS);
+        let others = refused.into_iter().filter(|(_, count)| *count >= MIN_REQUESTS);
         storms.extend(others.map(|((lock, window), refused)| Storm {
             lock,
             name: None,

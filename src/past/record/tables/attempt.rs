@@ -49,6 +49,11 @@ impl Attempts {
     }
 }
 
+/// Reads a number of attempts. A damaged file may have one below zero.
+pub(in crate::record) fn count_of(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+}
+
 /// Returns whether a file has the table: those of earlier versions do not.
 pub(in crate::record) fn exist(connection: &Connection) -> rusqlite::Result<bool> {
     connection.table_exists(None, "attempt")
@@ -69,7 +74,7 @@ pub(super) fn within(connection: &Connection, time: TimeRange) -> rusqlite::Resu
             lock: row.get(0)?,
             session: row.get::<_, Option<i64>>(1)?.map(SessionId),
             time: TimeRange { from: Timestamp(row.get(2)?), to: Timestamp(row.get(3)?) },
-            count: row.get::<_, i64>(4)?.unsigned_abs(),
+            count: count_of(row, 4)?,
         })
     };
     query.query_map(params![time.from.0, time.to.0], attempts)?.collect()

@@ -122,6 +122,7 @@ pub use node_page::OpenNode;
 pub use notice::Notice;
 pub use own_keys::WantedKeys;
 pub use pages::{PAST_BAR_HEIGHT, ShownPage};
+pub use past_import::folder_names;
 pub use prompt::{Prompt, PromptPurpose};
 pub use recorded::{Recorded, TakeIn, TakenIn};
 pub use recording::Recording;

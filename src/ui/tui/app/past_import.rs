@@ -33,7 +33,7 @@ impl App {
             && self.shown.is_live()
             && self.recording.as_ref().is_some_and(Recording::is_written_here);
         if can && self.screen() == Screen::Timeline && !found.is_empty() && self.footer.notice.is_none() {
-            let text = format!("`:import` takes in the past from {}.", names(found));
+            let text = format!("`:import` takes in the past from {}.", folder_names(found));
             self.show_notice(text);
         }
     }
@@ -62,7 +62,7 @@ impl App {
             return self.refuse(why.to_owned());
         }
         self.past_import.reads = true;
-        self.show_notice(format!("The past is taken in from {}…", names(&folders)));
+        self.show_notice(format!("The past is taken in from {}…", folder_names(&folders)));
         Update { redraw: true, effects: vec![Effect::TakeIn(Box::new(TakeIn { folders, session, until }))] }
     }
 
@@ -102,6 +102,7 @@ impl App {
     }
 }
 
-fn names(folders: &[PathBuf]) -> String {
+/// Returns the names of folders as a part of a sentence.
+pub fn folder_names(folders: &[PathBuf]) -> String {
     folders.iter().map(|folder| Path::display(folder).to_string()).collect::<Vec<_>>().join(", ")
 }
