@@ -38,6 +38,9 @@ const ASKED: &str = "to_at >= ?1 AND from_at <= ?2 AND (?3 IS NULL OR attempt.lo
 const FROM: &str = "FROM attempt LEFT JOIN session ON session.session = attempt.session
     LEFT JOIN client ON client.id = client_id";
 
+/// The sum of all attempts. Counts of a damaged file do not overflow it.
+const SUM: &str = "CAST(total(count) AS INTEGER)";
+
 fn asked(query: &HistoryQuery) -> impl rusqlite::Params {
     let HistoryQuery { lock, session, client, .. } = query;
     let [from, to] = window(query.from, query.to);
@@ -47,8 +50,8 @@ fn asked(query: &HistoryQuery) -> impl rusqlite::Params {
 /// Returns the attempts that a query asks for, the most frequent first.
 pub(super) fn of_query(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<PastAttempts>> {
     let rest = format!(
-        "sum(count), min(from_at), max(to_at) {FROM} WHERE {ASKED} GROUP BY attempt.lock, attempt.session
-         ORDER BY sum(count) DESC, min(from_at), attempt.session LIMIT {MAX_ROWS}"
+        "{SUM}, min(from_at), max(to_at) {FROM} WHERE {ASKED} GROUP BY attempt.lock, attempt.session
+         ORDER BY {SUM} DESC, min(from_at), attempt.session LIMIT {MAX_ROWS}"
     );
     read(connection, &rest, asked(query))
 }
@@ -62,7 +65,7 @@ pub(super) fn sums(connection: &Connection, query: &HistoryQuery) -> rusqlite::R
         return Ok(Vec::new());
     }
     let mut statement = connection.prepare(&format!(
-        "SELECT (SELECT id FROM lock WHERE path = attempt.lock AND name IS NULL), client.id, sum(count)
+        "SELECT (SELECT id FROM lock WHERE path = attempt.lock AND name IS NULL), client.id, {SUM}
          {FROM} WHERE {ASKED} GROUP BY 1, 2"
     ))?;
     let sums = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, attempt::count_of(row, 2)?));

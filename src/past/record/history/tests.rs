@@ -291,3 +291,17 @@ fn requests_in_vain_are_ranked_and_their_storms_are_told() {
     connection.execute_batch("DROP TABLE attempt").unwrap();
     assert_eq!(read(&mut connection, &ranked).attempts, [], "an earlier version has no such table");
 }
+
+#[test]
+fn counts_of_a_damaged_recording_overflow_nothing() {
+    let mut connection = with_attempts();
+    let ranked = HistoryQuery { rank_by: Some(RankBy::InVain), ..query() };
+    for count in [i64::MAX, i64::MIN, -1] {
+        connection.execute("UPDATE attempt SET count = ?1, from_at = 1000010", [count]).unwrap();
+        let history = read(&mut connection, &ranked);
+        assert_eq!(history.attempts.len(), 3, "{count}");
+        let window = PastWindow::from_tables(&mut connection, None, None).unwrap().unwrap();
+        let page = crate::incident::html(&crate::incident::Incident::new(&window), true);
+        assert!(page.contains("tried-in-vain"), "{count}");
+    }
+}
