@@ -70,6 +70,7 @@ fn imported(folder: &Path, roots: Vec<ZnodePath>) -> Imported {
         roots,
         named: Vec::new(),
         recipes: Vec::new(),
+        expected: Vec::new(),
         thresholds: Thresholds::default(),
         time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
         with_data: true,

@@ -7,12 +7,14 @@
 mod child_name;
 mod classifier;
 mod curator;
+mod election;
 mod ids;
 mod kazoo;
 mod kind;
 mod names;
 mod other;
 mod own;
+mod path_pattern;
 mod patterns;
 mod request;
 mod single;
@@ -24,9 +26,11 @@ mod tests;
 
 pub use child_name::ChildName;
 pub use classifier::{Classification, Classifier, Role};
+pub use election::is_named_election;
 pub use ids::is_never_reused;
 pub use kind::{Recipe, WaitRule};
 pub use names::read;
 pub use own::{BadPattern, BadRecipe, Definition, NameRole, OwnRecipe};
+pub use path_pattern::PathPattern;
 pub use patterns::{WrittenRecipe, written};
 pub use request::{LockKind, RequestMode};

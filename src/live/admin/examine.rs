@@ -52,13 +52,7 @@ impl Examiner {
         roots.sort();
         roots.dedup();
         let options = ObserveOptions { roots, ..observe };
-        Self {
-            table: LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
-            observer: Observer::start(options),
-            survey,
-            surveyed: None,
-            refused: None,
-        }
+        Self { table: options.table(), observer: Observer::start(options), survey, surveyed: None, refused: None }
     }
 
     /// Ends the session, within two seconds.

@@ -61,7 +61,7 @@ use self::run::ObserverTask;
 use crate::zk::ConnectOptions;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::queue::Change;
+use lockscope_model::queue::{Change, Expectation, LockTable};
 use lockscope_model::server_view::ServerView;
 
 /// How long [`Observer::stop`] waits for the session to close.
@@ -82,11 +82,21 @@ pub struct ObserveOptions {
     pub named: Vec<ZnodePath>,
     /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
+    /// What the user expects of elections.
+    pub expected: Vec<Expectation>,
     /// The most changes not yet taken, and the most reads not yet sent. Beyond it the observer
     /// reports an overload
     /// ([`ConnectionState::Overloaded`](lockscope_model::queue::ConnectionState::Overloaded)).
     /// Usually [`MAX_BACKLOG`].
     pub max_backlog: usize,
+}
+
+impl ObserveOptions {
+    /// Returns an empty table for the locks to observe.
+    pub fn table(&self) -> LockTable {
+        let table = LockTable::new(self.named.iter().cloned());
+        table.with_recipes(&self.recipes).with_expectations(&self.expected)
+    }
 }
 
 /// Which connect errors are retried before the first session.

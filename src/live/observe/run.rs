@@ -45,7 +45,9 @@ impl ObserverTask {
         Self {
             connection: options.connection,
             observer: SessionObserver {
-                follower: Follower::new(&roots, &options.named).with_recipes(options.recipes),
+                follower: Follower::new(&roots, &options.named)
+                    .with_recipes(options.recipes)
+                    .with_expectations(options.expected),
                 outbox: Outbox::new(sender, options.max_backlog, untaken),
                 open_queue,
                 views,

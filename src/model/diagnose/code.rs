@@ -53,6 +53,7 @@ pub(super) enum FoundAfter {
     /// As `StuckTime`, but proven time before the first look counts.
     StuckTimeAtMost,
     EmptyTime,
+    FlappingTime,
 }
 
 /// The effect on a finding when its lock's queue shows deleted nodes.
@@ -68,7 +69,8 @@ pub(super) enum AmongReturned {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident { $($traits:tt)* })*) => {
-        /// The kind of a finding, ordered from the worst to the mildest.
+        /// The kind of a finding, ordered from the worst to the mildest. Kinds that were added later
+        /// come last, since recordings store the position.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Code {
@@ -259,6 +261,52 @@ codes! {
         explains: Explains::Beside,
         found_after: FoundAfter::EmptyTime,
         among_returned: AmongReturned::Stands,
+    }
+    /// An election that had a leader or candidates has no leader.
+    NobodyLeads {
+        id: "nobody-leads",
+        title: "nobody leads",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::StuckTimeAtMost,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A former leader may think that it still leads, while another one leads.
+    TwoLeaders {
+        id: "two-leaders",
+        title: "two leaders",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A leader or holder whose node belongs to an earlier session of a process that goes on with
+    /// another one.
+    StaleOwner {
+        id: "stale-owner",
+        title: "stale owner",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::GhostTime,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// Leadership that changes hands again and again.
+    Flapping {
+        id: "flapping",
+        title: "flapping",
+        evidence: Evidence::Znodes,
+        explains: Explains::Beside,
+        found_after: FoundAfter::FlappingTime,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A candidate has gone and not come back, or there are fewer candidates than expected.
+    ParticipantMissing {
+        id: "participant-missing",
+        title: "missing",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::StuckTime,
+        among_returned: AmongReturned::Falls,
     }
 }
 

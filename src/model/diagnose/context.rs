@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Cycle, Wait};
-use super::{Code, Finding, OwnerState, Severity, TableAt, Thresholds, election};
-use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use super::{Code, Finding, OwnerState, Severity, TableAt, Thresholds};
+use crate::queue::{Contender, ContenderRow, ContenderState, ElectionKind, ElectionRecord, LockQueue, is_registry};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -49,6 +49,8 @@ pub(super) struct LockContext<'a> {
     pub watching: FxHashSet<SessionId>,
     /// The waiters that no watch event will wake.
     pub unwatched: Vec<Unwatched>,
+    /// How sure it is that this lock is an election; `None` for a lock that is none.
+    pub election: Option<ElectionKind>,
 }
 
 /// A waiter whose client is alive but watches neither its predecessor nor the parent's children.
@@ -76,11 +78,33 @@ impl<'a> LockContext<'a> {
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
         let is_listed = waits && table_at.view().lists_watches();
         let watching = if is_listed { watching(table_at, lock) } else { FxHashSet::default() };
-        Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new() }
+        let election = table_at.table().election_kind(lock);
+        Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new(), election }
     }
 
     pub fn now(&self) -> Timestamp {
         self.table_at.now()
+    }
+
+    /// Returns what is remembered about this election.
+    pub fn election_record(&self) -> Option<&'a ElectionRecord> {
+        self.table_at.table().election_record(self.lock)
+    }
+
+    /// Returns the severity of a finding about this election: as given if it certainly is one, one
+    /// less if its path or data suggest it, and `Info` if its recipe is unknown.
+    pub fn severity_here(&self, severity: Severity) -> Severity {
+        match (self.election, severity) {
+            (Some(ElectionKind::Certain), severity) => severity,
+            (Some(ElectionKind::Likely), Severity::Critical) => Severity::Warning,
+            _ => Severity::Info,
+        }
+    }
+
+    /// Returns how long an election may be without a leader or a candidate.
+    pub fn leader_within(&self) -> Duration {
+        let expected = self.table_at.table().expectation(self.lock);
+        expected.and_then(|expected| expected.leader_within).unwrap_or(self.thresholds.stuck_after)
     }
 
     /// Returns how many contenders wait for this lock.
@@ -97,7 +121,7 @@ impl<'a> LockContext<'a> {
         row.state == ContenderState::Holds
             && self.waiting() > 0
             && can_tell
-            && !election::is_registry(self.lock)
+            && !is_registry(self.lock)
             && (self.lock.kind() != LockKind::Semaphore || self.no_other_lets_go(row.position))
     }
 

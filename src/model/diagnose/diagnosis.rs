@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::code::Explains;
 use super::suspicion::{StandingFinding, Suspicion, SuspicionHistory};
-use super::{Finding, Severity, TableAt, Thresholds};
+use super::{Finding, Flapping, Severity, TableAt, Thresholds};
 use crate::queue::{ClientIdentity, LockId, LockTable};
 use lockscope_base::znode::Timestamp;
 
@@ -84,6 +84,13 @@ impl Diagnosis {
     /// Returns the thresholds.
     pub fn thresholds(&self) -> &Thresholds {
         &self.thresholds
+    }
+
+    /// Returns the diagnosis with a threshold that recordings store apart.
+    #[must_use]
+    pub fn with_flapping(mut self, flapping: Flapping) -> Self {
+        self.thresholds.flapping = flapping;
+        self
     }
 
     /// Looks at the table and at the servers' answers. Nearly linear in the number of contenders.

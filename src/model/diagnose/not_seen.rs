@@ -51,7 +51,15 @@ mod tests {
     fn findings_that_need_more_time_than_the_look_are_listed() {
         let world = DiagnosisFixture::new();
         assert!(codes(&world, 2).contains(&Code::Deadlock) && !codes(&world, 3).contains(&Code::Deadlock));
-        assert_eq!(codes(&world, 6), [Code::Ghost, Code::MemberDisagrees, Code::IdleHolder, Code::EmptyParent]);
+        let of_six_seconds = [
+            Code::Ghost,
+            Code::MemberDisagrees,
+            Code::IdleHolder,
+            Code::EmptyParent,
+            Code::StaleOwner,
+            Code::ParticipantMissing,
+        ];
+        assert_eq!(codes(&world, 6), of_six_seconds);
         assert_eq!(codes(&world, 3_600), []);
     }
 

@@ -279,6 +279,17 @@ impl DiagnosisFixture {
         (raised, cleared)
     }
 
+    /// Disconnects a session's client, lets the session expire, and deletes its nodes.
+    pub fn let_expire(&mut self, session: i64, nodes: &[&ZnodePath]) {
+        let expires = self.now.plus(Duration::from_secs(5));
+        let client = self.client(session);
+        (client.connected, client.expires_at) = (false, Some(expires));
+        self.pass(5);
+        self.client(session).listed = false;
+        nodes.iter().for_each(|node| self.delete(node));
+        self.pass(2);
+    }
+
     pub fn lock(&self, at: &str) -> &LockQueue {
         let id = self.id(at);
         self.table.lock(id).expect("the table knows what it found")
@@ -322,6 +333,11 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
 /// Returns the prefix of a node name of Curator's mutex, for a lock at that path.
 pub fn curator(parent: &str, number: u32) -> String {
     format!("{parent}/_c_{}-lock-", uuid(number))
+}
+
+/// Returns the prefix of a node name of Curator's latch, for an election at that path.
+pub fn latch(parent: &str, number: u32) -> String {
+    format!("{parent}/_c_{}-latch-", uuid(number))
 }
 
 /// A code, and a fixture that raises it.

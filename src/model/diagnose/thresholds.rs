@@ -41,6 +41,25 @@ pub struct Thresholds {
     /// The number of leaked watches in one queue from which the finding is a warning. 1,000 by
     /// default.
     pub leaked_watches: usize,
+    /// When leadership flaps. Recordings store it apart.
+    #[serde(skip)]
+    pub flapping: Flapping,
+}
+
+/// The number of changes of leader within a time that counts as flapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flapping {
+    /// How many changes. 6 by default.
+    pub changes: u32,
+    /// Within which time, at most a day. 10 minutes by default: a rolling restart changes the leader
+    /// once for each member and takes longer.
+    pub within: Duration,
+}
+
+impl Default for Flapping {
+    fn default() -> Self {
+        Self { changes: 6, within: Duration::from_secs(600) }
+    }
 }
 
 impl Default for Thresholds {
@@ -52,6 +71,7 @@ impl Default for Thresholds {
             empty_after: Duration::from_secs(600),
             numbers_left: 10_000_000,
             leaked_watches: 1_000,
+            flapping: Flapping::default(),
         }
     }
 }
@@ -70,6 +90,7 @@ impl Thresholds {
             FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::StuckTime | FoundAfter::StuckTimeAtMost => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::FlappingTime => Duration::ZERO,
             FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }

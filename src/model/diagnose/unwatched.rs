@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::OwnerState;
 use super::context::{LockContext, Unwatched};
 use super::round_memory::{NodeKey, RoundMemory};
-use super::{OwnerState, election};
-use crate::queue::{ContenderRow, ContenderState};
+use crate::queue::{ContenderRow, ContenderState, is_registry};
 use crate::server_view::Connection;
 use lockscope_base::recipe::{LockKind, Recipe, Role};
 use lockscope_base::znode::Timestamp;
@@ -45,7 +45,7 @@ pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory)
     let listed = context.table_at.view().lists_watches();
     // Hive polls, and the contenders of an unknown recipe may not wait at all.
     let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
-    if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {
+    if !listed || !waits || lock.waiting() == 0 || is_registry(lock) {
         return Vec::new();
     }
     let rows = lock.rows(lock.holding()..lock.len());

@@ -48,7 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
-use crate::queue::Change;
+use crate::queue::{Change, Expectation};
 use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 
@@ -128,6 +128,7 @@ pub struct Follower {
     roots: Vec<ZnodePath>,
     named: Vec<ZnodePath>,
     recipes: Vec<OwnRecipe>,
+    expected: Vec<Expectation>,
     watching: WatchStyle,
     /// Whether the server can count descendants.
     counts: bool,
@@ -152,6 +153,7 @@ impl Follower {
             roots: outermost(roots),
             named: named.to_vec(),
             recipes: Vec::new(),
+            expected: Vec::new(),
             watching: WatchStyle::Recursive,
             counts: true,
             classifier: Classifier::default(),
@@ -170,6 +172,12 @@ impl Follower {
     #[must_use]
     pub fn with_recipes(self, recipes: Vec<OwnRecipe>) -> Self {
         Self { recipes, ..self }
+    }
+
+    /// Adds what the user expects of elections: their parents are reported even when they are empty.
+    #[must_use]
+    pub fn with_expectations(self, expected: Vec<Expectation>) -> Self {
+        Self { expected, ..self }
     }
 
     /// Returns the roots to walk and to watch.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
-use crate::queue::Change;
+use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::{Classification, Classifier};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 
@@ -120,7 +120,9 @@ impl Follower {
                 plain.push(child);
             }
         }
-        if contenders || self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path) {
+        let is_empty_election = is_empty_election(path, &stat, &self.expected);
+        let is_known = self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path);
+        if contenders || is_empty_election || is_known {
             self.parents.insert(path.clone(), self.walk);
             self.changes.push(Change::Listed { path: path.clone(), stat });
         }

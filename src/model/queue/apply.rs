@@ -70,6 +70,7 @@ impl LockTable {
             Change::Synced => self.end_sync(now, &mut out),
         }
         self.name_clients(&mut out);
+        self.note_elections(&out);
         out
     }
 
@@ -125,6 +126,7 @@ impl LockTable {
             }
         }
         self.leases_listed(path, now, out);
+        self.note_empty_election(path, stat, now, out);
     }
 
     fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {

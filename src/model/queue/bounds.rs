@@ -139,6 +139,7 @@ impl LockTable {
     /// reading, once the holders are known.
     pub(super) fn prove_holds(&mut self, now: Timestamp) {
         let times = self.transaction_times();
+        self.prove_emptiness(&times);
         let ids: Vec<LockId> = self.names.values().copied().collect();
         for id in ids {
             let Some(held) = self.locks.get(&id).filter(|lock| lock.holding() > 0) else { continue };

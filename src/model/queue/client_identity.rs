@@ -140,8 +140,13 @@ impl ClientIdentity {
         shown
     }
 
+    /// Returns the address without its port.
+    pub fn host(&self) -> Option<&str> {
+        self.address.as_deref().map(host_of)
+    }
+
     /// Returns the name unless it is an IP address, which all clients of that machine may share.
-    pub(super) fn name_of_one_client(&self) -> Option<&str> {
+    pub fn name_of_one_client(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| name.parse::<std::net::IpAddr>().is_err())
     }
 
@@ -153,6 +158,11 @@ impl ClientIdentity {
         let is_address = self.name_of_one_client().is_none() || self.address.as_deref() == Some(name);
         (self.address.is_none() || !is_address).then_some(name)
     }
+}
+
+/// Returns an address without its port.
+pub fn host_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
 #[cfg(test)]

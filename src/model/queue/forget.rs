@@ -13,6 +13,7 @@ impl LockTable {
     pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
         self.sessions.retain_departed(session_stays);
         self.deleted_nodes.retain(node_stays);
+        self.elections.forget_departures();
     }
 
     /// Removes the data of all contenders, and the names that were read from it.
@@ -26,6 +27,7 @@ impl LockTable {
             }
         }
         self.sessions.forget_names();
+        self.elections.forget_names();
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Happening {
     pub waited_ms: Option<u64>,
     /// How long the contender held, in milliseconds. `None` unless both ends were seen.
     pub held_ms: Option<u64>,
+    /// Whether the contender held until this event, which ends its hold.
+    pub ends_hold: bool,
     /// Whether the session may have expired, since the servers were last asked too long before.
     ///
     /// Only for contenders that released or left. See [`LockEvent::Released`].
@@ -64,6 +66,7 @@ impl Happening {
                 HeldSince::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
                 _ => None,
             },
+            ends_hold: ends_holding && held != HeldSince::Free,
             may_have_expired: false,
             deleted_by: None,
             deleter: None,
@@ -89,6 +92,7 @@ impl Happening {
             client: ClientIdentity::default(),
             waited_ms: None,
             held_ms: None,
+            ends_hold: false,
             may_have_expired: false,
             deleted_by: None,
             deleter: None,

@@ -29,6 +29,11 @@ impl LockTable {
         connection.or_else(|| self.sessions.last_of(session)).map(|connection| connection.client.as_str())
     }
 
+    /// Returns whether a session has a contender in any lock.
+    pub fn contends(&self, session: SessionId) -> bool {
+        self.sessions.contends(session)
+    }
+
     /// Returns whether any server has listed its connections since the start.
     pub fn has_listed_clients(&self) -> bool {
         self.sessions.were_listed()

@@ -118,6 +118,11 @@ impl LockQueue {
         self.own_name.as_ref()
     }
 
+    /// Changes what the lock's nodes are, while it has none.
+    pub(super) fn take_family(&mut self, family: Recipe, own_name: Option<Arc<str>>) {
+        (self.family, self.own_name) = (family, own_name);
+    }
+
     pub(super) fn key_in_table(&self) -> LockKey {
         (self.path.clone(), self.family, self.own_name.clone())
     }

@@ -23,6 +23,9 @@ impl LockTable {
     /// Returns the lock at a place, creating it if needed.
     pub(super) fn lock_of(&mut self, place: &Classification, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
         let key = key_of(place);
+        if !self.names.contains_key(&key) {
+            self.take_over_empty_election(place);
+        }
         if let Some(id) = self.names.get(&key) {
             return *id;
         }

@@ -30,6 +30,7 @@
 //! - `sync` ends complete readings, and `regroup` moves contenders when a hint changes.
 //! - `handover` and `semaphore` follow a contender from its queue node to its lease.
 //! - `hold`, `bounds` and `clock` bound how long a lock has been held.
+//! - `election` remembers who led, and who has gone.
 //! - `sessions`, `identify` and `session_expired` know the clients and how their sessions ended.
 //! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
 
@@ -47,6 +48,7 @@ mod contender;
 mod deleted;
 mod deleter;
 mod dropping;
+mod election;
 mod event;
 mod expired_client;
 mod forget;
@@ -78,10 +80,15 @@ mod turns;
 mod unread;
 
 pub use change::Change;
-pub use client_identity::ClientIdentity;
+pub use client_identity::{ClientIdentity, host_of};
 pub use connection::ConnectionState;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use deleter::Deleter;
+pub use election::{
+    ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, is_empty_election,
+    is_likely_election,
+};
+pub(crate) use election::{by_recipe, is_registry};
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
 pub use happening::Happening;
 pub use hold::HoldBounds;

@@ -167,6 +167,11 @@ impl Sessions {
         self.disconnected = disconnected;
     }
 
+    /// Returns whether a session has a contender.
+    pub fn contends(&self, session: SessionId) -> bool {
+        self.known.get(&session).is_some_and(|known| known.contenders > 0)
+    }
+
     /// Returns whether any server has ever listed its connections.
     pub fn were_listed(&self) -> bool {
         self.were_listed

@@ -61,6 +61,7 @@ impl LockTable {
             out.push(Happening::of_connection(LockEvent::Resynced, now));
         }
         self.prove_holds(now);
+        self.elections_watched(now);
         self.samples.clear();
         self.phase = SyncPhase::Live;
         self.last_true = Some(now);

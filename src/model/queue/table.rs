@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::children::Locks;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
+use super::election::Elections;
 use super::handover::Handover;
 use super::lock_name::LockKey;
 use super::parent::{Listing, Parent, ParentNode};
@@ -62,6 +63,8 @@ pub struct LockTable {
     /// Whether a read was refused since the last complete reading began.
     pub(super) refused: bool,
     pub(super) samples: Samples,
+    #[serde(skip)]
+    pub(super) elections: Elections,
 }
 
 /// How far the table is in step with the ensemble.
@@ -107,6 +110,7 @@ impl LockTable {
             unread_given: 0,
             refused: false,
             samples: Samples::default(),
+            elections: Elections::default(),
         }
     }
 

@@ -72,6 +72,7 @@ mod tests {
     fn an_acquisition_has_all_fields_of_the_contract() {
         let path = ZnodePath::new("/locks/billing").unwrap();
         let happening = Happening {
+            ends_hold: false,
             at: Timestamp(1_714_574_467_250),
             event: LockEvent::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),

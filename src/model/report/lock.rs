@@ -3,6 +3,7 @@
 use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;
+use super::election::ElectionFacts;
 use super::finding::FindingFacts;
 use super::rfc3339;
 use super::sample::SampleFacts;
@@ -49,6 +50,8 @@ struct Fields<'a> {
     sampled: Option<SampleFacts>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,
+    #[serde(flatten)]
+    election: Option<ElectionFacts>,
     findings: Findings<'a>,
 }
 
@@ -80,6 +83,7 @@ impl Serialize for LockFacts<'_> {
             sampled: self.table_at.table().sampled(self.lock).map(SampleFacts::from),
             contenders: Contenders(*self),
             watch_cost: self.lock.watch_cost().map(WatchCost::from),
+            election: ElectionFacts::of(self.table_at, self.lock),
             findings: Findings(*self),
         }
         .serialize(serializer)

@@ -13,6 +13,7 @@
 
 mod client;
 mod contender;
+mod election;
 mod ensemble;
 mod finding;
 mod gap;

@@ -47,12 +47,14 @@ pub(super) fn import_into(
     goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Imported, ImportError> {
     let named = || options.named.iter().cloned();
-    let table = LockTable::new(named()).with_recipes(&options.recipes);
+    let table = LockTable::new(named()).with_recipes(&options.recipes).with_expectations(&options.expected);
     let state = RecordedState::new(table, options.thresholds);
     let recording = Recording::create(file, target, &files.name(), state, options.with_data)?;
     let roots = options.roots();
     let tree = Tree::new(&roots, Classifier::new(named()).with_recipes(&options.recipes));
-    let follower = Follower::new(&roots, &options.named).with_recipes(options.recipes.clone());
+    let follower = Follower::new(&roots, &options.named)
+        .with_recipes(options.recipes.clone())
+        .with_expectations(options.expected.clone());
     let importer = Importer {
         until: options.time.to,
         player: Player::new(Followed::new(tree, follower), recording),

@@ -3,6 +3,7 @@
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{TimeRange, ZnodePath};
 use lockscope_model::diagnose::Thresholds;
+use lockscope_model::queue::Expectation;
 
 /// What to import.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct ImportOptions {
     pub named: Vec<ZnodePath>,
     /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
+    /// What the user expects of elections.
+    pub expected: Vec<Expectation>,
     /// When to report findings.
     pub thresholds: Thresholds,
     /// The time to cover. Files that are needed for none of it are left out. The recording may begin

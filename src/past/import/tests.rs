@@ -58,6 +58,7 @@ impl Folder {
             roots: Vec::new(),
             named: Vec::new(),
             recipes: Vec::new(),
+            expected: Vec::new(),
             thresholds: Thresholds::default(),
             time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
             with_data: true,

@@ -7,8 +7,8 @@ use super::decode::{self, Budget, Decoder};
 use super::memory::{MAX_GROWTH, MAX_STATE};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Diagnosis, FindingChanges, Thresholds};
-use lockscope_model::queue::{Happening, LockTable, SessionEvidence};
+use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
+use lockscope_model::queue::{Elections, Happening, LockTable, SessionEvidence};
 
 use super::entry::Entry;
 
@@ -57,9 +57,12 @@ impl RecordedState {
         // Missing before format 3.
         let evidence: SessionEvidence =
             if decoder.is_at_end() { SessionEvidence::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 5.
+        let (elections, flapping): (Elections, Flapping) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
-        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
-        let mut state = Self { table, ..state };
+        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence).with_elections(elections);
+        let mut state = Self { table, diagnosis: state.diagnosis.with_flapping(flapping) };
         if !state.table.is_consistent() {
             return Err(Damage::Keyframe);
         }
@@ -72,7 +75,10 @@ impl RecordedState {
 /// the memory of a keyframe.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
-        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence)>(bytes, MAX_STATE).is_some()
+        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping))>(
+            bytes, MAX_STATE,
+        )
+        .is_some()
 }
 
 /// Returns the state as uncompressed bytes.
@@ -81,7 +87,8 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 ///
 /// Never fails in practice: every state serializes.
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), table.session_evidence()))
+    let elections = (table.elections(), diagnosis.thresholds().flapping);
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), table.session_evidence(), elections))
 }
 
 #[cfg(test)]

@@ -115,6 +115,7 @@ fn tui_options(
         roots: vec![root],
         named: Vec::new(),
         recipes: Vec::new(),
+        expected: Vec::new(),
         max_backlog: MAX_BACKLOG,
     };
     // The tour must not appear in the user's recording.

@@ -144,6 +144,7 @@ fn import_now(
         roots: settings.roots.clone(),
         named: settings.locks.clone(),
         recipes: settings.recipes.clone(),
+        expected: settings.expected.clone(),
         thresholds: settings.thresholds,
         time,
         with_data: plan.with_data,

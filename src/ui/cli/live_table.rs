@@ -92,10 +92,7 @@ impl LiveTable {
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let options = settings.observe_options()?;
         Ok(Self {
-            live: LiveState::new(
-                LockTable::new(options.named.iter().cloned()).with_recipes(&options.recipes),
-                settings.thresholds,
-            ),
+            live: LiveState::new(options.table(), settings.thresholds),
             observer: start(options),
             connect: settings.connect.clone(),
             synced: None,

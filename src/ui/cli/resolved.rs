@@ -21,6 +21,7 @@ use lockscope_live::zk::admin::AdminUrl;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, TlsFiles};
 use lockscope_model::diagnose::Thresholds;
+use lockscope_model::queue::Expectation;
 use lockscope_model::report::Ensemble;
 
 pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
@@ -99,6 +100,8 @@ pub(super) struct ResolvedOptions {
     pub locks: Vec<ZnodePath>,
     /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
+    /// What the user expects of elections.
+    pub expected: Vec<Expectation>,
     pub thresholds: Thresholds,
     pub server_view: ViewBy,
     pub admin_url: AdminUrl,
@@ -195,6 +198,7 @@ impl ResolvedOptions {
             context: ensemble.context,
             production: None,
             recipes: Vec::new(),
+            expected: Vec::new(),
         })
     }
 
@@ -202,7 +206,9 @@ impl ResolvedOptions {
     pub(super) fn with_config(self, config: &Config) -> Self {
         let production = config.production_of(self.context.as_deref(), &self.connect).map(str::to_owned);
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
-        Self { production, recipes: config.recipes.clone(), bindings, screens, ..self }
+        let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
+        let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
+        Self { production, recipes, expected, thresholds, bindings, screens, ..self }
     }
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.
@@ -216,7 +222,9 @@ impl ResolvedOptions {
             ("root", self.roots != before.roots),
             ("lock", self.locks != before.locks),
             ("recipe", self.recipes != before.recipes),
-            ("stuck-after", self.thresholds != before.thresholds),
+            ("expect", self.expected != before.expected),
+            ("flapping", self.thresholds.flapping != before.thresholds.flapping),
+            ("stuck-after", self.thresholds.stuck_after != before.thresholds.stuck_after),
             ("server-view", self.server_view != before.server_view),
             ("admin-url", self.admin_url != before.admin_url),
             ("log-file", self.log_file != before.log_file),
@@ -247,6 +255,7 @@ impl ResolvedOptions {
             roots: self.roots.clone(),
             named: self.locks.clone(),
             recipes: self.recipes.clone(),
+            expected: self.expected.clone(),
             max_backlog: MAX_BACKLOG,
         })
     }
@@ -268,6 +277,7 @@ impl ResolvedOptions {
             roots: observe.roots.clone(),
             named: observe.named.clone(),
             recipes: observe.recipes.clone(),
+            expected: observe.expected.clone(),
             write: self.write,
             audit_log: self.audit_log.clone(),
             utc: self.utc,

@@ -41,6 +41,7 @@ impl PastImporter {
             roots: self.observe.roots.clone(),
             named: self.observe.named.clone(),
             recipes: self.observe.recipes.clone(),
+            expected: self.observe.expected.clone(),
             thresholds: self.thresholds,
             time: TimeRange { from: until.minus(LONGEST_PAST), to: until },
             with_data: true,

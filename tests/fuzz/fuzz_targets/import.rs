@@ -22,6 +22,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         roots: Vec::new(),
         named: Vec::new(),
         recipes: Vec::new(),
+        expected: Vec::new(),
         thresholds: Thresholds::default(),
         time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
         with_data: input.len() % 2 == 0,

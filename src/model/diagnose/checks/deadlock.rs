@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::{Cycle, Wait};
-use crate::diagnose::{Code, Severity, TableAt, election};
-use crate::queue::LockQueue;
+use crate::diagnose::{Code, Severity, TableAt};
+use crate::queue::{LockQueue, is_likely_election};
 use lockscope_base::znode::escaped;
 
 const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
@@ -36,7 +36,7 @@ impl Check for Deadlock {
                 continue;
             }
             // A leader of one election may be a candidate in another and waits for nothing.
-            let elections = locks.iter().any(|lock| election::is_likely(lock));
+            let elections = locks.iter().any(|lock| is_likely_election(lock));
             let severity = if elections { Severity::Info } else { Severity::Critical };
             let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
             let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));

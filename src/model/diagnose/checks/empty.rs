@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::{Suspicion, finding};
-use crate::diagnose::{Code, Severity, election};
+use crate::diagnose::{Code, Severity};
 use crate::queue::LockId;
 use crate::text::human;
 use lockscope_base::recipe::LockKind;
@@ -14,7 +14,7 @@ use lockscope_base::znode::Timestamp;
 const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
 
 /// Only parents that had contenders are reported. A parent that was empty from the start may be no
-/// lock's.
+/// lock's. In an election, nobody leads: the parent is not to be deleted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct EmptyParent {
     /// When each lock parent was first seen empty.
@@ -31,7 +31,7 @@ impl Check for EmptyParent {
         if !lock.is_empty()
             || lock.kind() == LockKind::SingleNode
             || lock.name().is_some()
-            || election::is_registry(lock)
+            || context.election.is_some()
         {
             return;
         }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Finding, OwnerState, Severity, election};
-use crate::queue::ContenderRow;
+use crate::diagnose::{Code, Finding, OwnerState, Severity};
+use crate::queue::{ContenderRow, is_registry};
 use crate::text::human;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
@@ -29,8 +29,7 @@ impl Check for ExpiringHolder {
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Duration>) -> Finding {
-    let severity =
-        if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
+    let severity = if context.waiting() > 0 && !is_registry(context.lock) { Severity::Warning } else { Severity::Info };
     let when = left.map_or_else(String::new, |left| format!(" and expires in {}", human::countdown(left)));
     let who = context.table_at.who(row.contender);
     let summary = format!("{who} holds, but has no connection to any server{when}");

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Severity, election};
-use crate::queue::ContenderRow;
+use crate::diagnose::{Code, Severity};
+use crate::queue::{ContenderRow, is_likely_election, is_registry};
 use crate::text::human;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -42,7 +42,7 @@ impl Check for IdleHolder {
 
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
-        if context.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
+        if context.waiting() == 0 || is_likely_election(lock) || is_registry(lock) {
             return;
         }
         for row in lock.rows(0..lock.holding().min(MAX_HOLDERS)) {

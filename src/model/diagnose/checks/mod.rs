@@ -5,19 +5,24 @@ mod deadlock;
 mod disagrees;
 mod empty;
 mod expiring;
+mod flapping;
 mod foreign;
 mod ghost;
 mod head_expired;
 mod idle;
 mod leaked;
 mod lost_wake_up;
+mod nobody_leads;
 mod orphan;
 mod orphan_suspected;
 mod overflow;
+mod participant_missing;
 mod persistent;
 mod self_blocked;
 mod silent;
+mod stale_owner;
 pub(super) mod stuck;
+mod two_leaders;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +74,11 @@ checks! {
     foreign: ForeignChild,
     deadlock: Deadlock,
     self_blocked: SelfBlocked,
+    nobody_leads: NobodyLeads,
+    two_leaders: TwoLeaders,
+    stale_owner: StaleOwner,
+    flapping: Flapping,
+    participant_missing: ParticipantMissing,
 }
 
 impl Checks {

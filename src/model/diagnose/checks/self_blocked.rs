@@ -8,7 +8,8 @@ use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::Wait;
-use crate::diagnose::{Code, Severity, TableAt, election};
+use crate::diagnose::{Code, Severity, TableAt};
+use crate::queue::is_likely_election;
 use crate::text::human;
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
@@ -27,7 +28,7 @@ impl Check for SelfBlocked {
             let waits = table_at.now().since(waiter.contends_since(table_at.table().clock_ahead_ms()));
             let held = lock.first_holder().map(|holder| held_at_least(*table_at, holder)).unwrap_or_default();
             let lasts = waits.min(held);
-            let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
+            let stuck = lasts >= thresholds.stuck_after && !is_likely_election(lock);
             let severity = if stuck { Severity::Warning } else { Severity::Info };
             let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
                 .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.waiter))

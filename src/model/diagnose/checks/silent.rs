@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Finding, Severity, election};
-use crate::queue::ContenderRow;
+use crate::diagnose::{Code, Finding, Severity};
+use crate::queue::{ContenderRow, is_registry};
 use crate::server_view::Silence;
 use crate::text::human;
 
@@ -33,8 +33,7 @@ impl Check for SilentHolder {
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, silence: Silence) -> Finding {
-    let severity =
-        if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
+    let severity = if context.waiting() > 0 && !is_registry(context.lock) { Severity::Warning } else { Severity::Info };
     let summary = format!(
         "{} holds, and its client has sent no heartbeat for {}: unless it is heard, its session expires in {}",
         context.table_at.who(row.contender),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::standstill::{Standstill, longest_holders};
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Finding, Severity, election};
-use crate::queue::ContenderRow;
+use crate::diagnose::{Code, Finding, Severity};
+use crate::queue::{ContenderRow, is_likely_election, is_registry};
 use lockscope_base::recipe::LockKind;
 
 const REMEDY: &str =
@@ -30,7 +30,7 @@ impl Check for Stuck {
             let contender = standstill.longest.contender;
             // A hold that was seen to begin needs a second look, by which the cause may be known. A
             // leader holds by design, so its time before the first look does not count.
-            let (found_holding, elected) = (contender.acquired_at().is_none(), election::is_likely(context.lock));
+            let (found_holding, elected) = (contender.acquired_at().is_none(), is_likely_election(context.lock));
             let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
             let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
             let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };
@@ -43,7 +43,7 @@ impl Check for Stuck {
 /// was no hand-over meanwhile.
 fn waits_for_long(context: &LockContext<'_>) -> bool {
     context.waiting() > 0
-        && !election::is_registry(context.lock)
+        && !is_registry(context.lock)
         && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
 }
 
@@ -53,7 +53,7 @@ pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
     let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
     let stuck_after = context.thresholds.stuck_after;
     waits_for_long(context)
-        && !election::is_likely(context.lock)
+        && !is_likely_election(context.lock)
         && longest_holders(context.lock).filter_map(bounds).any(|held| held.at_most >= stuck_after)
         && !longest_holders(context.lock).filter_map(bounds).any(|held| held.at_least >= stuck_after)
 }
@@ -61,7 +61,7 @@ pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
 fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
     let lock = context.lock;
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
-    let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
+    let severity = if is_likely_election(lock) { Severity::Info } else { Severity::Warning };
     let summary = format!("{}: {}", standstill.headline(), standstill.holders());
     of_contender(code, severity, context, standstill.longest.contender).because(summary, REMEDY)
 }

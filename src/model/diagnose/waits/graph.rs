@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diagnose::{TableAt, election};
-use crate::queue::{Contender, ContenderState, LockId, LockQueue, LockTable};
+use crate::diagnose::TableAt;
+use crate::queue::{Contender, ContenderState, LockId, LockQueue, LockTable, by_recipe, is_registry};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -185,7 +185,7 @@ impl<'a> Graph<'a> {
 /// Returns whether the lock has holders that may block others. Candidates in an election and
 /// members of a registry are not blocked.
 fn may_block(queue: &LockQueue) -> bool {
-    queue.holding() > 0 && !election::by_recipe(queue) && !election::is_registry(queue)
+    queue.holding() > 0 && !by_recipe(queue) && !is_registry(queue)
 }
 
 /// Converts an index. It fits: each lock and each contender takes hundreds of bytes of memory.

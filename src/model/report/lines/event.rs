@@ -89,6 +89,7 @@ mod tests {
     fn acquired() -> Happening {
         let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
         Happening {
+            ends_hold: false,
             at: Timestamp(1_714_574_467_250),
             event: LockEvent::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),

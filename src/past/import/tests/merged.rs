@@ -20,6 +20,7 @@ fn import_into(files: &Folder, store: &Path, mut goes_on: impl FnMut() -> bool) 
         roots: Vec::new(),
         named: Vec::new(),
         recipes: Vec::new(),
+        expected: Vec::new(),
         thresholds: Thresholds::default(),
         time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
         with_data: true,

@@ -6,6 +6,8 @@
 //! entry, returns its value, and adds its mistakes.
 
 mod contexts;
+mod elections;
+mod entry;
 mod keys;
 mod mistake;
 mod option_entries;
@@ -29,12 +31,14 @@ use crate::tui::{Bindings, ScreensChosen};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_files::{self as files, FileError, Sensitivity};
 use lockscope_live::zk;
+use lockscope_model::diagnose::Flapping;
+use lockscope_model::queue::Expectation;
 
 /// The largest config file that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// The sections of the file that are not options.
-const SECTIONS: [&str; 4] = ["context", "recipe", "keys", "screen"];
+const SECTIONS: [&str; 6] = ["context", "recipe", "keys", "screen", "expect", "flapping"];
 
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +64,10 @@ pub(super) struct Config {
     pub contexts: BTreeMap<String, Context>,
     /// The user's own recipes, in the order in which they are tried.
     pub recipes: Vec<OwnRecipe>,
+    /// What the user expects of elections.
+    pub expected: Vec<Expectation>,
+    /// When leadership flaps.
+    pub flapping: Flapping,
     /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
@@ -149,6 +157,12 @@ fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
         (config.options, config.sound) = (options, sound);
         if let Some(value) = table.get("recipe") {
             config.recipes = recipes::read(value, &mut mistakes);
+        }
+        if let Some(value) = table.get("expect") {
+            config.expected = elections::read_expected(value, &mut mistakes);
+        }
+        if let Some(value) = table.get("flapping") {
+            config.flapping = elections::read_flapping(value, earlier.flapping, &mut mistakes);
         }
         if let Some(value) = table.get("context") {
             config.contexts = contexts::read(value, &earlier.contexts, &mut mistakes);

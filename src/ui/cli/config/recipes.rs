@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue};
 
-use super::mistake::{Mistakes, nearest};
+use super::entry::{field, is_known};
+use super::mistake::Mistakes;
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, Recipe};
 use lockscope_base::znode::ZnodePath;
 
@@ -45,10 +45,7 @@ pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> V
 
 /// Reads one recipe. Returns `None` when any part is wrong: half a recipe would match other names.
 fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Option<OwnRecipe> {
-    if let Some(key) = table.keys().find(|key| !KEYS.contains(&&**key.get_ref())) {
-        let meant = nearest(key.get_ref(), KEYS)
-            .map_or_else(|| format!("{} are allowed", KEYS.join(", ")), |meant| format!("perhaps {meant} is meant"));
-        mistakes.record(key.span(), &format!("a recipe has no {:?}; {meant}", key.get_ref()));
+    if !is_known(table, &KEYS, "a recipe", mistakes) {
         return None;
     }
     let lock = field::<bool>(table, "lock", mistakes).ok()?.unwrap_or(true);
@@ -85,33 +82,6 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
             let at = table.get(field_of(&error)).unwrap_or(all);
             mistakes.record(at.span(), &error.to_string());
             None
-        }
-    }
-}
-
-/// A table with one value: the names of variants are only read within a table.
-#[derive(Deserialize)]
-struct Alone<T> {
-    value: T,
-}
-
-/// Marks an entry whose mistake was recorded.
-struct Wrong;
-
-/// Reads the value of one entry; `None` when it is missing.
-fn field<'de, T: Deserialize<'de>>(
-    table: &DeTable<'de>,
-    key: &str,
-    mistakes: &mut Mistakes<'_>,
-) -> Result<Option<T>, Wrong> {
-    let Some((name, value)) = table.get_key_value(key) else { return Ok(None) };
-    let alone = DeTable::from_iter([(Spanned::new(name.span(), "value".into()), value.clone())]);
-    match Alone::<T>::deserialize(Deserializer::from(Spanned::new(0..0, alone))) {
-        Ok(alone) => Ok(Some(alone.value)),
-        Err(error) => {
-            let at = error.span().unwrap_or_else(|| value.span());
-            mistakes.record(at, &format!("{key}: {}", error.message()));
-            Err(Wrong)
         }
     }
 }

@@ -188,7 +188,7 @@ impl App {
     /// The state of the screen before the first event.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let mut app = Self {
-            live: World::new(&settings.named, &settings.recipes, settings.thresholds),
+            live: World::new(settings.table(), settings.thresholds),
             audit: AuditLog::new(settings.audit_log.clone()),
             settings,
             size,

@@ -7,6 +7,7 @@ use crate::tui::keymap::Bindings;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::Thresholds;
+use lockscope_model::queue::{Expectation, LockTable};
 
 /// The options that the console was started with.
 #[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
@@ -28,6 +29,8 @@ pub struct Settings {
     pub named: Vec<ZnodePath>,
     /// The user's own recipes.
     pub recipes: Vec<OwnRecipe>,
+    /// What the user expects of elections.
+    pub expected: Vec<Expectation>,
     /// Whether the console may change the ensemble.
     pub write: bool,
     /// The path of the audit log; `None` when there is no place for one.
@@ -44,4 +47,12 @@ pub struct Settings {
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
+}
+
+impl Settings {
+    /// Returns an empty table for the locks to show.
+    pub fn table(&self) -> LockTable {
+        let table = LockTable::new(self.named.iter().cloned());
+        table.with_recipes(&self.recipes).with_expectations(&self.expected)
+    }
 }

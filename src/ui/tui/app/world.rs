@@ -18,8 +18,7 @@ use super::sorted::SortedLocks;
 use super::vanished::VanishedLocks;
 use super::waits::WaitRows;
 use crate::tui::lock_history::{LockHistories, Stay};
-use lockscope_base::recipe::OwnRecipe;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_live::observe::Observed;
 use lockscope_model::diagnose::{Diagnosis, TableAt, Thresholds};
 use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
@@ -63,9 +62,9 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(named: &[ZnodePath], own: &[OwnRecipe], thresholds: Thresholds) -> Self {
+    pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
         Self {
-            live: LiveState::new(LockTable::new(named.iter().cloned()).with_recipes(own), thresholds),
+            live: LiveState::new(table, thresholds),
             timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
             histories: LockHistories::default(),
             watch_event_rates: WatchEventRates::default(),
@@ -88,7 +87,7 @@ impl World {
     /// Creates the state at one time of a recording, with the recorded findings.
     pub fn replayed(state: RecordedState) -> Self {
         let thresholds = *state.diagnosis.thresholds();
-        let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(&[], &[], thresholds) };
+        let mut world = Self { live: LiveState::of(state), replays: true, ..Self::new(LockTable::new([]), thresholds) };
         let view = Arc::clone(world.live.table().view());
         world.watch_event_rates.add(&view);
         world.lately.surveyed(&view, view.at);

@@ -16,6 +16,7 @@ fn lock(id: u64) -> LockName {
 
 fn happening(event: LockEvent, id: u64, node: i64) -> Happening {
     Happening {
+        ends_hold: false,
         at: Timestamp(node * 1000),
         event,
         lock: Some(lock(id)),

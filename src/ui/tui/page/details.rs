@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::election::{in_a_line, is_shown_as_election};
 use super::unseen::NOT_KNOWN;
 use super::{Tone, Writer};
 use lockscope_base::recipe::{RequestMode, Role};
@@ -58,6 +59,9 @@ pub fn write(page: &mut Writer, of: &Selected<'_>) {
     if of.unseen_before {
         page.fact("before", NOT_KNOWN, Tone::Text);
     }
+    if let Some(election) = of.election() {
+        page.fact("election", &election, Tone::Text);
+    }
     of.waits_for(page);
     if let Some(passed) = &of.passed {
         page.fact("meanwhile", passed, Tone::Careful);
@@ -88,6 +92,7 @@ impl Selected<'_> {
             (RequestMode::Write, _) => "asks to write",
             (RequestMode::Lease, _) => "asks for a lease",
         };
+        let holds = if is_shown_as_election(self.table, self.lock) { "leads" } else { "holds" };
         let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
         if self.row.state == ContenderState::Holds && self.lock.is_assumed() {
             return format!("assumed to hold: the rules of this queue are not known; {asks}");
@@ -97,17 +102,23 @@ impl Selected<'_> {
             (ContenderState::Waits, _) => {
                 format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))
             }
-            (ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (ContenderState::Holds, HeldSince::Since(time)) => format!("{holds} for {}; {asks}", since(time)),
             (ContenderState::Holds, _) => match self.table.hold_bounds(contender, now) {
                 Some(HoldBounds { at_least, at_most }) if at_least < at_most => format!(
-                    "holds, for {} at least and {} at most: it held when first seen here; {asks}",
+                    "{holds}, for {} at least and {} at most: it held when first seen here; {asks}",
                     duration(at_least),
                     duration(at_most)
                 ),
-                Some(HoldBounds { at_least, .. }) => format!("holds for {}; {asks}", duration(at_least)),
-                None => format!("holds; {asks}"),
+                Some(HoldBounds { at_least, .. }) => format!("{holds} for {}; {asks}", duration(at_least)),
+                None => format!("{holds}; {asks}"),
             },
         }
+    }
+
+    /// Returns what is remembered about the election, for its leader.
+    fn election(&self) -> Option<String> {
+        let leads = self.row.state == ContenderState::Holds && is_shown_as_election(self.table, self.lock);
+        leads.then(|| in_a_line(self.table, self.lock, self.now)).flatten()
     }
 
     fn session(&self, page: &mut Writer) {

@@ -14,6 +14,7 @@ pub mod caption;
 pub mod contend_prompt;
 pub mod deletion;
 pub mod details;
+pub mod election;
 pub mod findings;
 pub mod help;
 pub mod history_entry;

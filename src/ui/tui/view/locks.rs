@@ -13,6 +13,7 @@ use super::list::{ListTitle, ListView};
 use super::who::{client_style, who};
 use crate::tui::app::{LockColumn, LockRow, Locks, VanishedLock};
 use crate::tui::columns::Placed;
+use crate::tui::page::election::{self, is_shown_as_election};
 use crate::tui::widget::panel::Bottom;
 use crate::tui::widget::table::Cell;
 use lockscope_base::recipe::LockKind;
@@ -26,6 +27,10 @@ use lockscope_model::text::{Keep, fit_bytes, width as columns_of};
 /// name alone would claim more than is known.
 const ASSUMED: &str = " (assumed)";
 const MIN_ASSUMED_HOLDER: usize = 12;
+
+/// Precedes the leader of an election, provided that `MIN_LEADER` columns stay for the name.
+const LEADER: &str = "LEADER ";
+const MIN_LEADER: usize = 8;
 
 /// Precedes the last holder of a vanished lock, provided that `MIN_LAST` columns stay for the name.
 const LAST: &str = ", last ";
@@ -133,6 +138,11 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
+                if is_shown_as_election(view.app.world().table(), lock)
+                    && let Some(room) = width.checked_sub(LEADER.len()).filter(|room| *room >= MIN_LEADER)
+                {
+                    return Cell::new(format!("{LEADER}{}", who(view, &client, room)), style);
+                }
                 if !lock.is_assumed() {
                     return Cell::new(who(view, &client, width), style);
                 }
@@ -218,7 +228,11 @@ pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
 /// Names the worst finding of a lock in a word.
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
-    let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
+    let Some(worst) = world.diagnosis().worst(lock.id()) else {
+        let changes = election::changes(world.table(), lock, view.app.now());
+        let changes = changes.filter(|_| is_shown_as_election(world.table(), lock)).unwrap_or_default();
+        return Cell::new(view.fit(&changes, width, Keep::Start), theme.dim);
+    };
     let text = in_a_word(view, lock, worst, width);
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
