@@ -80,6 +80,11 @@ impl Follower {
         if maximum {
             self.parents.insert(path.clone(), self.walk);
         }
+        // A name such as `leader` may be a contender's or a parent's.
+        if !contends && is_empty_election(path, &stat, &self.expected) {
+            self.parents.insert(path.clone(), self.walk);
+            self.changes.push(Change::Listed { path: path.clone(), stat });
+        }
         // The children of a listed node are read on its own account, and a node owned by a session
         // has no children.
         let deep = entry.walk || self.watching == WatchStyle::OneShot;

@@ -22,6 +22,8 @@ pub(super) struct NobodyLeads;
 /// An election without a leader.
 struct Leaderless {
     lasted: Duration,
+    /// Whether its beginning was seen.
+    is_exact: bool,
     /// The candidates' situation, as the end of a sentence.
     candidates: String,
 }
@@ -52,7 +54,8 @@ fn empty(context: &LockContext<'_>) -> Option<Leaderless> {
         1 => "1 session watches the node and does not create it".to_owned(),
         many => format!("{} sessions watch the node and do not create it", human::count(many)),
     };
-    Some(Leaderless { lasted: context.now().since(since), candidates })
+    let is_exact = record.found_empty_since().is_none();
+    Some(Leaderless { lasted: context.now().since(since), is_exact, candidates })
 }
 
 /// Returns whether an empty lock was an election. A lock that merely looks like one is a lock if it
@@ -88,7 +91,7 @@ fn not_registered(context: &LockContext<'_>) -> Option<Leaderless> {
         human::plural(lock.len(), "candidate is", "candidates are"),
         lockscope_base::znode::escaped(leader.as_str())
     );
-    Some(Leaderless { lasted: held, candidates })
+    Some(Leaderless { lasted: held, is_exact: false, candidates })
 }
 
 /// Returns the node of a Solr leader: `X/leaders/S/leader` for `X/leader_elect/S/election`, and
@@ -109,10 +112,11 @@ fn describe(context: &LockContext<'_>, leaderless: &Leaderless) -> Finding {
             let led = tenure.led_for().map(|led| format!(" for {}", human::duration(led))).unwrap_or_default();
             format!("{} led last{led}, then {}", tenure.client.in_sentence(context.now()), tenure.end.in_sentence())
         }
-        None => "the last leader went before this console looked".to_owned(),
+        None => "the last leader went before this was watched, and the transaction logs tell who it was".to_owned(),
     };
-    let summary =
-        format!("nobody has led for {}: {last}; {}", human::duration(leaderless.lasted), leaderless.candidates);
+    let least = if leaderless.is_exact { "" } else { "at least " };
+    let lasted = human::duration(leaderless.lasted);
+    let summary = format!("nobody has led for {least}{lasted}: {last}; {}", leaderless.candidates);
     let severity = context.severity_here(Severity::Critical);
     let finding = finding(Code::NobodyLeads, severity, context.lock, None).because(summary, REMEDY);
     match context.election_record().and_then(ElectionRecord::last_tenure) {
@@ -242,7 +246,7 @@ pub(super) mod tests {
         world.begin_anew();
         assert_eq!(world.pass(1).0, [Code::NobodyLeads]);
         let found = world.found(Code::NobodyLeads).expect("the finding stands");
-        assert!(found.summary.starts_with("nobody has led for 10m0"), "{}", found.summary);
+        assert!(found.summary.starts_with("nobody has led for at least 10m0"), "{}", found.summary);
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn relative_paths_start_at_the_folder_of_the_file() {
 
 /// Invalid entries: the wrong line, a part of the sentence, and whether the program still starts
 /// without a context.
-const INVALID: [(&str, usize, &str, bool); 85] = [
+const INVALID: [(&str, usize, &str, bool); 94] = [
     ("connect = 'a'\ncolour = 1", 2, "no option \"colour\"", true),
     ("thema = 'mono'", 1, "perhaps theme is meant", true),
     ("conect = 'zk1'", 1, "perhaps connect is meant", false),
@@ -97,6 +97,15 @@ const INVALID: [(&str, usize, &str, bool); 85] = [
     ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'latch'\nlock = 'no'", 5, "boolean", true),
     ("[context.a]\nconnect = 5", 2, "the context a cannot be used", true),
     ("[context.a]\nutc = true\nproduction = 'yes'", 3, "true or false", true),
+    ("expect = 1", 1, "write [[expect]]", true),
+    ("[[expect]]\ncandidates = 3", 1, "needs a path", true),
+    ("[[expect]]\npath = 'app'", 2, "slash", true),
+    ("[[expect]]\npath = '/app'\ncandidate = 3", 3, "perhaps candidates is meant", true),
+    ("[[expect]]\npath = '/app'\ncandidates = -3", 3, "candidates", true),
+    ("[[expect]]\npath = '/app'\nleader-within = 'soon'", 3, "number and its unit", true),
+    ("flapping = 6", 1, "write [flapping]", true),
+    ("[flapping]\nchanges = 0", 2, "changes", true),
+    ("[flapping]\nwithin = '2d'", 1, "a day at most", true),
     ("keys = 1", 1, "write [keys]", true),
     ("[keys]\nsrot = 'o'", 2, "perhaps sort is meant", true),
     ("[keys]\nfrobnicate = 'o'", 2, "Help lists them all", true),
@@ -336,4 +345,17 @@ fn at_a_second_reading_wrong_entries_keep_their_values() {
     assert_eq!(third.kept_options_in(Some("a")).unwrap().ensemble.connect.as_deref(), Some("zk1"));
     let unreadable = read("[context", &third);
     assert_eq!((&unreadable.options, unreadable.mistakes.len()), (&third.options, 1));
+}
+
+#[test]
+fn expectations_of_elections_are_read_in_order() {
+    let config = parsed(
+        "[[expect]]\npath = '/druid/*/leader'\ncandidates = 3\nleader-within = '30s'\n[[expect]]\npath = '/b'\n[flapping]\nchanges = 3",
+    );
+    assert_eq!(config.mistakes, []);
+    let paths: Vec<&str> = config.expected.iter().map(|expected| expected.path.as_str()).collect();
+    assert_eq!(paths, ["/druid/*/leader", "/b"]);
+    let first = &config.expected[0];
+    assert_eq!((first.candidates, first.leader_within), (Some(3), Some(std::time::Duration::from_secs(30))));
+    assert_eq!((config.flapping.changes, config.flapping.within.as_secs()), (3, 600));
 }
