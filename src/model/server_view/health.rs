@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::monitor::Figure;
+use super::figure::Figure;
 
 /// From this 99th percentile of the time of a write on, a server is called slow. A healthy one needs
 /// some milliseconds.

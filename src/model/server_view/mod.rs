@@ -18,6 +18,7 @@ mod config;
 mod connection;
 mod ephemerals;
 mod expiry_clock;
+mod figure;
 pub mod four_letter;
 mod health;
 mod lag;
