@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, ids, names};
+use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, election, ids, names};
 use crate::znode::{Sequence, ZnodePath};
 
 /// Curator's semaphore at X queues in `X/locks` and keeps its leases in `X/leases`.
@@ -168,7 +168,7 @@ impl Classifier {
         if let Some((own, child)) = self.own_at(path) {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
-        let child = names::read(name)?;
+        let child = election::read_at(path).or_else(|| names::read(name))?;
         if child.recipe == Recipe::UnknownQueue && counts_only(parent) {
             return None;
         }
@@ -233,7 +233,7 @@ fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Se
 
 fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
-        Some(own @ (Recipe::HadoopElector | Recipe::Own(_))) => own,
+        Some(own @ (Recipe::HadoopElector | Recipe::ElasticJob | Recipe::HelixController | Recipe::Own(_))) => own,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
         _ => Recipe::SingleNode,
     };
@@ -252,7 +252,7 @@ fn of_own(path: &ZnodePath, own: OwnRecipe, child: &ChildName<'_>) -> Option<Cla
         LockKind::SingleNode => return Some(single_node(path, Some(child.recipe))),
         LockKind::Semaphore if own.is_waiter(path.name()) => Role::Queue,
         LockKind::Semaphore => Role::Lease,
-        LockKind::Exclusive | LockKind::ReadWrite | LockKind::Latch => return in_queue(path, child),
+        LockKind::Exclusive | LockKind::ReadWrite | LockKind::Election => return in_queue(path, child),
     };
     Some(in_semaphore(path.parent()?, child.recipe, role, child.sequence))
 }

@@ -6,24 +6,31 @@ use super::own::{BadRecipe, Definition, OwnRecipe};
 use super::request::{LockKind, Traits};
 
 macro_rules! recipes {
-    ($($(#[$doc:meta])* $recipe:ident { $($traits:tt)* })*) => {
+    (
+        $($(#[$doc:meta])* $recipe:ident { $($traits:tt)* })*
+        => $($(#[$later_doc:meta])* $later:ident { $($later_traits:tt)* })*
+    ) => {
         /// A lock recipe: which library makes it, and what its names mean.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Recipe {
             $($(#[$doc])* $recipe,)*
             /// One of the user's own recipes.
-            // The last variant, so that recordings of earlier versions keep their meaning.
+            // Variants that were added later follow, so that recordings of earlier versions keep
+            // their meaning.
             Own(OwnRecipe),
+            $($(#[$later_doc])* $later,)*
         }
 
         impl Recipe {
             /// Every recipe except the user's own.
-            pub const ALL: [Self; [$(Self::$recipe),*].len()] = [$(Self::$recipe),*];
+            pub const ALL: [Self; [$(Self::$recipe,)* $(Self::$later),*].len()] =
+                [$(Self::$recipe,)* $(Self::$later),*];
 
             const fn traits(self) -> Traits {
                 match self {
                     $(Self::$recipe => Traits { $($traits)* },)*
+                    $(Self::$later => Traits { $($later_traits)* },)*
                     Self::Own(own) => own.traits(),
                 }
             }
@@ -40,7 +47,7 @@ recipes! {
     /// Curator's `InterProcessSemaphoreV2` and `InterProcessSemaphoreMutex`.
     CuratorSemaphore { id: "curator-semaphore", title: "Curator semaph.", kind: LockKind::Semaphore, needs_ephemeral: false }
     /// Curator's `LeaderLatch`.
-    CuratorLatch { id: "curator-latch", title: "Curator latch", kind: LockKind::Latch, needs_ephemeral: false }
+    CuratorLatch { id: "curator-latch", title: "Curator latch", kind: LockKind::Election, needs_ephemeral: false }
     /// kazoo's `Lock` and `Election`.
     KazooLock { id: "kazoo-lock", title: "kazoo lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// kazoo's `ReadLock` and `WriteLock`.
@@ -50,7 +57,7 @@ recipes! {
     /// ZooKeeper's own `WriteLock` (Java) and `zoo_lock` (C).
     ZookeeperWriteLock { id: "zookeeper-write-lock", title: "WriteLock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// ZooKeeper's own leader election.
-    ZookeeperElection { id: "zookeeper-election", title: "ZK election", kind: LockKind::Latch, needs_ephemeral: false }
+    ZookeeperElection { id: "zookeeper-election", title: "ZK election", kind: LockKind::Election, needs_ephemeral: false }
     /// go-zookeeper's `Lock`.
     GoLock { id: "go-lock", title: "go lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The Rust crate zookeeper-client's lock.
@@ -58,7 +65,7 @@ recipes! {
     /// Hive's lock manager.
     Hive { id: "hive", title: "Hive", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// Solr's leader election.
-    SolrElection { id: "solr-election", title: "Solr election", kind: LockKind::Latch, needs_ephemeral: false }
+    SolrElection { id: "solr-election", title: "Solr election", kind: LockKind::Election, needs_ephemeral: false }
     /// Hadoop's `ActiveStandbyElector`.
     HadoopElector { id: "hadoop-elector", title: "Hadoop elector", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// Kafka's controller.
@@ -75,6 +82,31 @@ recipes! {
     SingleNode { id: "single-node", title: "single node", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// Numbered ephemeral nodes that fit no known recipe.
     UnknownQueue { id: "unknown-queue", title: "unknown queue", kind: LockKind::Exclusive, needs_ephemeral: true }
+    =>
+    /// Accumulo's service locks, by which its servers of one kind elect the active one.
+    AccumuloLock { id: "accumulo-lock", title: "Accumulo lock", kind: LockKind::Election, needs_ephemeral: false }
+    /// aiozk's and zoonado's `Lock`.
+    AiozkLock { id: "aiozk-lock", title: "aiozk lock", kind: LockKind::Exclusive, needs_ephemeral: false }
+    /// aiozk's and zoonado's `SharedLock`.
+    AiozkReadWrite { id: "aiozk-read-write", title: "aiozk r/w", kind: LockKind::ReadWrite, needs_ephemeral: false }
+    /// aiozk's and zoonado's `LeaderElection`.
+    AiozkElection { id: "aiozk-election", title: "aiozk election", kind: LockKind::Election, needs_ephemeral: false }
+    /// Aurora's scheduler.
+    AuroraElection { id: "aurora-election", title: "Aurora election", kind: LockKind::Election, needs_ephemeral: true }
+    /// `BookKeeper`'s auditor.
+    BookkeeperAuditor { id: "bookkeeper-auditor", title: "BK auditor", kind: LockKind::Election, needs_ephemeral: true }
+    /// The leader of an `ElasticJob`. Its candidates queue in the latch beside it.
+    ElasticJob { id: "elastic-job", title: "ElasticJob", kind: LockKind::SingleNode, needs_ephemeral: true }
+    /// The controller of a Helix cluster.
+    HelixController { id: "helix-controller", title: "Helix controller", kind: LockKind::SingleNode, needs_ephemeral: true }
+    /// Marathon.
+    MarathonElection { id: "marathon-election", title: "Marathon", kind: LockKind::Election, needs_ephemeral: true }
+    /// The masters of Mesos.
+    MesosElection { id: "mesos-election", title: "Mesos election", kind: LockKind::Election, needs_ephemeral: true }
+    /// zk-ruby's lockers.
+    ZkRubyLock { id: "zk-ruby-lock", title: "zk-ruby lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
+    /// zk-ruby's election.
+    ZkRubyElection { id: "zk-ruby-election", title: "zk-ruby election", kind: LockKind::Election, needs_ephemeral: false }
 }
 
 impl Recipe {
@@ -121,6 +153,13 @@ impl Recipe {
     /// Returns the kind of lock that the recipe makes.
     pub fn kind(self) -> LockKind {
         self.traits().kind
+    }
+
+    /// Returns whether the recipe is an election: its holder leads for long, and others stand by.
+    pub fn is_election(self) -> bool {
+        let is_single =
+            matches!(self, Self::HadoopElector | Self::KafkaController | Self::ElasticJob | Self::HelixController);
+        self.kind() == LockKind::Election || is_single
     }
 
     /// Returns the recipe that represents all recipes in the same queue. kazoo's `Lock` and

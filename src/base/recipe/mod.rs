@@ -11,6 +11,7 @@ mod election;
 mod ids;
 mod kazoo;
 mod kind;
+mod named_election;
 mod names;
 mod other;
 mod own;
@@ -26,9 +27,9 @@ mod tests;
 
 pub use child_name::ChildName;
 pub use classifier::{Classification, Classifier, Role};
-pub use election::is_named_election;
 pub use ids::is_never_reused;
 pub use kind::{Recipe, WaitRule};
+pub use named_election::is_named_election;
 pub use names::read;
 pub use own::{BadPattern, BadRecipe, Definition, NameRole, OwnRecipe};
 pub use path_pattern::PathPattern;

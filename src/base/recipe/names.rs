@@ -1,6 +1,6 @@
 //! Reads a contender's name: each family of recipes is tried in turn.
 
-use super::{ChildName, Recipe, RequestMode, curator, ids, kazoo, other, single, textbook, zookeeper};
+use super::{ChildName, Recipe, RequestMode, curator, election, ids, kazoo, other, single, textbook, zookeeper};
 use crate::znode::Sequence;
 
 /// Reads the name of a child. Returns `None` if no contender has such a name.
@@ -9,7 +9,7 @@ use crate::znode::Sequence;
 ///
 /// The families try the part before the number in this order, the narrower before the wider:
 /// Curator, kazoo, ZooKeeper's own recipes, the other clients and servers (the Rust client's names
-/// are Curator's with any word), the textbooks.
+/// are Curator's with any word), elections, the textbooks.
 ///
 /// A name that none of them knows is an unknown queue, with these exceptions: an item of a work
 /// queue (`qn-S`), ClickHouse's `leader_election-S` with its several leaders, and a bare id or
@@ -24,6 +24,7 @@ pub fn read(name: &str) -> Option<ChildName<'_>> {
         .or_else(|| kazoo::read(head))
         .or_else(|| zookeeper::read(head))
         .or_else(|| other::read(head))
+        .or_else(|| election::read(head))
         .or_else(|| textbook::read(head))
         .or_else(|| unknown(name, head))?;
     Some(ChildName { sequence: Some(sequence), ..child })

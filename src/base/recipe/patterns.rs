@@ -64,6 +64,20 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
             ],
         ),
         Recipe::SingleNode => (&["lock", "mutex", "leader", "master", "active", "controller"], &[]),
+        Recipe::AccumuloLock => (&["zlock#{uuid}#{sequence}"], &[]),
+        Recipe::AiozkLock => (&["lock-{hex32}-{sequence}"], &[]),
+        Recipe::AiozkReadWrite => {
+            (&["{role}-{hex32}-{sequence}"], &[("read", NameRole::Reader), ("write", NameRole::Writer)])
+        }
+        Recipe::AiozkElection => (&["candidate-{hex32}-{sequence}"], &[]),
+        Recipe::AuroraElection => (&["singleton_candidate_{sequence}"], &[]),
+        Recipe::BookkeeperAuditor => (&["V_{sequence}"], &[]),
+        Recipe::ElasticJob => (&["instance"], &[]),
+        Recipe::HelixController => (&["LEADER"], &[]),
+        Recipe::MarathonElection => (&["member_{sequence}"], &[]),
+        Recipe::MesosElection => (&["json.info_{sequence}", "info_{sequence}"], &[]),
+        Recipe::ZkRubyLock => (&["{role}{sequence}"], &[("sh", NameRole::Reader), ("ex", NameRole::Writer)]),
+        Recipe::ZkRubyElection => (&["ballot{sequence}"], &[]),
         Recipe::UnknownQueue => (&["{text}{sequence}", "{sequence}"], &[]),
     };
     WrittenRecipe {
@@ -97,6 +111,12 @@ fn note(recipe: Recipe) -> Option<&'static str> {
         Recipe::KazooSemaphore => "waiters stand beside the semaphore, in a node whose name ends in -__lock__",
         Recipe::KazooReadWrite => "where no __rlock__ stands beside it, a __lock__ is that of kazoo-lock",
         Recipe::KafkaController => "only as /controller",
+        Recipe::BookkeeperAuditor => "only in a node auditorelection",
+        Recipe::ElasticJob => "only as leader/election/instance; the candidates queue in leader/election/latch",
+        Recipe::HelixController => "only in a node CONTROLLER",
+        Recipe::MarathonElection => "only in a node leader",
+        Recipe::ZkRubyLock => "only below _zklocking",
+        Recipe::ZkRubyElection => "only below _zkelection",
         Recipe::TextbookShared => "a UUID leads only read and write, another text only the single letters",
         Recipe::SingleNode => "in any case, and after -, _ or . at the end of any name; only ephemeral nodes count",
         Recipe::UnknownQueue => "nodes that no other recipe reads; only ephemeral nodes count; the holder is assumed",

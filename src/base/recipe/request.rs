@@ -26,8 +26,10 @@ pub enum LockKind {
     ReadWrite,
     /// Up to a number of leases.
     Semaphore,
-    /// One leader until its node is gone; the others wait.
-    Latch,
+    /// One leader until its node is gone; the others stand by.
+    // Its name in earlier versions.
+    #[serde(alias = "latch")]
+    Election,
     /// One node; its waiters are not in the tree.
     SingleNode,
 }
@@ -39,7 +41,7 @@ impl LockKind {
             Self::Exclusive => "exclusive",
             Self::ReadWrite => "read-write",
             Self::Semaphore => "semaphore",
-            Self::Latch => "latch",
+            Self::Election => "election",
             Self::SingleNode => "single-node",
         }
     }

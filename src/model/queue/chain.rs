@@ -18,7 +18,7 @@ impl LockQueue {
                 0 => 1 + self.readers_under_own_write(),
                 readers => readers,
             },
-            LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode => 1,
+            LockKind::Exclusive | LockKind::Election | LockKind::SingleNode => 1,
         }
     }
 
@@ -90,7 +90,7 @@ impl LockQueue {
             LockKind::SingleNode => return WatchEvents::default(),
             LockKind::Semaphore => usize::from(self.someone_waits_behind(position)),
             LockKind::ReadWrite => self.watchers_of_request(position),
-            LockKind::Exclusive | LockKind::Latch => usize::from(position + 1 < self.order().len()),
+            LockKind::Exclusive | LockKind::Election => usize::from(position + 1 < self.order().len()),
         };
         WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
     }

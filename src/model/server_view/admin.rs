@@ -116,17 +116,28 @@ pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
 #[derive(Deserialize)]
 struct Dump {
     expiry_time_to_session_ids: HashMap<i64, Vec<i64>>,
+    #[serde(default)]
+    session_id_to_ephemeral_paths: HashMap<i64, Vec<String>>,
 }
 
-/// Reads the sessions in the answer to `dump`. Empty for a follower, which does not know when
-/// sessions expire.
-pub fn dump(answer: &[u8]) -> Result<Vec<ListedSession>, BadAnswer> {
+/// The sessions of an answer to `dump`, and their ephemeral nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionDump {
+    /// The sessions. Empty for a follower, which does not know when sessions expire.
+    pub sessions: Vec<ListedSession>,
+    /// The ephemeral nodes, by absolute paths.
+    pub ephemerals: Vec<(SessionId, Vec<String>)>,
+}
+
+/// Reads the answer to `dump`.
+pub fn dump(answer: &[u8]) -> Result<SessionDump, BadAnswer> {
     let dump: Dump = read(answer)?;
     let sessions = dump.expiry_time_to_session_ids.into_iter().flat_map(|(millis, ids)| {
         let expiry = Expiry::Monotonic { millis };
         ids.into_iter().map(move |id| ListedSession { id: SessionId(id), expiry, expires_at: None })
     });
-    Ok(sessions.collect())
+    let ephemerals = dump.session_id_to_ephemeral_paths.into_iter().map(|(id, paths)| (SessionId(id), paths));
+    Ok(SessionDump { sessions: sessions.collect(), ephemerals: ephemerals.collect() })
 }
 
 #[derive(Deserialize)]
@@ -205,9 +216,11 @@ mod tests {
 
     #[test]
     fn a_real_answer_lists_expiries_and_watches() {
-        let sessions = dump(include_bytes!("captures/standalone-dump.json")).expect("an answer");
+        let SessionDump { sessions, ephemerals } =
+            dump(include_bytes!("captures/standalone-dump.json")).expect("an answer");
+        assert!(ephemerals.iter().all(|(_, paths)| paths.len() == 1) && ephemerals.len() == 4);
         assert_eq!(sessions.len(), 4);
-        assert!(dump(include_bytes!("captures/follower-dump.json")).expect("an answer").is_empty());
+        assert!(dump(include_bytes!("captures/follower-dump.json")).expect("an answer").sessions.is_empty());
         let (watched, whole) =
             watches_by_path(include_bytes!("captures/standalone-watches_by_path.json")).expect("one");
         assert!(whole);

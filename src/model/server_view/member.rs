@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Connection, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals, WatchTotals,
-    WatchedPath,
+    Connection, Ephemerals, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals,
+    WatchTotals, WatchedPath,
 };
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
@@ -128,6 +128,10 @@ pub struct MemberView {
     /// Recordings store only the conclusion that the recorder's own member lags.
     #[serde(skip)]
     pub progress: Option<MemberProgress>,
+    /// The ephemeral nodes of all sessions, if the server was asked for its sessions. Recordings
+    /// leave this out, because it would be most of them.
+    #[serde(skip)]
+    pub ephemerals: Option<Ephemerals>,
 }
 
 impl MemberView {

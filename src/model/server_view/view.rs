@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, WatchEventTotals};
+use super::{Ephemerals, Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, WatchEventTotals};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The cost of our questions to the servers since the start.
@@ -138,6 +138,12 @@ impl ServerView {
         let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
         Some(oldest.min(self.connections_as_of()?))
+    }
+
+    /// Returns the ephemeral nodes of all sessions, from the first server that listed them; `None`
+    /// when none did.
+    pub fn ephemerals(&self) -> Option<&Ephemerals> {
+        self.members.iter().find_map(|member| member.ephemerals.as_ref())
     }
 
     /// Returns the members with missing answers: each address, and what to change there.

@@ -232,7 +232,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
         LockKind::Semaphore if !allowed(&[NameRole::Lease, NameRole::Waiter]) => {
             Err(BadRecipe::WrongRole("those of a semaphore are lease and waiter"))
         }
-        LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode if !roles.is_empty() => {
+        LockKind::Exclusive | LockKind::Election | LockKind::SingleNode if !roles.is_empty() => {
             Err(BadRecipe::WrongRole("only read-write locks and semaphores have roles"))
         }
         _ => Ok(pattern),

@@ -103,7 +103,7 @@ fn an_invalid_pattern_is_refused_with_a_reason() {
 
 #[test]
 fn an_invalid_definition_is_refused_with_a_reason() {
-    use LockKind::{Exclusive, Latch, ReadWrite, Semaphore, SingleNode};
+    use LockKind::{Election, Exclusive, ReadWrite, Semaphore, SingleNode};
     let with_roles = |pattern: &str, kind, all: &[(&str, NameRole)]| Definition {
         roles: roles(all),
         ..definition("own", pattern, kind)
@@ -114,7 +114,7 @@ fn an_invalid_definition_is_refused_with_a_reason() {
         (definition("a-name-that-is-far-too-long", "a-{sequence}", Exclusive), "up to 16"),
         (definition("hive", "a-{sequence}", Exclusive), "has already"),
         (definition("own", "a-{sequence}", SingleNode), "no {sequence}"),
-        (definition("own", "a", Latch), "single-node"),
+        (definition("own", "a", Election), "single-node"),
         (definition("own", "{text}{sequence}", Exclusive), "any name would fit"),
         (definition("own", "{role}{sequence}", ReadWrite), "go together"),
         (with_roles("a-{sequence}", ReadWrite, &[("r", NameRole::Reader)]), "go together"),
@@ -182,7 +182,7 @@ fn own_semaphores_and_single_nodes_are_classified() {
 
 #[test]
 fn an_own_recipe_survives_serialization() {
-    let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Latch)).unwrap();
+    let own = Recipe::define(definition("kept", "kept-{uuid}-{sequence}", LockKind::Election)).unwrap();
     let bytes = postcard::to_allocvec(&(Recipe::Hive, Recipe::Own(own))).unwrap();
     assert_eq!(postcard::from_bytes::<(Recipe, Recipe)>(&bytes).unwrap(), (Recipe::Hive, Recipe::Own(own)));
     let name = format!("kept-{UUID}-0000000001");

@@ -28,14 +28,16 @@ fn every_recipe_keeps_its_documented_id_and_has_a_title_that_fits() {
     let documented = "curator-mutex curator-read-write curator-semaphore curator-latch kazoo-lock kazoo-read-write \
         kazoo-semaphore zookeeper-write-lock zookeeper-election go-lock rust-lock hive solr-election hadoop-elector \
         kafka-controller textbook-queue textbook-session-queue textbook-named-queue textbook-shared single-node \
-        unknown-queue";
+        unknown-queue accumulo-lock aiozk-lock aiozk-read-write aiozk-election aurora-election bookkeeper-auditor \
+        elastic-job helix-controller marathon-election mesos-election zk-ruby-lock zk-ruby-election";
     let ids: Vec<_> = Recipe::ALL.iter().map(|recipe| recipe.id()).collect();
     assert_eq!(ids, documented.split_whitespace().collect::<Vec<_>>());
     for recipe in Recipe::ALL {
         assert!((1..=16).contains(&recipe.title().len()) && recipe.title().is_ascii(), "{}", recipe.title());
         assert_eq!(serde_json::to_value(recipe).unwrap(), recipe.id());
         assert!(
-            !recipe.needs_ephemeral() || matches!(recipe.kind(), LockKind::SingleNode | LockKind::Exclusive),
+            !recipe.needs_ephemeral()
+                || matches!(recipe.kind(), LockKind::SingleNode | LockKind::Exclusive | LockKind::Election),
             "{recipe:?}"
         );
     }

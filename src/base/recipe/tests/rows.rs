@@ -1,7 +1,9 @@
 //! The table of recipes as test data.
 
 use super::place;
-use crate::recipe::LockKind::{self, Exclusive as ExclusiveLock, Latch, ReadWrite, Semaphore, SingleNode as OneNode};
+use crate::recipe::LockKind::{
+    self, Election, Exclusive as ExclusiveLock, ReadWrite, Semaphore, SingleNode as OneNode,
+};
 use crate::recipe::Recipe::{self, *};
 use crate::recipe::RequestMode::{self, Exclusive, Lease, Read, Write};
 use crate::recipe::Role::{self, Lease as LeaseRole, Queue, SingleNode as Single};
@@ -32,7 +34,7 @@ const ROWS: &[Row] = &[
     (("/_c_{U}-lock-0000000042", &["/leases"]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/", Some(42), (None, Some(U))),
     (("/l/_c_{U}-__READ__0000000007", &[]), (CuratorReadWrite, ReadWrite, Read, Queue), "/l", Some(7), (None, Some(U))),
     (("/l/_c_{U}-__WRIT__-2147483648", &[]), (CuratorReadWrite, ReadWrite, Write, Queue), "/l", Some(MIN), (None, Some(U))),
-    (("/l/_c_{U}-latch-0000000000", &[]), (CuratorLatch, Latch, Exclusive, Queue), "/l", Some(0), (None, Some(U))),
+    (("/l/_c_{U}-latch-0000000000", &[]), (CuratorLatch, Election, Exclusive, Queue), "/l", Some(0), (None, Some(U))),
     (("/s/locks/_c_{U}-lock-0000000003", &["/s/leases"]), (CuratorSemaphore, Semaphore, Lease, Queue), "/s", Some(3), (None, Some(U))),
     (("/s/locks/_c_{U}-lock-0000000003", &["/t/leases"]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/s/locks", Some(3), (None, Some(U))),
     (("/locks/_c_{U}-lock-0000000003", &["/leases"]), (CuratorSemaphore, Semaphore, Lease, Queue), "/", Some(3), (None, Some(U))),
@@ -50,9 +52,9 @@ const ROWS: &[Row] = &[
     (("/l/x--3458764513820540927-0000000005", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(5), (None, Some("-3458764513820540927"))),
     (("/l/x--1--2147483648", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(MIN), (None, Some("-1"))),
     (("/l/x-0100a2b3c4d50001-0000000006", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(6), (None, Some("0100a2b3c4d50001"))),
-    (("/election/n_2147483647", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(MAX), (None, None)),
-    (("/election/n_-2147483648", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(MIN), (None, None)),
-    (("/election/{H}-n_0000000001", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(1), (None, Some(H))),
+    (("/election/n_2147483647", &[]), (ZookeeperElection, Election, Exclusive, Queue), "/election", Some(MAX), (None, None)),
+    (("/election/n_-2147483648", &[]), (ZookeeperElection, Election, Exclusive, Queue), "/election", Some(MIN), (None, None)),
+    (("/election/{H}-n_0000000001", &[]), (ZookeeperElection, Election, Exclusive, Queue), "/election", Some(1), (None, Some(H))),
     // one recipe each
     (("/l/_c_{H}-lock-0000000008", &[]), (GoLock, ExclusiveLock, Exclusive, Queue), "/l", Some(8), (None, Some(H))),
     (("/l/_c_{U}-orders-0000000002", &[]), (RustLock, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (Some("orders-"), Some(U))),
@@ -62,11 +64,30 @@ const ROWS: &[Row] = &[
     (("/hive_zookeeper_namespace/db/t/LOCK-SHARED-0000000001", &[]), (Hive, ReadWrite, Read, Queue), "/hive_zookeeper_namespace/db/t", Some(1), (None, None)),
     (("/h/LOCK-SEMI_SHARED-0000000002", &[]), (Hive, ReadWrite, Read, Queue), "/h", Some(2), (None, None)),
     (("/h/LOCK-EXCLUSIVE-0000000003", &[]), (Hive, ReadWrite, Write, Queue), "/h", Some(3), (None, None)),
-    (("/o/election/72057594037927936-core_node3-n_0000000004", &[]), (SolrElection, Latch, Exclusive, Queue), "/o/election", Some(4), (None, Some("72057594037927936-core_node3"))),
-    (("/o/election/-7205759403792793-10.0.0.1:8983_solr-n_0000000004", &[]), (SolrElection, Latch, Exclusive, Queue), "/o/election", Some(4), (None, Some("-7205759403792793-10.0.0.1:8983_solr"))),
+    (("/o/election/72057594037927936-core_node3-n_0000000004", &[]), (SolrElection, Election, Exclusive, Queue), "/o/election", Some(4), (None, Some("72057594037927936-core_node3"))),
+    (("/o/election/-7205759403792793-10.0.0.1:8983_solr-n_0000000004", &[]), (SolrElection, Election, Exclusive, Queue), "/o/election", Some(4), (None, Some("-7205759403792793-10.0.0.1:8983_solr"))),
     (("/hadoop-ha/c1/ActiveStandbyElectorLock", &[]), (HadoopElector, OneNode, Exclusive, Single), "/hadoop-ha/c1/ActiveStandbyElectorLock", None, (None, None)),
     (("/controller", &[]), (KafkaController, OneNode, Exclusive, Single), "/controller", None, (None, None)),
     (("/kafka/controller", &[]), (SingleNode, OneNode, Exclusive, Single), "/kafka/controller", None, (None, None)),
+    // elections and service locks of services
+    (("/accumulo/i/managers/lock/zlock#{U}#0000000003", &[]), (AccumuloLock, Election, Exclusive, Queue), "/accumulo/i/managers/lock", Some(3), (None, Some(U))),
+    (("/l/lock-{H}-0000000003", &[]), (AiozkLock, ExclusiveLock, Exclusive, Queue), "/l", Some(3), (None, Some(H))),
+    (("/l/read-{H}-0000000003", &[]), (AiozkReadWrite, ReadWrite, Read, Queue), "/l", Some(3), (None, Some(H))),
+    (("/l/write-{H}--2147483648", &[]), (AiozkReadWrite, ReadWrite, Write, Queue), "/l", Some(MIN), (None, Some(H))),
+    (("/e/candidate-{H}-0000000003", &[]), (AiozkElection, Election, Exclusive, Queue), "/e", Some(3), (None, Some(H))),
+    (("/aurora/scheduler/singleton_candidate_0000000001", &[]), (AuroraElection, Election, Exclusive, Queue), "/aurora/scheduler", Some(1), (None, None)),
+    (("/ledgers/underreplication/auditorelection/V_0000000009", &[]), (BookkeeperAuditor, Election, Exclusive, Queue), "/ledgers/underreplication/auditorelection", Some(9), (None, None)),
+    (("/a/V_0000000009", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/a", Some(9), (None, None)),
+    (("/ns/job/leader/election/instance", &[]), (ElasticJob, OneNode, Exclusive, Single), "/ns/job/leader/election/instance", None, (None, None)),
+    (("/ns/job/leader/election/latch/_c_{U}-latch-0000000000", &[]), (CuratorLatch, Election, Exclusive, Queue), "/ns/job/leader/election/latch", Some(0), (None, Some(U))),
+    (("/c1/CONTROLLER/LEADER", &[]), (HelixController, OneNode, Exclusive, Single), "/c1/CONTROLLER/LEADER", None, (None, None)),
+    (("/marathon/leader/member_0000000009", &[]), (MarathonElection, Election, Exclusive, Queue), "/marathon/leader", Some(9), (None, None)),
+    (("/service/web/member_0000000009", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/service/web", Some(9), (None, None)),
+    (("/mesos/json.info_0000000001", &[]), (MesosElection, Election, Exclusive, Queue), "/mesos", Some(1), (None, None)),
+    (("/mesos/info_0000000001", &[]), (MesosElection, Election, Exclusive, Queue), "/mesos", Some(1), (None, None)),
+    (("/_zklocking/job/ex0000000001", &[]), (ZkRubyLock, ReadWrite, Write, Queue), "/_zklocking/job", Some(1), (None, None)),
+    (("/_zklocking/job/sh0000000001", &[]), (ZkRubyLock, ReadWrite, Read, Queue), "/_zklocking/job", Some(1), (None, None)),
+    (("/_zkelection/db/ballot0000000001", &[]), (ZkRubyElection, Election, Exclusive, Queue), "/_zkelection/db", Some(1), (None, None)),
     // textbooks
     (("/lock", &[]), (SingleNode, OneNode, Exclusive, Single), "/lock", None, (None, None)),
     (("/exclusive_lock/lock", &[]), (SingleNode, OneNode, Exclusive, Single), "/exclusive_lock/lock", None, (None, None)),

@@ -38,7 +38,7 @@ pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) ->
             }
             first => first.into_iter().collect(),
         },
-        LockKind::Exclusive | LockKind::Latch => left.next().into_iter().collect(),
+        LockKind::Exclusive | LockKind::Election => left.next().into_iter().collect(),
     };
     let acquire: Vec<&ContenderRow<'_>> = holders.iter().filter(|row| row.state != ContenderState::Holds).collect();
     Outlook {

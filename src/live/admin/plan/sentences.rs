@@ -5,11 +5,14 @@ use std::time::Duration;
 use super::next::Outlook;
 use super::{OwnerLiveness, PlannedNode};
 use lockscope_base::recipe::{LockKind, Recipe};
-use lockscope_base::znode::SessionId;
+use lockscope_base::znode::{SessionId, escaped};
 use lockscope_model::diagnose::{TableAt, Unaware};
 use lockscope_model::queue::{ClientIdentity, Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_model::server_view::{Liveness, ServerView};
 use lockscope_model::text::human;
+
+/// Maximum number of the session's other nodes that are named.
+const MAX_OTHERS: usize = 3;
 
 /// The remark on an answer that came in plain text while our own session uses TLS.
 const IN_PLAIN_TEXT: &str = "in plain text, which proves nothing beside TLS";
@@ -23,7 +26,24 @@ pub(super) fn evidence(
 ) -> String {
     let mut known = vec![of_owner(table_at, row.contender, liveness)];
     known.extend(table_at.suspicions(lock, row));
+    known.extend(others_of_session(table_at, lock, row.contender));
     known.join("; ")
+}
+
+/// Names the other nodes of the owner's session. They stay when this node is deleted, and go when the
+/// client is ended instead.
+fn others_of_session(table_at: &TableAt<'_>, lock: &LockQueue, contender: &Contender) -> Option<String> {
+    let owned = table_at.view().ephemerals()?.of(contender.session()?)?;
+    let others = owned.count.checked_sub(1).filter(|others| *others > 0)?;
+    let own = lock.path_of(contender);
+    let named = owned.paths.iter().filter(|path| **path != own).take(MAX_OTHERS);
+    let mut named: Vec<String> = named.map(|path| escaped(path.as_str()).to_string()).collect();
+    if others > named.len() && !named.is_empty() {
+        named.push(format!("{} more", human::count(others - named.len())));
+    }
+    let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let (nodes, verb) = if others == 1 { ("node of the session", "stays") } else { ("nodes of the session", "stay") };
+    Some(format!("{} other {nodes} {verb}{which}; to end its client would end them, too", human::count(others)))
 }
 
 fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {

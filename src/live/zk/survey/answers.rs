@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use lockscope_base::znode::SessionId;
+use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::server_view::four_letter::Srvr;
 use lockscope_model::server_view::{
-    AskedBy, Connection, ListedSession, Load, ServerSettings, SyncSettings, Transport, WatchEventTotals, WatchTotals,
-    WatchedPath,
+    AskedBy, Connection, Ephemerals, ListedSession, Load, ServerSettings, SyncSettings, Transport, WatchEventTotals,
+    WatchTotals, WatchedPath,
 };
 
 /// The optional questions of a round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WantedAnswers {
+pub(super) struct WantedAnswers<'a> {
+    /// The path that stands for `/`; paths in answers are absolute.
+    pub(super) chroot: Option<&'a ZnodePath>,
     /// Ask for the number of watches and of sent events.
     pub(super) figures: bool,
     /// Ask which sessions watch which paths.
@@ -29,6 +31,7 @@ pub(super) struct RoundAnswers {
     pub(super) server: Srvr,
     pub(super) connections: Option<ListAndWhole<Connection>>,
     pub(super) sessions: Option<ListAndWhole<ListedSession>>,
+    pub(super) ephemerals: Option<Ephemerals>,
     /// `None` when the question was not asked.
     pub(super) figures: Option<TimedAnswer<ServerFigures>>,
     pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
@@ -47,6 +50,7 @@ impl RoundAnswers {
             server: Srvr::default(),
             connections: None,
             sessions: None,
+            ephemerals: None,
             figures: None,
             watched: None,
             problem: None,

@@ -10,7 +10,9 @@ use super::answers::{RoundAnswers, ServerFigures, WantedAnswers, timed};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
 use lockscope_model::server_view::four_letter::WatchedPathsReader;
-use lockscope_model::server_view::{AskedBy, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter};
+use lockscope_model::server_view::{
+    AskedBy, Ephemerals, Load, ServerMode, SyncSettings, Transport, WatchedPath, four_letter,
+};
 
 /// The most listings from a server that counts more connections than it lists.
 const MAX_CONNECTION_LISTINGS: u32 = 3;
@@ -41,7 +43,7 @@ pub(super) async fn by_four_letter(
     address: &str,
     named_by: NamedBy,
     limits: QuestionLimits,
-    wanted: WantedAnswers,
+    wanted: WantedAnswers<'_>,
     load: &mut Load,
 ) -> Result<RoundAnswers, AskError> {
     let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
@@ -63,7 +65,7 @@ impl AsMut<RoundAnswers> for ByFourLetter<'_> {
 }
 
 impl ByFourLetter<'_> {
-    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers<'_>) {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         // Asked alone, so that the connection of another word cannot stand in for one that is
@@ -80,6 +82,8 @@ impl ByFourLetter<'_> {
         );
         if let Some(Ok(answer)) = sessions.map(|asked| self.receive_or_note(asked)) {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+            let owned = four_letter::ephemerals(&answer.text);
+            self.answers.ephemerals = Some(Ephemerals::collect(owned, wanted.chroot, !answer.cut));
         }
         // In an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {

@@ -9,7 +9,7 @@ use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::QuestionLimits;
 use lockscope_model::server_view::admin::{self, BadAnswer};
-use lockscope_model::server_view::{AskedBy, Load, ServerMode, Transport};
+use lockscope_model::server_view::{AskedBy, Ephemerals, Load, ServerMode, Transport};
 
 /// A server being asked through its AdminServer.
 struct ByHttp<'a> {
@@ -36,7 +36,7 @@ pub(super) async fn by_http(
     host: &str,
     named_by: NamedBy,
     limits: QuestionLimits,
-    wanted: WantedAnswers,
+    wanted: WantedAnswers<'_>,
     load: &mut Load,
 ) -> Result<RoundAnswers, AdminError> {
     let answers = RoundAnswers::new(AskedBy::Http, if url.is_secure() { Transport::Tls } else { Transport::Plain });
@@ -54,7 +54,7 @@ impl AsMut<RoundAnswers> for ByHttp<'_> {
 }
 
 impl ByHttp<'_> {
-    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers<'_>) {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
@@ -67,8 +67,11 @@ impl ByHttp<'_> {
             when(wanted.watchers, "watches_by_path")
         );
         self.answers.connections = self.receive_or_note(connections, admin::connections).map(|found| (found, true));
-        self.answers.sessions =
-            sessions.and_then(|asked| self.receive_or_note(asked, admin::dump)).map(|found| (found, true));
+        if let Some(dump) = sessions.and_then(|asked| self.receive_or_note(asked, admin::dump)) {
+            let owned = dump.ephemerals.iter().flat_map(|(id, paths)| paths.iter().map(|path| (*id, path.as_str())));
+            self.answers.ephemerals = Some(Ephemerals::collect(owned, wanted.chroot, true));
+            self.answers.sessions = Some((dump.sessions, true));
+        }
         // In an ensemble, the other members list their connections at other times anyway.
         if mode == Some(ServerMode::Standalone) && self.answers.lists_unconnected() {
             let connections = self.ask("connections").await;

@@ -89,7 +89,8 @@ impl Member {
         let mut load = Load::default();
         let anchor = own.touch(&mut load, self.view.mode == Some(ServerMode::Standalone)).await;
         let asked_at = now();
-        let wanted = WantedAnswers { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
+        let (chroot, watchers_due) = (self.chroot.clone(), watchers && self.watchers.is_due());
+        let wanted = WantedAnswers { chroot: chroot.as_ref(), figures: self.figures.is_due(), watchers: watchers_due };
         match self.by_any_way(wanted, &mut load).await {
             Ok(mut answers) => {
                 let answered_at = now();
@@ -145,6 +146,7 @@ impl Member {
         view.progress = says.then_some(MemberProgress { asked_at: at, zxid });
         view.connections = listing(answers.connections, at);
         view.sessions = listing(answers.sessions, at);
+        view.ephemerals = answers.ephemerals;
         if let Some(TimedAnswer { found, took, problem }) = answers.figures {
             self.figures.answered(took);
             self.problems[0] = problem;
@@ -166,7 +168,7 @@ impl Member {
         view.error = answers.problem.or_else(|| self.problems.iter().flatten().next().cloned());
     }
 
-    async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+    async fn by_any_way(&mut self, wanted: WantedAnswers<'_>, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
         match self.options.by {
             ViewBy::FourLetter | ViewBy::Off => self.four_letter(wanted, load).await,
             ViewBy::Http => self.http(wanted, load).await,
@@ -185,7 +187,7 @@ impl Member {
     /// does not answer, that is reported too.
     async fn four_letter_else_http(
         &mut self,
-        wanted: WantedAnswers,
+        wanted: WantedAnswers<'_>,
         load: &mut Load,
     ) -> Result<RoundAnswers, RoundFailure> {
         let mut words = self.four_letter(wanted, load).await;
@@ -217,7 +219,7 @@ impl Member {
         }
     }
 
-    async fn four_letter(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+    async fn four_letter(&self, wanted: WantedAnswers<'_>, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
         let Some(address) = &self.address.four_letter else {
             return Err(RoundFailure::here(self.address.why_no_four_letter()));
         };
@@ -235,7 +237,7 @@ impl Member {
         })
     }
 
-    async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
+    async fn http(&self, wanted: WantedAnswers<'_>, load: &mut Load) -> Result<RoundAnswers, RoundFailure> {
         let Some(host) = &self.address.admin_host else {
             return Err(RoundFailure::here(self.address.why_no_http()));
         };

@@ -41,7 +41,7 @@ fn successor<'a>(context: &LockContext<'a>, expiry: &SessionExpired) -> Option<&
     let contender = holder.contender;
     let acquired = contender.acquired_at();
     let is_later = match context.lock.kind() {
-        LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode => true,
+        LockKind::Exclusive | LockKind::Election | LockKind::SingleNode => true,
         // Later readers may hold together with a reader that was paused.
         LockKind::ReadWrite if holder.mode == RequestMode::Read => acquired == Some(expiry.at),
         LockKind::ReadWrite | LockKind::Semaphore => acquired.is_some_and(|acquired| acquired >= expiry.at),

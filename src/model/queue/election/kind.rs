@@ -18,7 +18,7 @@ pub enum ElectionKind {
 
 /// Returns whether the recipe itself is an election.
 pub(crate) fn by_recipe(lock: &LockQueue) -> bool {
-    lock.kind() == LockKind::Latch || matches!(lock.recipe(), Recipe::HadoopElector | Recipe::KafkaController)
+    lock.recipe().is_election()
 }
 
 /// Returns whether it is unknown if the contenders wait at all. Numbered ephemeral nodes of no

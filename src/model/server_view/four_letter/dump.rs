@@ -4,9 +4,13 @@ use chrono::NaiveDateTime;
 
 use super::{Read, session, whole_lines};
 use crate::server_view::{Expiry, ListedSession};
+use lockscope_base::znode::SessionId;
 
 /// The beginning of the line before the sessions and their expiry times.
 const SETS: &str = "Session Sets (";
+
+/// The beginning of the line before the sessions and their ephemeral nodes.
+const EPHEMERALS: &str = "Sessions with Ephemerals";
 
 /// Reads the sessions in the answer to `dump` of a leader or standalone server.
 ///
@@ -36,6 +40,21 @@ pub fn dump(answer: &str) -> Option<Read<ListedSession>> {
     Some((found, whole))
 }
 
+/// Reads the sessions with ephemeral nodes in the answer to `dump`, each with the absolute path of a
+/// node. A path that begins like a session's line is not told from one.
+pub fn ephemerals(answer: &str) -> impl Iterator<Item = (SessionId, &str)> {
+    let lines = whole_lines(answer).skip_while(|line| !line.starts_with(EPHEMERALS)).skip(1);
+    let lines = lines.take_while(|line| *line != "Connections dump:");
+    let mut owner = None;
+    lines.filter_map(move |line| match line.strip_prefix('\t') {
+        Some(path) => Some((owner?, path)),
+        None => {
+            owner = line.strip_suffix(':').and_then(session);
+            None
+        }
+    })
+}
+
 /// Reads Java's text of a date, `Sat Nov 21 07:57:28 UTC 2026`. Names of time zones are ambiguous,
 /// so only the differences between such dates are meaningful, except in UTC.
 fn java_date(text: &str) -> Option<Expiry> {
@@ -52,7 +71,6 @@ fn java_date(text: &str) -> Option<Expiry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_base::znode::SessionId;
 
     const REAL: &str = include_str!("../captures/standalone-dump.txt");
 
@@ -64,6 +82,17 @@ mod tests {
         assert!(found.iter().any(|one| one.id == SessionId(0x100_00b2_e295_0008)));
         assert!(matches!(found[0].expiry, Expiry::Date { utc: true, .. }));
         assert!(dump(include_str!("../captures/leader-dump.txt")).expect("a leader knows").1);
+    }
+
+    #[test]
+    fn a_real_answer_contains_the_ephemeral_nodes_of_sessions() {
+        let found: Vec<_> = ephemerals(REAL).collect();
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[0], (SessionId(0x100_00b2_e295_000b), "/eph (odd), é name"));
+        assert_eq!(found[3], (SessionId(0x100_00b2_e295_0008), "/held/x-0000000000"));
+        for cut in (0..REAL.len()).filter(|cut| REAL.is_char_boundary(*cut)) {
+            assert!(ephemerals(&REAL[..cut]).all(|node| found.contains(&node)), "{cut}");
+        }
     }
 
     #[test]

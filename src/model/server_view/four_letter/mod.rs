@@ -12,7 +12,7 @@ mod watches;
 
 pub use conf::conf;
 pub use cons::{Connections, cons};
-pub use dump::dump;
+pub use dump::{dump, ephemerals};
 pub use mntr::mntr;
 pub use srvr::{Srvr, srvr};
 pub use watches::{WatchedPathsReader, wchs};

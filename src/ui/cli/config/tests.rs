@@ -285,21 +285,13 @@ fn each_documented_recipe_reads_the_names_of_its_library() {
     assert_eq!(config.mistakes, []);
     let classifier = Classifier::new([]).with_recipes(&config.recipes);
     for (path, read) in [
-        (
-            "/accumulo/1/managers/lock/zlock#8c1f8b2e-3b1a-4e7e-9f00-0123456789ab#0000000003",
-            Some(("accumulo", RequestMode::Exclusive)),
-        ),
-        ("/mesos/json.info_0000000012", Some(("mesos", RequestMode::Exclusive))),
         ("/mesos/log_replicas/0000000004", None),
         (
             "/clickhouse/tables/01/hits/leader_election/leader_election-0000000001",
             Some(("clickhouse", RequestMode::Exclusive)),
         ),
-        ("/helix-cluster/CONTROLLER/LEADER", Some(("helix", RequestMode::Exclusive))),
         ("/hbase/table-lock/orders/read-0000000004", Some(("hbase", RequestMode::Read))),
         ("/hbase/table-lock/orders/write-0000000005", Some(("hbase", RequestMode::Write))),
-        ("/_zklocking/orders/sh0000000001", Some(("zk-ruby", RequestMode::Read))),
-        ("/_zklocking/orders/ex0000000002", Some(("zk-ruby", RequestMode::Write))),
     ] {
         let place = classifier.classify(&ZnodePath::new(path).unwrap());
         assert_eq!(place.map(|place| (place.recipe.id(), place.mode)), read, "{path}");

@@ -2,9 +2,9 @@
 
 use super::{App, Area, Screen, TimelineEntry};
 use crate::tui::keymap::Command;
-use crate::tui::page::session::{self, SessionEvent, ShownSession};
+use crate::tui::page::session::{self, OwnedNodes, SessionEvent, ShownSession};
 use crate::tui::page::{Columns, Page};
-use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 use lockscope_model::queue::LockEvent;
 
 impl App {
@@ -33,6 +33,7 @@ impl App {
                     watches: watches.paths.iter().map(ZnodePath::as_str).collect(),
                     more_watches: watches.more,
                     watches_are_whole: watches.is_whole,
+                    ephemerals: self.owned_nodes(id),
                     asks_servers: self.settings.asks_servers,
                     now: self.now(),
                     live: self.shows_truth(),
@@ -42,6 +43,19 @@ impl App {
             );
         }
         Page { stale: !self.shows_truth(), ..Page::new("Session", Columns::FACTS, page.lines()) }
+    }
+
+    /// The ephemeral nodes of a session, as far as a server listed them.
+    fn owned_nodes(&self, session: SessionId) -> Option<OwnedNodes<'_>> {
+        let table = self.world().table();
+        let listed = table.view().ephemerals()?;
+        let owned = listed.of(session);
+        let paths = owned.into_iter().flat_map(|owned| &owned.paths);
+        Some(OwnedNodes {
+            count: owned.map_or(0, |owned| owned.count),
+            paths: paths.map(|path| (path.as_str(), table.position(path).is_some())).collect(),
+            is_whole: listed.whole,
+        })
     }
 
     /// The events of the session, the newest first.

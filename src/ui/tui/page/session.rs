@@ -13,6 +13,9 @@ use lockscope_model::text::human::{
     count, countdown, date_and_time, duration, exact_seconds, exact_time, plural, time_of_day,
 };
 
+/// Maximum number of owned nodes that are named.
+const MAX_OWNED: usize = 20;
+
 /// The columns of the session's events. The labels are times.
 pub const EVENT_COLUMNS: Columns = Columns { label: 14, ..Columns::TEXT };
 
@@ -33,6 +36,8 @@ pub struct ShownSession<'a> {
     pub more_watches: usize,
     /// Whether the session's server listed all of its watches.
     pub watches_are_whole: bool,
+    /// The session's ephemeral nodes; `None` if no server listed them.
+    pub ephemerals: Option<OwnedNodes<'a>>,
     /// Whether the servers are asked about themselves.
     pub asks_servers: bool,
     /// The time at which ages end.
@@ -42,6 +47,16 @@ pub struct ShownSession<'a> {
     pub utc: bool,
     /// The key of the screen that says more of the servers.
     pub servers: &'a str,
+}
+
+/// The ephemeral nodes of a session, which go when it ends.
+#[derive(Clone, Debug)]
+pub struct OwnedNodes<'a> {
+    pub count: usize,
+    /// The paths that are known, each with whether it is a contender of a known lock.
+    pub paths: Vec<(&'a str, bool)>,
+    /// Whether the server's list was complete.
+    pub is_whole: bool,
 }
 
 /// An event of a session.
@@ -67,6 +82,7 @@ pub fn write(page: &mut Writer, of: &ShownSession<'_>) {
     page.fact("locks", &format!("holds {}, waits for {}", count(of.holds), count(of.awaits)), Tone::Text);
     of.connection(page);
     of.expiry(page);
+    of.owned(page);
     of.watched(page);
 }
 
@@ -149,6 +165,30 @@ impl ShownSession<'_> {
                 &format!("in {left}, at {}, unless it is heard from first", time_of_day(at, self.utc)),
                 Tone::Text,
             );
+        }
+    }
+
+    /// Writes what falls with the session: the nodes besides locks first, since the list above shows
+    /// the locks.
+    fn owned(&self, page: &mut Writer) {
+        let Some(owned) = &self.ephemerals else {
+            return page.fact("owns", "nodes that end with it: not listed by any server", Tone::Dim);
+        };
+        let least = if owned.is_whole { "" } else { "at least " };
+        let nodes = plural(owned.count, "node that ends with it", "nodes that end with it");
+        page.fact("owns", &format!("{least}{nodes}"), Tone::Text);
+        let others = owned.paths.iter().filter(|(_, contends)| !contends).take(MAX_OWNED);
+        let shown: Vec<&str> = others.map(|(path, _)| *path).collect();
+        for path in &shown {
+            page.line("", path, Keep::Ends, Tone::Text);
+        }
+        let contend = owned.paths.iter().filter(|(_, contends)| *contends).count();
+        let more = owned.count.saturating_sub(shown.len() + contend);
+        let locks = (contend > 0).then(|| format!("{} for locks", count(contend)));
+        let more = (more > 0).then(|| format!("{} more", count(more)));
+        let rest: Vec<String> = locks.into_iter().chain(more).collect();
+        if !rest.is_empty() {
+            page.fact("", &format!("and {}", rest.join(", ")), Tone::Dim);
         }
     }
 

@@ -64,11 +64,21 @@ impl Destination {
             Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
             Recipe::Hive => return Err(CannotJoin::Hive),
             Recipe::UnknownQueue | Recipe::Own(_) => return Err(CannotJoin::Unknown),
+            Recipe::AiozkLock | Recipe::AiozkReadWrite | Recipe::ZkRubyLock => return Err(CannotJoin::Names),
             Recipe::CuratorLatch
             | Recipe::ZookeeperElection
             | Recipe::SolrElection
             | Recipe::HadoopElector
-            | Recipe::KafkaController => return Err(CannotJoin::Election),
+            | Recipe::KafkaController
+            | Recipe::AccumuloLock
+            | Recipe::AiozkElection
+            | Recipe::AuroraElection
+            | Recipe::BookkeeperAuditor
+            | Recipe::ElasticJob
+            | Recipe::HelixController
+            | Recipe::MarathonElection
+            | Recipe::MesosElection
+            | Recipe::ZkRubyElection => return Err(CannotJoin::Election),
         };
         let reads = if algorithm.access().is_some() { READ_PERCENT } else { 0 };
         let apart = matches!(lock.recipe(), Recipe::GoLock | Recipe::TextbookQueue | Recipe::RustLock);
