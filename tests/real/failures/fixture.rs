@@ -76,10 +76,7 @@ impl ConsoleFixture {
         let surveyor = Surveyor::start(survey).expect("a connect string");
         surveyor.ask_for_watchers(true);
         let mut fixture = Self {
-            observer: Observer::start(ObserveOptions {
-                expected: expected.to_vec(),
-                ..observing(connection(connect))
-            }),
+            observer: Observer::start(ObserveOptions { expected: expected.to_vec(), ..observing(connection(connect)) }),
             surveyor,
             tick: interval(Duration::from_secs(1)),
             table: LockTable::new([]).with_expectations(expected),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{Departure, ElectionKind, ElectionRecord};
+use crate::queue::{Departure, ElectionKind, ElectionRecord, leader_beside_latch};
 use crate::text::human;
 use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::ZnodePath;
@@ -44,12 +44,15 @@ impl Check for NobodyLeads {
 /// ever there.
 fn empty(context: &LockContext<'_>) -> Option<Leaderless> {
     let record = context.election_record().filter(|_| context.lock.is_empty())?;
-    if !was_election(context, record) {
+    if !was_election(context, record) || is_led_elsewhere(context) {
         return None;
     }
     let since = record.found_empty_since().unwrap_or_else(|| record.changed_at());
     let watching = if context.lock.kind() == LockKind::SingleNode { watching(context) } else { 0 };
     let candidates = match watching {
+        0 if context.table_at.table().is_without_parent(context.lock) => {
+            "no candidate is left, and the servers deleted the empty parent".to_owned()
+        }
         0 => "no candidate is left".to_owned(),
         1 => "1 session watches the node and does not create it".to_owned(),
         many => format!("{} sessions watch the node and do not create it", human::count(many)),
@@ -68,6 +71,15 @@ fn was_election(context: &LockContext<'_>, record: &ElectionRecord) -> bool {
         Some(_) => record.last_tenure().is_some_and(held_long),
         None => false,
     }
+}
+
+/// Returns whether an empty queue is no absence: clients of another recipe queue at its path, or the
+/// leader has another node, which is reported by itself when it goes.
+fn is_led_elsewhere(context: &LockContext<'_>) -> bool {
+    let (table, path) = (context.table_at.table(), context.lock.path());
+    let other = table.find(path, None).and_then(|id| table.lock(id));
+    let has_leader_node = leader_beside_latch(path).is_some_and(|leader| table.find(&leader, None).is_some());
+    has_leader_node || other.is_some_and(|other| !other.is_empty())
 }
 
 fn watching(context: &LockContext<'_>) -> usize {
@@ -272,5 +284,64 @@ pub(super) mod tests {
         assert_eq!(world.severity(Code::NobodyLeads), Some(Severity::Critical));
         world.create_at("/c/leaders/s1/leader", 1);
         assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+    }
+
+    #[test]
+    fn an_election_whose_empty_container_the_servers_deleted_is_still_without_a_leader() {
+        let mut world = left_empty();
+        world.delete(&path("/app/leader"));
+        assert_eq!(world.pass(1).1, []);
+        let found = world.found(Code::NobodyLeads).expect("the finding stands");
+        assert!(found.summary.ends_with("and the servers deleted the empty parent"), "{}", found.summary);
+        world.create_named(&latch("/app/leader", 2), 2, "worker-2");
+        assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+        assert_eq!(world.table.lock_count(), 1);
+    }
+
+    #[test]
+    fn an_election_without_a_parent_is_forgotten_after_a_day() {
+        let mut world = left_empty();
+        world.delete(&path("/app/leader"));
+        world.now = world.now.plus(Duration::from_secs(25 * 3_600));
+        assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+        assert_eq!(world.table.lock_count(), 0);
+    }
+
+    #[test]
+    fn an_election_whose_leader_left_goes_with_its_parent() {
+        let mut world = DiagnosisFixture::new();
+        let leader = world.create_named(&latch("/app/leader", 1), 1, "worker-1");
+        world.client(1).expires_at = Some(world.now.plus(Duration::from_secs(90)));
+        world.pass(70);
+        world.delete(&leader);
+        world.delete(&path("/app/leader"));
+        world.pass(70);
+        assert_eq!(world.table.lock_count(), 0);
+        assert_eq!(world.found(Code::NobodyLeads), None);
+    }
+
+    #[test]
+    fn the_latch_of_an_elastic_job_is_empty_while_the_job_has_a_leader() {
+        let mut world = DiagnosisFixture::new();
+        let candidate = world.create(&latch("/jobs/report/leader/election/latch", 1), 1);
+        let leader = world.create_at("/jobs/report/leader/election/instance", 1);
+        world.delete(&candidate);
+        world.pass(100);
+        assert_eq!(world.found(Code::NobodyLeads), None);
+        world.delete(&leader);
+        assert_eq!(world.pass(62).0, [Code::NobodyLeads]);
+        let found = world.found(Code::NobodyLeads).expect("the finding stands");
+        assert!(found.lock.path.as_str().ends_with("/instance"), "{}", found.lock.path);
+    }
+
+    #[test]
+    fn candidates_of_another_recipe_at_the_same_path_lead() {
+        let mut world = DiagnosisFixture::new();
+        let before = world.create_named(&curator("/app/leader", 1), 1, "worker-1");
+        world.pass(70);
+        world.create_named(&latch("/app/leader", 2), 2, "worker-2");
+        world.delete(&before);
+        world.pass(100);
+        assert_eq!(world.found(Code::NobodyLeads), None);
     }
 }

@@ -11,8 +11,9 @@ mod found_empty;
 mod kind;
 mod note;
 mod record;
+mod without_parent;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub use departure::{Departure, DepartureEnd};
 pub use expectation::Expectation;
 pub use found_empty::is_empty_election;
 pub use kind::{ElectionKind, is_likely as is_likely_election};
-pub(crate) use kind::{by_recipe, is_registry};
+pub(crate) use kind::{by_recipe, is_registry, leader_beside_latch};
 pub use record::{ChangesOfLeader, ElectionRecord};
 
 use super::{LockId, LockQueue, LockTable};
@@ -40,6 +41,9 @@ pub struct Elections {
     /// reading.
     since: Option<Timestamp>,
     records: BTreeMap<LockId, ElectionRecord>,
+    /// The elections whose parents are gone, in the order in which that was seen. Some may have
+    /// candidates again.
+    without_parent: VecDeque<LockId>,
 }
 
 impl Elections {
