@@ -21,14 +21,13 @@ pub const TIMEOUT: Duration = Duration::from_secs(6);
 pub struct Machine {
     relay: Relay,
     root: String,
-    pub address: Ipv4Addr,
 }
 
 impl Machine {
     async fn start(server: &str, root: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(u32::from_be_bytes([127, 1, 0, 1]));
         let address = Ipv4Addr::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        Self { relay: Relay::start_from(address, server).await, root: root.to_owned(), address }
+        Self { relay: Relay::start_from(address, server).await, root: root.to_owned() }
     }
 
     pub fn connect_string(&self) -> String {
@@ -40,6 +39,12 @@ impl Machine {
         zk::connect_within(&self.connect_string(), TIMEOUT).await
     }
 
+    /// Opens a session that ends by its timeout, not at once, when the client is dropped.
+    pub async fn abandoned_session(&self, timeout: Duration) -> Client {
+        let connector = Client::connector().with_session_timeout(timeout).with_detached();
+        connector.connect(&self.connect_string()).await.expect("a session")
+    }
+
     /// Cuts the machine off until [`heal`](Self::heal).
     pub async fn cut_off(&self) {
         self.relay.refuse().await;
@@ -47,6 +52,10 @@ impl Machine {
 
     pub fn heal(&self) {
         self.relay.heal();
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.relay.live() > 0
     }
 }
 

@@ -2,8 +2,10 @@
 //! the report, or else by sessions that create its very nodes. `assets/docs/incidents.md` lists the
 //! reports, what lockscope says about each, and its test here.
 
+mod earlier_session;
 mod fixture;
 mod flaps;
 mod leaderless;
 mod missing;
+mod own_nodes;
 mod two_leaders;
