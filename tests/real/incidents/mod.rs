@@ -8,4 +8,5 @@ mod flaps;
 mod leaderless;
 mod missing;
 mod own_nodes;
+mod restarts;
 mod two_leaders;
