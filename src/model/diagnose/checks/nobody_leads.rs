@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{Departure, ElectionKind, ElectionRecord, leader_beside_latch};
+use crate::queue::{ElectionKind, ElectionRecord, leader_beside_latch};
 use crate::text::human;
 use lockscope_base::recipe::{LockKind, Recipe};
-use lockscope_base::znode::ZnodePath;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 const REMEDY: &str = "look at the candidates' processes: restart those that gave up, and find out why they did; do not delete the parent, it is not in the way";
 
@@ -64,13 +64,28 @@ fn empty(context: &LockContext<'_>) -> Option<Leaderless> {
 /// Returns whether an empty lock was an election. A lock that merely looks like one is a lock if it
 /// was held for a short time only.
 fn was_election(context: &LockContext<'_>, record: &ElectionRecord) -> bool {
-    let held_long = |tenure: &Departure| tenure.led_for().is_none_or(|led| led >= context.thresholds.stuck_after);
     match context.election {
         Some(ElectionKind::Certain) => true,
-        Some(_) if record.found_empty_since().is_some() => true,
-        Some(_) => record.last_tenure().is_some_and(held_long),
+        Some(_) => record.found_empty_since().is_some() || was_led_long(context, record),
         None => false,
     }
+}
+
+/// Returns whether the last tenure was long, or one that the last followed without a gap: the
+/// candidates may fail one after another.
+fn was_led_long(context: &LockContext<'_>, record: &ElectionRecord) -> bool {
+    let (long, gap) = (context.thresholds.stuck_after, context.thresholds.settled_after);
+    let mut next_began: Option<Timestamp> = None;
+    for tenure in record.tenures().rev() {
+        if next_began.is_some_and(|began| began.since(tenure.at) > gap) {
+            return false;
+        }
+        if tenure.led_for().is_none_or(|led| led >= long) {
+            return true;
+        }
+        next_began = tenure.led_since;
+    }
+    false
 }
 
 /// Returns whether an empty queue is no absence: clients of another recipe queue at its path, or the
@@ -233,6 +248,19 @@ pub(super) mod tests {
         world.pass(70);
         world.delete(&node);
         world.pass(63);
+        assert_eq!(world.severity(Code::NobodyLeads), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn candidates_that_fail_one_after_another_leave_an_election_behind() {
+        let mut world = DiagnosisFixture::new();
+        let nodes = [1, 2, 3].map(|number| world.create(&curator("/app/leader", number), i64::from(number)));
+        world.pass(70);
+        for node in &nodes {
+            world.delete(node);
+            world.pass(5);
+        }
+        world.pass(60);
         assert_eq!(world.severity(Code::NobodyLeads), Some(Severity::Warning));
     }
 
