@@ -8,6 +8,7 @@
 //!   [`Happening`](queue::Happening)s come out.
 //! - [`follow`]: which nodes to read, and which changes follow from watch events and answers.
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
+//! - [`members`]: whether the members of the ensemble have the same nodes.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
 //! - [`text`]: numbers, durations and times in words, and text that is safe to show, fitted to a
@@ -19,6 +20,7 @@ extern crate self as lockscope_model;
 
 pub mod diagnose;
 pub mod follow;
+pub mod members;
 pub mod metrics;
 pub mod queue;
 pub mod report;

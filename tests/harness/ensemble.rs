@@ -3,8 +3,10 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
+use super::foreign::java_program;
 use super::process::{Supervised, await_end_of, class_path, java};
 use super::quorum_links::QuorumLinks;
 use super::server::{JARS, ports_free_on};
@@ -130,6 +132,15 @@ impl Ensemble {
     pub fn start_again(&mut self, member: usize) {
         self.launch(member);
         assert!(self.serves(member), "member {member} did not start again; its last words:\n{}", self.log(member));
+    }
+
+    /// Creates a node in the files of a server alone, which must have been stopped. The server shows
+    /// it once it is started again.
+    pub fn put_node(&self, member: usize, path: &str) {
+        let folder = self.members[member].folder.join("data");
+        let command = java_program("PutNode");
+        let put = Command::new(&command[0]).args(&command[1..]).arg(folder).arg(path).output().expect("it starts");
+        assert!(put.status.success(), "{}", String::from_utf8_lossy(&put.stderr));
     }
 
     /// Kills the leader and returns its number. The other members then elect a new leader.

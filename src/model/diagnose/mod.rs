@@ -48,6 +48,7 @@ mod round_memory;
 #[cfg(test)]
 mod sentences;
 mod session_locks;
+mod slow_servers;
 mod standstill;
 mod suspicion;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
 use super::plain_text::plain_text;
-use super::{Scrape, families};
+use super::{Scrape, families, servers};
 
 /// Approximate size of the series of a lock with histograms, in bytes.
 const BYTES_PER_LOCK: usize = 5_000;
@@ -16,6 +16,7 @@ const BYTES_PER_LOCK: usize = 5_000;
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         families::of_ensemble(self, &mut encoder)?;
+        servers::of_servers(self, &mut encoder)?;
         families::of_locks(self, &mut encoder)?;
         families::of_histograms(self, &mut encoder)
     }

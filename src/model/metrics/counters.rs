@@ -5,7 +5,7 @@ use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFig
 use super::{LockCounts, ProcessFigures, Scrape};
 use crate::diagnose::Diagnosis;
 use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
-use crate::server_view::{AskedBy, Load, ServerView};
+use crate::server_view::{AskedBy, Health, Load, ServerView};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
 
@@ -102,6 +102,7 @@ impl EventCounters {
             locks: is_live.then_some(table.lock_count() as u64),
             contenders: is_live.then_some(table.contender_count() as u64),
             servers: self.servers(table.view()),
+            health: health(table.view()),
             gaps: self.gaps,
             changes: self.changes,
             process,
@@ -141,6 +142,12 @@ impl EventCounters {
             asked,
         })
     }
+}
+
+/// Returns how each server is doing. A server that does not answer any more reports nothing.
+fn health(view: &ServerView) -> Vec<(String, Health)> {
+    let answering = view.members.iter().filter(|member| member.asked_by != AskedBy::None);
+    answering.filter_map(|member| Some((member.address.clone(), member.health.clone()?))).collect()
 }
 
 fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {

@@ -42,18 +42,18 @@ type Encoded = Result<(), fmt::Error>;
 
 /// The name, unit and help text of a family.
 #[derive(Clone, Copy)]
-struct Family {
+pub(super) struct Family {
     name: &'static str,
     unit: Option<&'static Unit>,
     help: &'static str,
 }
 
-const fn family(name: &'static str, help: &'static str) -> Family {
+pub(super) const fn family(name: &'static str, help: &'static str) -> Family {
     Family { name, unit: None, help }
 }
 
 impl Family {
-    const fn seconds(self) -> Self {
+    pub(super) const fn seconds(self) -> Self {
         Self { unit: Some(&Unit::Seconds), ..self }
     }
 
@@ -61,7 +61,7 @@ impl Family {
         Self { unit: Some(&Unit::Bytes), ..self }
     }
 
-    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+    pub(super) fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
         self,
         encoder: &mut DescriptorEncoder<'_>,
         rows: impl Iterator<Item = (L, V)>,
@@ -78,7 +78,7 @@ impl Family {
         self.gauges(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
     }
 
-    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
+    pub(super) fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
         self,
         encoder: &mut DescriptorEncoder<'_>,
         rows: impl Iterator<Item = (L, V)>,

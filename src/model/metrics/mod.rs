@@ -19,6 +19,7 @@ mod histogram;
 mod named_locks;
 mod plain_text;
 mod scrape;
+mod servers;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Histogram;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{LockQueue, WatchEvents};
-use crate::server_view::Load;
+use crate::server_view::{Health, Load};
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::ZnodePath;
 
@@ -26,6 +26,8 @@ pub struct Scrape {
     pub contenders: Option<u64>,
     /// The known members of the ensemble; `None` when they are not asked.
     pub servers: Option<ServerFigures>,
+    /// How each server is doing, by its address; only servers that report it.
+    pub health: Vec<(String, Health)>,
     /// How often the table was out of step with the ensemble.
     pub gaps: u64,
     /// The number of changes that were taken in.

@@ -251,6 +251,15 @@ impl LockQueue {
         }
     }
 
+    /// Returns the nodes whose children are this lock's contenders; none for a single node.
+    pub fn parents(&self) -> Vec<ZnodePath> {
+        match self.kind() {
+            LockKind::SingleNode => Vec::new(),
+            LockKind::Semaphore => vec![self.queue_path(), self.lease_parent()],
+            _ => vec![self.path.clone()],
+        }
+    }
+
     /// Returns the lock's rates per second.
     pub fn rates(&self, now: Timestamp) -> Rates {
         self.activity.as_deref().copied().unwrap_or_default().rates(now)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::server_view::{AskedBy, MemberView, ServerMode, ServerView};
+use crate::server_view::{AskedBy, Health, MemberView, ServerMode, ServerView};
 use lockscope_base::znode::SessionId;
 
 /// The port of an address without one.
@@ -36,6 +36,9 @@ struct Server {
     plain_beside_tls: bool,
     /// What the server did not answer, and what to change there.
     error: Option<String>,
+    /// How the server is doing; absent if it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<Health>,
 }
 
 impl Ensemble {
@@ -75,6 +78,7 @@ impl Server {
             view: "none",
             plain_beside_tls: false,
             error: None,
+            health: None,
         }
     }
 
@@ -90,6 +94,7 @@ impl Server {
             },
             plain_beside_tls: !member.provenance.can_prove(),
             error: member.error.clone(),
+            health: member.health.clone(),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::connection::client_address;
 use super::four_letter::Srvr;
 use super::monitor::Figure;
-use super::{Connection, Expiry, ListedSession, Monitor, ServerSettings, WatchTotals, WatchedPath};
+use super::{Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// The reason why an answer cannot be used.
@@ -153,6 +153,12 @@ pub fn configuration(answer: &[u8]) -> Result<Option<ServerSettings>, BadAnswer>
     Ok(ServerSettings::new(Duration::from_millis(tick_time), Duration::from_millis(min_session_timeout)))
 }
 
+/// Reads the limits for clients in the answer to `configuration`.
+pub fn limits(answer: &[u8]) -> Result<ServerLimits, BadAnswer> {
+    let settings: HashMap<String, serde_json::Value> = read(answer)?;
+    Ok(ServerLimits::collect(settings.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_u64()?)))))
+}
+
 #[derive(Deserialize)]
 struct Watches {
     path_to_session_ids: HashMap<String, Vec<i64>>,
@@ -195,7 +201,7 @@ pub fn monitor(answer: &[u8]) -> Result<Monitor, BadAnswer> {
     let figures: HashMap<String, serde_json::Value> = read(answer)?;
     Ok(Monitor::collect(figures.iter().map(|(name, value)| {
         let text = value.as_str().map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
-        (name.as_str(), Figure { text, number: value.as_u64() })
+        (name.as_str(), Figure { text, number: value.as_u64(), decimal: value.as_f64() })
     })))
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Connection, Ephemerals, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals,
+    Connection, Ephemerals, Health, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals,
     WatchTotals, WatchedPath,
 };
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
@@ -128,6 +128,9 @@ pub struct MemberView {
     /// Recordings store only the conclusion that the recorder's own member lags.
     #[serde(skip)]
     pub progress: Option<MemberProgress>,
+    /// How the server is doing; `None` if it was not asked. Recordings leave this out.
+    #[serde(skip)]
+    pub health: Option<Health>,
     /// The ephemeral nodes of all sessions, if the server was asked for its sessions. Recordings
     /// leave this out, because it would be most of them.
     #[serde(skip)]

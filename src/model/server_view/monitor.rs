@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Health;
+
 /// The number of watch events of each type that a server sent since it started, to all clients and
 /// for all paths.
 ///
@@ -60,6 +62,8 @@ pub struct Monitor {
     pub connections: Option<u64>,
     /// The sent watch events, from ZooKeeper 3.6.0 on. `None` if any of the four counts is missing.
     pub fired: Option<WatchEventTotals>,
+    /// How the server is doing.
+    pub health: Health,
 }
 
 impl Monitor {
@@ -68,6 +72,7 @@ impl Monitor {
         let mut found = Self::default();
         let [mut created, mut deleted, mut changed, mut children] = [None; 4];
         for (name, figure) in figures {
+            found.health.take(name, &figure);
             match name {
                 "version" => found.version = figure.text,
                 "server_state" => found.state = figure.text,
@@ -91,6 +96,8 @@ impl Monitor {
 pub(super) struct Figure {
     pub(super) text: Option<String>,
     pub(super) number: Option<u64>,
+    /// The number with its decimals.
+    pub(super) decimal: Option<f64>,
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
 use super::history::HistoryOptions;
 use super::import::ImportCommand;
+use super::members::MembersOptions;
 use super::options::{ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::past_options::PastOptions;
 use super::recipes::RecipesOptions;
@@ -96,6 +97,12 @@ pub(super) enum CliCommand {
     /// Reads everything below the roots and prints it: a table for people, or one JSON object for
     /// programs.
     Snapshot(SnapshotOptions),
+    /// Compare the members of the ensemble
+    ///
+    /// Asks every member about itself, and reads the parents of the locks below the roots on each member of --connect,
+    /// after a sync: nodes that one member has and the others have not are named once a second and a third reading show
+    /// them again. Sets no watch. Exits with 1 when the members differ or one does not answer.
+    Members(MembersOptions),
     /// Print what happens to the locks, line by line
     ///
     /// First prints a line for each lock, then a line for each change: enqueued, acquired, gone

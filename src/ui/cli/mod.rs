@@ -28,6 +28,7 @@ mod history;
 mod import;
 mod live_table;
 mod log;
+mod members;
 mod merge;
 mod no_server;
 mod options;
@@ -125,6 +126,11 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
                 Some(store) => snapshot::run_past(&settings, store, options.past.at, &mut io::stdout().lock()),
                 None => snapshot::run(&settings, &mut io::stdout().lock()).await,
             }
+        }
+        CliCommand::Members(options) => {
+            let settings = resolve(options.read.shared())?;
+            let done = members::run(&settings, &options, &mut io::stdout().lock()).await;
+            done.map_err(|error| settings.explain(error))
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
             watch_past::run(&resolve(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await

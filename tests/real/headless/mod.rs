@@ -6,6 +6,7 @@ mod contend;
 mod hostile;
 mod incident;
 mod login;
+mod members;
 mod metrics;
 mod plot;
 pub mod program;

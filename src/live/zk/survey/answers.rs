@@ -6,8 +6,8 @@ use std::time::Duration;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::server_view::four_letter::Srvr;
 use lockscope_model::server_view::{
-    AskedBy, Connection, Ephemerals, ListedSession, Load, ServerSettings, SyncSettings, Transport, WatchEventTotals,
-    WatchTotals, WatchedPath,
+    AskedBy, Connection, Ephemerals, Health, ListedSession, Load, ServerSettings, SyncSettings, Transport,
+    WatchEventTotals, WatchTotals, WatchedPath,
 };
 
 /// The optional questions of a round.
@@ -107,8 +107,9 @@ pub(super) struct TimedAnswer<T> {
 }
 
 /// The counters and settings of a server.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ServerFigures {
+    pub(super) health: Health,
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
     pub(super) fired: Option<WatchEventTotals>,

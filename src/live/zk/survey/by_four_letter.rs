@@ -104,8 +104,10 @@ impl ByFourLetter<'_> {
         let totals = self.receive_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
         let settings = self.receive(settings).ok();
         let sync_settings = settings.as_ref().and_then(|answer| SyncSettings::from_conf(&answer.text));
+        let limits = settings.as_ref().map(|answer| four_letter::limits(&answer.text)).unwrap_or_default();
         let settings = settings.and_then(|answer| four_letter::conf(&answer.text));
-        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
+        let health = monitor.health.with_limits(&limits);
+        ServerFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
     }
 
     fn take_watched(&mut self, asked: WordReply, listed: WatchedPathsReader) -> Option<(Vec<WatchedPath>, bool)> {

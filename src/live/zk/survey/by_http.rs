@@ -88,8 +88,11 @@ impl ByHttp<'_> {
     fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> ServerFigures {
         let monitor = self.receive_or_note(monitor, admin::monitor).unwrap_or_default();
         let totals = self.receive_or_note(totals, admin::watch_summary);
+        let limits =
+            settings.result.as_ref().ok().and_then(|reply| admin::limits(&reply.bytes).ok()).unwrap_or_default();
         let settings = self.receive(settings, admin::configuration).ok().flatten();
-        ServerFigures { watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
+        let health = monitor.health.with_limits(&limits);
+        ServerFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
     }
 
     async fn ask(&self, command: &str) -> HttpReply {

@@ -152,6 +152,7 @@ impl Member {
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
             view.sync_settings = found.sync_settings;
+            view.health = Some(found.health);
             view.timing.settings = found.settings.or(view.timing.settings);
             view.counted_at = Some(at);
         }

@@ -75,10 +75,11 @@ fn suspicion(
         return None;
     }
     let summary = format!(
-        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
+        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{}",
         headline(context, row)?,
         context.table_at.who(row.contender),
-        human::duration(silent)
+        human::duration(silent),
+        context.table_at.slow_servers()
     );
     let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))

@@ -143,7 +143,11 @@ fn describe(context: &LockContext<'_>, leaderless: &Leaderless) -> Finding {
     };
     let least = if leaderless.is_exact { "" } else { "at least " };
     let lasted = human::duration(leaderless.lasted);
-    let summary = format!("nobody has led for {least}{lasted}: {last}; {}", leaderless.candidates);
+    let summary = format!(
+        "nobody has led for {least}{lasted}: {last}; {}{}",
+        leaderless.candidates,
+        context.table_at.slow_servers()
+    );
     let severity = context.severity_here(Severity::Critical);
     let finding = finding(Code::NobodyLeads, severity, context.lock, None).because(summary, REMEDY);
     match context.election_record().and_then(ElectionRecord::last_tenure) {

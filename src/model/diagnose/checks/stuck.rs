@@ -63,7 +63,8 @@ fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
     let lock = context.lock;
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if is_likely_election(lock) { Severity::Info } else { Severity::Warning };
-    let summary = format!("{}: {}", standstill.headline(), standstill.holders());
+    let slow = context.table_at.slow_servers();
+    let summary = format!("{}: {}{slow}", standstill.headline(), standstill.holders());
     of_contender(code, severity, context, standstill.longest.contender).because(summary, REMEDY)
 }
 

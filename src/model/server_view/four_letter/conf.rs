@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::whole_lines;
-use crate::server_view::ServerSettings;
+use crate::server_view::{ServerLimits, ServerSettings};
 
 /// Reads the answer to `conf`: lines of a name, `=` and a value. `None` unless it contains both
 /// settings.
@@ -13,6 +13,12 @@ pub fn conf(answer: &str) -> Option<ServerSettings> {
         value.trim().parse().ok().map(Duration::from_millis)
     };
     ServerSettings::new(millis("tickTime")?, millis("minSessionTimeout")?)
+}
+
+/// Reads the limits for clients in the answer to `conf`.
+pub fn limits(answer: &str) -> ServerLimits {
+    let settings = whole_lines(answer).filter_map(|line| line.split_once('='));
+    ServerLimits::collect(settings.filter_map(|(name, value)| Some((name, value.trim().parse().ok()?))))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub fn mntr(answer: &str) -> Monitor {
         let value = value.trim();
         // Limits texts to 200 characters: a server's version is no longer than a line.
         let text = Some(value.chars().take(200).collect());
-        Some((name.strip_prefix("zk_")?, Figure { text, number: value.parse().ok() }))
+        Some((name.strip_prefix("zk_")?, Figure { text, number: value.parse().ok(), decimal: value.parse().ok() }))
     });
     Monitor::collect(figures)
 }

@@ -10,7 +10,7 @@ mod mntr;
 mod srvr;
 mod watches;
 
-pub use conf::conf;
+pub use conf::{conf, limits};
 pub use cons::{Connections, cons};
 pub use dump::{dump, ephemerals};
 pub use mntr::mntr;

@@ -33,6 +33,7 @@ fn shared(words: &[&str]) -> SharedOptions {
     let (before, command) = arguments.split();
     match command.unwrap() {
         CliCommand::Snapshot(options) => options.read.shared(),
+        CliCommand::Members(options) => options.read.shared(),
         CliCommand::Watch(options) => options.read.shared(),
         CliCommand::Check(options) => options.read.shared(),
         CliCommand::Record(command) => command.shared(),

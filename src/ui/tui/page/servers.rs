@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{Columns, Sign, Tone, Writer};
-use lockscope_base::znode::Timestamp;
-use lockscope_model::server_view::{AskedBy, Load, MemberView, ServerMode, ServerView};
+use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_model::server_view::{AskedBy, Health, Load, MemberView, ServerMode, ServerView};
 use lockscope_model::text::human::{self, count, duration, plural};
 use lockscope_model::text::{Keep, fit};
 
@@ -25,8 +25,9 @@ pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, no
     if view.members.is_empty() {
         return page.sentence("No server was asked yet.", Tone::Text);
     }
+    let newest = view.members.iter().filter_map(zxid_of).max();
     for member in &view.members {
-        write_member(page, member, now);
+        write_member(page, member, newest, now);
     }
     if !view.members_known {
         page.sentence(MEMBERS_UNKNOWN, Tone::Careful);
@@ -69,7 +70,7 @@ fn known(view: &ServerView) -> &'static str {
     }
 }
 
-fn write_member(page: &mut Writer, member: &MemberView, now: Timestamp) {
+fn write_member(page: &mut Writer, member: &MemberView, newest: Option<Zxid>, now: Timestamp) {
     let by = match (member.asked_by, member.provenance.can_prove()) {
         (AskedBy::Words, true) => "by four-letter words",
         (AskedBy::Words, false) => "by four-letter words, in plain text",
@@ -89,9 +90,68 @@ fn write_member(page: &mut Writer, member: &MemberView, now: Timestamp) {
     if let Some(lists) = lists(member) {
         page.fact("", &lists, Tone::Text);
     }
+    if let Some(health) = health(member, newest) {
+        page.fact("", &health, if is_slow(member) { Tone::Careful } else { Tone::Text });
+    }
     if let Some(error) = &member.error {
         page.fact("", error, Tone::Careful);
     }
+}
+
+fn zxid_of(member: &MemberView) -> Option<Zxid> {
+    member.progress.and_then(|progress| progress.zxid)
+}
+
+fn is_slow(member: &MemberView) -> bool {
+    member.health.as_ref().is_some_and(|health| health.slow_writes().is_some() || has_other_digest(health))
+}
+
+fn has_other_digest(health: &Health) -> bool {
+    health.digest_mismatches.is_some_and(|mismatches| mismatches > 0)
+}
+
+/// Returns how a server is doing, and how far it is behind the newest transaction that any server
+/// reported.
+fn health(member: &MemberView, newest: Option<Zxid>) -> Option<String> {
+    let Health {
+        latency_avg,
+        write_p99,
+        fsync_max,
+        outstanding,
+        elections,
+        election_max,
+        synced_followers,
+        followers,
+        rejected_connections,
+        throttled,
+        ..
+    } = member.health.clone()?;
+    let time = |what: &str, time: Option<Duration>| time.map(|time| format!("{what} {}", human::latency(time)));
+    let some = |number: Option<u64>, one: &str, more: &str| {
+        number.filter(|number| *number > 0).map(|number| plural(number, one, more))
+    };
+    let behind = newest.zip(zxid_of(member)).map(|(newest, zxid)| newest.0.saturating_sub(zxid.0));
+    let elected = elections.filter(|elections| *elections > 0).zip(election_max);
+    let parts = [
+        time("latency", latency_avg),
+        time("99 % of writes within", write_p99),
+        time("slowest fsync", fsync_max),
+        outstanding.map(|outstanding| format!("{} queued", count(outstanding))),
+        synced_followers.zip(followers).map(|(synced, all)| format!("{synced} of {all} followers in step")),
+        behind.filter(|behind| *behind > 0).map(|behind| format!("{} behind the newest", count(behind.unsigned_abs()))),
+        elected.map(|(elections, max)| {
+            format!("{}, {} at most", plural(elections, "election", "elections"), human::latency(max))
+        }),
+        some(rejected_connections, "connection refused", "connections refused"),
+        some(throttled, "request throttled", "requests throttled"),
+        member
+            .health
+            .as_ref()
+            .filter(|health| has_other_digest(health))
+            .map(|_| "its data differ from the leader's".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Returns what asking costs the servers.

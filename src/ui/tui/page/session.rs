@@ -176,19 +176,17 @@ impl ShownSession<'_> {
         };
         let least = if owned.is_whole { "" } else { "at least " };
         let nodes = plural(owned.count, "node that ends with it", "nodes that end with it");
-        page.fact("owns", &format!("{least}{nodes}"), Tone::Text);
-        let others = owned.paths.iter().filter(|(_, contends)| !contends).take(MAX_OWNED);
-        let shown: Vec<&str> = others.map(|(path, _)| *path).collect();
-        for path in &shown {
+        let contend = owned.paths.iter().filter(|(_, contends)| *contends).count();
+        let locks = if contend > 0 { format!(", {} of them for locks", count(contend)) } else { String::new() };
+        page.fact("owns", &format!("{least}{nodes}{locks}"), Tone::Text);
+        let others: Vec<&str> =
+            owned.paths.iter().filter(|(_, contends)| !contends).map(|(path, _)| *path).take(MAX_OWNED).collect();
+        for path in &others {
             page.line("", path, Keep::Ends, Tone::Text);
         }
-        let contend = owned.paths.iter().filter(|(_, contends)| *contends).count();
-        let more = owned.count.saturating_sub(shown.len() + contend);
-        let locks = (contend > 0).then(|| format!("{} for locks", count(contend)));
-        let more = (more > 0).then(|| format!("{} more", count(more)));
-        let rest: Vec<String> = locks.into_iter().chain(more).collect();
-        if !rest.is_empty() {
-            page.fact("", &format!("and {}", rest.join(", ")), Tone::Dim);
+        let more = owned.count.saturating_sub(others.len() + contend);
+        if more > 0 {
+            page.fact("", &format!("and {} more", count(more)), Tone::Dim);
         }
     }
 

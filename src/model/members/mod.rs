@@ -1,0 +1,172 @@
+//! Compares what the members of an ensemble have: the children of chosen nodes, as each member
+//! shows them.
+//!
+//! A member that lags shows less, and nodes come and go while the members are read one after the
+//! other. So a difference counts only if a second reading, after another sync, shows it again. All
+//! members have applied the same transactions by then, up to those of the last moment.
+//!
+//! The module is pure: the readings are arguments.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockscope_base::znode::{ZnodePath, Zxid};
+
+/// Maximum number of differences that are reported.
+pub const MAX_DIFFERENCES: usize = 1_000;
+
+/// The children of nodes, as one member shows them.
+pub type ChildrenSeen = BTreeMap<ZnodePath, BTreeSet<String>>;
+
+/// The czxids of nodes, as one member shows them; `None` for a node that it does not have.
+pub type NodesSeen = BTreeMap<ZnodePath, Option<Zxid>>;
+
+/// What one member showed, or why it was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberReading<T> {
+    /// The member's address.
+    pub member: String,
+    /// What it showed, or a sentence that says why it was not read.
+    pub seen: Result<T, String>,
+}
+
+/// A node that one member has and most others have not, or the reverse, or another one of the same
+/// path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Difference {
+    /// The node's path.
+    #[serde(serialize_with = "text")]
+    pub path: ZnodePath,
+    /// The member that differs from the others.
+    pub member: String,
+    /// Whether that member has a node at the path.
+    pub has: bool,
+    /// The transaction that created the node: of that member's node, or else of the others'.
+    #[serde(serialize_with = "number")]
+    pub czxid: Option<Zxid>,
+}
+
+fn text<S: serde::Serializer>(path: &ZnodePath, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(path.as_str())
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn number<S: serde::Serializer>(czxid: &Option<Zxid>, serializer: S) -> Result<S::Ok, S::Error> {
+    match czxid {
+        Some(czxid) => serializer.serialize_i64(czxid.0),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Returns the nodes that not all members show, at most [`MAX_DIFFERENCES`]. These are to be read
+/// again.
+pub fn suspects(readings: &[MemberReading<ChildrenSeen>]) -> BTreeSet<ZnodePath> {
+    let seen: Vec<&ChildrenSeen> = readings.iter().filter_map(|reading| reading.seen.as_ref().ok()).collect();
+    let parents: BTreeSet<&ZnodePath> = seen.iter().flat_map(|seen| seen.keys()).collect();
+    let none = BTreeSet::new();
+    let mut suspects = BTreeSet::new();
+    for parent in parents {
+        let children: Vec<&BTreeSet<String>> = seen.iter().map(|seen| seen.get(parent).unwrap_or(&none)).collect();
+        let all: BTreeSet<&String> = children.iter().copied().flatten().collect();
+        let differs = all.into_iter().filter(|name| !children.iter().all(|seen| seen.contains(*name)));
+        suspects.extend(differs.take(MAX_DIFFERENCES.saturating_sub(suspects.len())).map(|name| parent.child(name)));
+    }
+    suspects
+}
+
+/// Returns the differences that a reading shows: for each node, the members whose state is that of
+/// fewer members than another state. Where as many members show each state, the first member's is
+/// taken for the ensemble's: pass the leader first.
+pub fn differences(readings: &[MemberReading<NodesSeen>]) -> Vec<Difference> {
+    let seen: Vec<(&String, &NodesSeen)> =
+        readings.iter().filter_map(|reading| Some((&reading.member, reading.seen.as_ref().ok()?))).collect();
+    let paths: BTreeSet<&ZnodePath> = seen.iter().flat_map(|(_, seen)| seen.keys()).collect();
+    let mut found = Vec::new();
+    for path in paths {
+        let states: Vec<(&String, Option<Zxid>)> =
+            seen.iter().filter_map(|(member, seen)| Some((*member, *seen.get(path)?))).collect();
+        let Some(common) = most_common(&states) else { continue };
+        let odd = states.iter().filter(|(_, state)| *state != common);
+        found.extend(odd.map(|(member, state)| Difference {
+            path: path.clone(),
+            member: (*member).clone(),
+            has: state.is_some(),
+            czxid: state.or(common),
+        }));
+    }
+    found.truncate(MAX_DIFFERENCES);
+    found
+}
+
+/// Returns the state that most members show; the first of several.
+fn most_common(states: &[(&String, Option<Zxid>)]) -> Option<Option<Zxid>> {
+    let count = |of: Option<Zxid>| states.iter().filter(|(_, state)| *state == of).count();
+    let mut best: Option<(usize, Option<Zxid>)> = None;
+    for (_, state) in states {
+        if best.is_none_or(|(most, _)| count(*state) > most) {
+            best = Some((count(*state), *state));
+        }
+    }
+    best.map(|(_, state)| state)
+}
+
+/// Keeps the differences that two readings share.
+pub fn lasting(first: &BTreeSet<ZnodePath>, second: Vec<Difference>) -> Vec<Difference> {
+    second.into_iter().filter(|difference| first.contains(&difference.path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::path;
+
+    fn children(member: &str, names: &[&str]) -> MemberReading<ChildrenSeen> {
+        let names = names.iter().map(ToString::to_string).collect();
+        MemberReading { member: member.to_owned(), seen: Ok(BTreeMap::from([(path("/l"), names)])) }
+    }
+
+    fn nodes(member: &str, states: &[(&str, Option<i64>)]) -> MemberReading<NodesSeen> {
+        let seen = states.iter().map(|(at, czxid)| (path(at), czxid.map(Zxid))).collect();
+        MemberReading { member: member.to_owned(), seen: Ok(seen) }
+    }
+
+    #[test]
+    fn a_node_that_one_member_lacks_or_has_alone_is_a_suspect() {
+        let readings = [children("a", &["x", "y"]), children("b", &["x", "y", "z"]), children("c", &["x"])];
+        assert_eq!(suspects(&readings).into_iter().collect::<Vec<_>>(), [path("/l/y"), path("/l/z")]);
+        let silent = MemberReading { member: "d".to_owned(), seen: Err("no answer".to_owned()) };
+        assert_eq!(suspects(&[children("a", &["x"]), silent]), BTreeSet::new(), "silence is no difference");
+        let missing = MemberReading { member: "e".to_owned(), seen: Ok(BTreeMap::new()) };
+        assert_eq!(suspects(&[children("a", &["x"]), missing]).len(), 1, "a missing parent has no children");
+    }
+
+    #[test]
+    fn the_member_that_differs_from_most_is_named_with_its_node() {
+        let readings = [
+            nodes("a", &[("/l/y", None), ("/l/z", Some(7)), ("/m", Some(3))]),
+            nodes("b", &[("/l/y", Some(5)), ("/l/z", Some(7)), ("/m", Some(4))]),
+            nodes("c", &[("/l/y", None), ("/l/z", None), ("/m", Some(3))]),
+        ];
+        let told: Vec<_> = differences(&readings)
+            .into_iter()
+            .map(|found| (found.path.to_string(), found.member, found.has, found.czxid.map(|czxid| czxid.0)))
+            .collect();
+        let expected = [("/l/y", "b", true, Some(5)), ("/l/z", "c", false, Some(7)), ("/m", "b", true, Some(4))];
+        assert_eq!(told, expected.map(|(path, member, has, czxid)| (path.to_owned(), member.to_owned(), has, czxid)));
+    }
+
+    #[test]
+    fn of_two_members_the_first_is_right() {
+        let found = differences(&[nodes("leader", &[("/l/x", None)]), nodes("b", &[("/l/x", Some(9))])]);
+        assert_eq!((found[0].member.as_str(), found[0].has), ("b", true));
+    }
+
+    #[test]
+    fn only_what_was_different_before_lasts() {
+        let second = differences(&[
+            nodes("a", &[("/l/x", None), ("/l/y", None)]),
+            nodes("b", &[("/l/x", Some(9)), ("/l/y", Some(8))]),
+        ]);
+        let lasting = lasting(&BTreeSet::from([path("/l/x")]), second);
+        assert_eq!(lasting.len(), 1);
+    }
+}

@@ -1,0 +1,224 @@
+//! The members of the ensemble, side by side, as JSON and as a table.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::members::Difference;
+use crate::server_view::{Health, MemberView, ServerMode, ServerView};
+use crate::text::human::{count, latency};
+use crate::text::{Align, columns};
+use lockscope_base::znode::{Zxid, escaped};
+
+/// The number of bits of a zxid that count transactions within an epoch.
+const COUNTER_BITS: u32 = 32;
+
+/// A member of the ensemble.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberFacts {
+    /// The address, `host:port`.
+    pub address: String,
+    /// The server's role in its own word.
+    mode: Option<&'static str>,
+    /// The server's version, in its own words.
+    version: Option<String>,
+    /// The last transaction that the server had processed when it was asked.
+    zxid: Option<i64>,
+    /// How many transactions the server was behind the leader. The members are asked at slightly
+    /// different times, so a busy ensemble shows a few. `None` across epochs.
+    lag: Option<i64>,
+    /// Whether the server answered a `sync` and the reads after it; `None` if its nodes were not
+    /// read.
+    pub synced: Option<bool>,
+    /// The number of the ensemble's sessions, where the server lists them.
+    sessions: Option<usize>,
+    health: Option<Health>,
+    /// What the server did not answer, and what to change there.
+    pub error: Option<String>,
+}
+
+/// The members side by side, and the nodes in which they differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct MembersFacts {
+    schema: u32,
+    /// The members of the connect string, then those that only the ensemble's config names.
+    pub members: Vec<MemberFacts>,
+    /// The nodes that a member has and most others have not, or the reverse.
+    pub differences: Vec<Difference>,
+    /// What was compared.
+    pub compared: Compared,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Compared {
+    /// The number of nodes whose children were compared.
+    pub parents: usize,
+    /// The number of parents that were left out, because there are too many.
+    pub left_out: usize,
+}
+
+impl MembersFacts {
+    /// Creates the facts from the servers' answers about themselves.
+    pub fn new(view: &ServerView) -> Self {
+        let leads = |member: &&MemberView| member.mode.is_some_and(ServerMode::keeps_sessions);
+        let zxid_of = |member: &MemberView| member.progress.and_then(|progress| progress.zxid);
+        let newest = view.members.iter().filter_map(zxid_of).max();
+        let leader = view.members.iter().find(leads).and_then(zxid_of).or(newest);
+        let members = view.members.iter().map(|member| MemberFacts {
+            address: member.address.clone(),
+            mode: member.mode.map(ServerMode::name),
+            version: member.version.clone(),
+            zxid: zxid_of(member).map(|zxid| zxid.0),
+            lag: leader.zip(zxid_of(member)).and_then(|(leader, zxid)| lag(leader, zxid)),
+            synced: None,
+            sessions: member.sessions.as_ref().map(|listing| listing.items().len()),
+            health: member.health.clone(),
+            error: member.error.clone(),
+        });
+        Self { schema: 1, members: members.collect(), differences: Vec::new(), compared: Compared::default() }
+    }
+
+    /// Returns the index of the leader, or of the standalone server.
+    pub fn leader(&self) -> Option<usize> {
+        let is_leader = |member: &MemberFacts| matches!(member.mode, Some("leader" | "standalone"));
+        self.members.iter().position(is_leader)
+    }
+
+    /// Returns whether all members answered, and none differs.
+    pub fn agree(&self) -> bool {
+        let is_sound = |member: &MemberFacts| member.synced == Some(true) && member.mode.is_some();
+        self.differences.is_empty() && !self.members.iter().any(has_other_digest) && self.members.iter().all(is_sound)
+    }
+
+    /// Writes the members as a table, and below it what is wrong, a line each.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of `out`.
+    pub fn write_table(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut rows = vec![HEADINGS.map(Cow::Borrowed)];
+        rows.extend(self.members.iter().map(row));
+        write!(out, "{}", columns(&rows, ALIGN))?;
+        for member in &self.members {
+            if has_other_digest(member) {
+                writeln!(out, "{}: its data differ from the leader's: its digest did not match", member.address)?;
+            }
+            if let Some(error) = &member.error {
+                writeln!(out, "{}: {}", member.address, escaped(error))?;
+            }
+        }
+        for Difference { path, member, has, czxid } in &self.differences {
+            let what = if *has { "has a node that most others have not" } else { "lacks a node" };
+            let czxid = czxid.map_or_else(String::new, |czxid| format!(", czxid {czxid}"));
+            writeln!(out, "{member} {what}: {}{czxid}", escaped(path.as_str()))?;
+        }
+        let Compared { parents, left_out } = self.compared;
+        let same = if self.differences.is_empty() { "no difference in" } else { "compared" };
+        write!(out, "{same} the children of {} nodes", count(parents))?;
+        writeln!(out, "{}", if left_out > 0 { format!("; {} were left out", count(left_out)) } else { String::new() })
+    }
+}
+
+const HEADINGS: [&str; 10] =
+    ["MEMBER", "MODE", "VERSION", "ZXID", "LAG", "SYNCED", "SESSIONS", "QUEUED", "LATENCY", "WRITE P99"];
+
+const ALIGN: [Align; HEADINGS.len()] = [
+    Align::Left,
+    Align::Left,
+    Align::Left,
+    Align::Right,
+    Align::Right,
+    Align::Left,
+    Align::Right,
+    Align::Right,
+    Align::Right,
+    Align::Right,
+];
+
+fn row(member: &MemberFacts) -> [Cow<'static, str>; HEADINGS.len()] {
+    let dash = || "-".to_owned();
+    let health = member.health.clone().unwrap_or_default();
+    let version = member.version.as_deref().map(|version| version.split(['-', ',']).next().unwrap_or(version));
+    let synced = member.synced.map_or("-", |synced| if synced { "yes" } else { "no" });
+    [
+        escaped(&member.address).to_string(),
+        member.mode.unwrap_or("-").to_owned(),
+        version.map_or_else(dash, |version| escaped(version).to_string()),
+        member.zxid.map_or_else(dash, |zxid| format!("0x{zxid:x}")),
+        member.lag.map_or_else(dash, |lag| lag.to_string()),
+        synced.to_owned(),
+        member.sessions.map_or_else(dash, |sessions| sessions.to_string()),
+        health.outstanding.map_or_else(dash, |outstanding| outstanding.to_string()),
+        health.latency_avg.map_or_else(dash, latency),
+        health.write_p99.map_or_else(dash, latency),
+    ]
+    .map(Cow::Owned)
+}
+
+fn has_other_digest(member: &MemberFacts) -> bool {
+    member.health.as_ref().and_then(|health| health.digest_mismatches).is_some_and(|mismatches| mismatches > 0)
+}
+
+/// Returns how many transactions one zxid is behind another of the same epoch.
+fn lag(leader: Zxid, zxid: Zxid) -> Option<i64> {
+    (leader.0 >> COUNTER_BITS == zxid.0 >> COUNTER_BITS).then(|| leader.0.saturating_sub(zxid.0).max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_view::MemberProgress;
+    use crate::testing::path;
+    use lockscope_base::znode::Timestamp;
+
+    fn member(address: &str, mode: ServerMode, zxid: i64) -> MemberView {
+        MemberView {
+            mode: Some(mode),
+            version: Some("3.8.0-x, built".to_owned()),
+            progress: Some(MemberProgress { asked_at: Timestamp(0), zxid: Some(Zxid(zxid)) }),
+            health: Some(Health { outstanding: Some(3), ..Health::default() }),
+            ..MemberView::unasked(address.to_owned())
+        }
+    }
+
+    fn facts() -> MembersFacts {
+        let members = vec![
+            member("zk1:2181", ServerMode::Follower, 0x1_0000_0005),
+            member("zk2:2181", ServerMode::Leader, 0x1_0000_0009),
+            MemberView { error: Some("no answer\u{1b}".to_owned()), ..MemberView::unasked("zk3:2181".to_owned()) },
+        ];
+        let mut facts = MembersFacts::new(&ServerView { members, ..ServerView::default() });
+        facts.members[0].synced = Some(true);
+        facts
+    }
+
+    #[test]
+    fn a_table_shows_each_member_and_below_it_what_is_wrong() {
+        let mut facts = facts();
+        facts.differences = vec![
+            Difference { path: path("/l/x"), member: "zk1:2181".to_owned(), has: true, czxid: Some(Zxid(7)) },
+            Difference { path: path("/l/y"), member: "zk1:2181".to_owned(), has: false, czxid: None },
+        ];
+        facts.compared = Compared { parents: 12, left_out: 1 };
+        let mut out = Vec::new();
+        facts.write_table(&mut out).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap());
+        assert_eq!(facts.leader(), Some(1));
+        assert!(!facts.agree());
+    }
+
+    #[test]
+    fn members_agree_only_if_all_were_read_without_a_difference_and_with_one_digest() {
+        let mut facts = facts();
+        facts.members.truncate(2);
+        facts.members[1].synced = Some(true);
+        assert!(facts.agree());
+        facts.members[0].health = Some(Health { digest_mismatches: Some(1), ..Health::default() });
+        assert!(!facts.agree());
+        facts.members[0].health = None;
+        facts.members[1].synced = Some(false);
+        assert!(!facts.agree());
+    }
+}
