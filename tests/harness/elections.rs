@@ -122,6 +122,8 @@ impl Elections {
                 "election" => &mut kazoo,
                 _ => &mut java,
             };
+            // A machine under load may lose a connection for a moment.
+            let recipe = if recipe == "selector" { "lasting-selector" } else { recipe };
             foreign.connect_within(&id, TIMEOUT).await;
             foreign.start(&id, &id, recipe, &path).await;
         }

@@ -88,7 +88,29 @@ async fn a_job_without_its_instance_node_has_no_leader() {
     assert!(found.lock.path.as_str().ends_with("/instance"), "{}", found.lock.path);
 }
 
-/// schema-registry#131, schema-registry#1696: the master's node is gone, and the instance that lives
+/// marathon#1043: the elected instance fails to start its work and withdraws, and so does the other;
+/// neither is a candidate any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn candidates_that_withdrew_one_after_another_leave_nobody_in_the_lead() {
+    let mut incident = Incident::start().await;
+    let machines = incident.machines::<2>().await;
+    let sessions = [machines[0].session().await, machines[1].session().await];
+    zk::make(&incident.operator, ["/marathon/leader".to_owned()]).await;
+    let mut nodes = Vec::new();
+    for session in &sessions {
+        nodes.push(enqueue(session, "/marathon/leader/member_").await);
+    }
+    incident.until_listed(2).await;
+    for (session, node) in sessions.iter().zip(nodes) {
+        zk::delete_all(session, [node]).await;
+    }
+    let found = incident.finds(Code::NobodyLeads, Severity::Critical).await;
+    assert!(found.summary.contains("its node was deleted while its session lived"), "{}", found.summary);
+    enqueue(&sessions[0], "/marathon/leader/member_").await;
+    incident.console.clears(Code::NobodyLeads).await;
+}
+
+/// schema-registry#1696: the master's node is gone, and the instance that lives
 /// does not create it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_masters_node_that_nobody_creates_again_is_free() {

@@ -7,8 +7,8 @@ use crate::failures::forgotten::{enqueue, watch};
 use crate::harness::foreign::Foreign;
 use crate::harness::zk;
 
-/// marathon#1043, helix#2815, nifi#4806: a process reconnects with a new session and is no candidate
-/// any more.
+/// marathon#4000: after a bad night of the network, an instance is connected with a new session and is
+/// no candidate any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_came_back_without_its_node_is_no_candidate_any_more() {
     const ELECTION: &str = "/marathon/leader";
@@ -30,7 +30,8 @@ async fn a_process_that_came_back_without_its_node_is_no_candidate_any_more() {
     incident.console.clears(Code::ParticipantMissing).await;
 }
 
-/// curator#298 (CURATOR-498): of six latches five are left, and the sixth does not know it.
+/// curator#298 (CURATOR-498), nifi#4806: of six candidates five are left. Here Curator's latch does
+/// not know that its node is gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_latch_whose_node_was_deleted_waits_for_ever() {
     const ELECTION: &str = "/app/latch";

@@ -9,4 +9,5 @@ mod leaderless;
 mod missing;
 mod own_nodes;
 mod restarts;
+mod slow;
 mod two_leaders;
