@@ -44,7 +44,8 @@ final class CuratorLeaders {
         };
     }
 
-    static Recipe selector(CuratorFramework curator, String path, String id) {
+    /** A selector that leads once, or that queues again whenever it has lost its leadership. */
+    static Recipe selector(CuratorFramework curator, String path, String id, boolean again) {
         CountDownLatch leads = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
         LeaderSelector selector = new LeaderSelector(curator, path, new LeaderSelectorListenerAdapter() {
@@ -55,6 +56,9 @@ final class CuratorLeaders {
             }
         });
         selector.setId(id);
+        if (again) {
+            selector.autoRequeue();
+        }
         return new Recipe() {
             @Override
             public String acquire() throws Exception {

@@ -47,7 +47,9 @@ final class Session implements AutoCloseable {
             case "latch":
                 return CuratorLeaders.latch(curator, path, id);
             case "selector":
-                return CuratorLeaders.selector(curator, path, id);
+                return CuratorLeaders.selector(curator, path, id, false);
+            case "lasting-selector":
+                return CuratorLeaders.selector(curator, path, id, true);
             case "write-lock":
                 return new ZooKeeperWriteLock(zookeeper(), path);
             default:

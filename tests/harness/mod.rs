@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod certificates;
 pub mod contend;
+pub mod elections;
 pub mod ensemble;
 pub mod foreign;
 pub mod picture;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 const USAGE: &str = "\
-Usage: tests/soak [--seed N] [--max-size SIZE] MINUTES
+Usage: tests/soak [--elections] [--seed N] [--max-size SIZE] MINUTES
 
 Runs the console (in a terminal), `lockscope watch` and `lockscope record --store --metrics` for MINUTES minutes, with an
 ensemble of three real servers and test clients of four libraries (Curator, kazoo, ZooKeeper's own WriteLock, the built-in
@@ -21,7 +21,12 @@ wrong, two clients held at once, a program of lockscope ended, or the recording 
 10 minutes also exits with 1 when the memory of a program, as a median, is more than 10 % higher in the last two minutes
 than in the two minutes after the fifth.
 
+With --elections it runs `lockscope watch` beside elections of three libraries and ZooKeeper's own, and restarts their candidates
+in turn, some with a kill. The run exits with 1 when a finding of elections is raised (nobody-leads, participant-missing,
+two-leaders, flapping, stale-owner), or when the end of all candidates is not reported.
+
 Options:
+  --elections       Restart the candidates of elections in turn, and expect no finding
   --seed N          Make the same random choices as a run that printed this seed
   --max-size SIZE   Bound of the recording [default: 16MiB, which half an hour reaches]
   --help            Print this
@@ -34,6 +39,8 @@ Options:
 pub struct Arguments {
     pub time: Duration,
     pub seed: u64,
+    /// Whether the candidates of elections are restarted, in place of all other faults.
+    pub elections: bool,
     /// The size limit of the recording.
     pub max_size: ByteSize,
 }
@@ -41,13 +48,15 @@ pub struct Arguments {
 impl Arguments {
     /// Reads the arguments. `Err` holds the text to print instead, and whether it is an error.
     pub fn read(words: &[String]) -> Result<Self, (String, bool)> {
-        let mut arguments = Self { time: Duration::ZERO, seed: fastrand::u64(..1 << 32), max_size: ByteSize::mib(16) };
+        let (seed, max_size) = (fastrand::u64(..1 << 32), ByteSize::mib(16));
+        let mut arguments = Self { time: Duration::ZERO, seed, elections: false, max_size };
         let mut words = words.iter();
         let wrong = |what: String| (format!("tests/soak: {what}. See tests/soak --help\n"), true);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| wrong(format!("{word} needs a value")));
             match word.as_str() {
                 "--help" | "-h" => return Err((USAGE.to_owned(), false)),
+                "--elections" => arguments.elections = true,
                 "--seed" => arguments.seed = value()?.parse().map_err(|_| wrong("a seed is a number".to_owned()))?,
                 "--max-size" => {
                     arguments.max_size = value()?.parse().map_err(|_| wrong("a size is as 16MiB".to_owned()))?;

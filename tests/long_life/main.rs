@@ -11,6 +11,7 @@ mod built_in;
 mod clients;
 mod clock;
 mod console;
+mod elections;
 mod faults;
 mod figures;
 mod holds;
@@ -54,7 +55,11 @@ fn main() -> ExitCode {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     runtime.spawn(end_when_interrupted());
     println!("seed {}", arguments.seed);
-    let passed = Soak::start(&runtime, &arguments).run(&runtime, arguments.time);
+    let passed = if arguments.elections {
+        elections::run(&runtime, arguments.time, &mut fastrand::Rng::with_seed(arguments.seed))
+    } else {
+        Soak::start(&runtime, &arguments).run(&runtime, arguments.time)
+    };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -12,6 +12,7 @@ mod failures;
 mod foreign_clients;
 mod headless;
 mod import;
+mod incidents;
 mod lagging;
 mod locks;
 mod observe;

@@ -56,7 +56,10 @@ impl LockTable {
                 note_transaction(&mut out, path.name(), Some(zxid));
             }
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
-            Change::Surveyed { view } => self.surveyed(view),
+            Change::Surveyed { view } => {
+                self.surveyed(view);
+                self.drop_old_without_parent(now, &mut out);
+            }
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
                 self.drop_unread(&path, now, &mut out);

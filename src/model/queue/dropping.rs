@@ -5,7 +5,8 @@ use lockscope_base::recipe::{Classifier, LockKind, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 impl LockTable {
-    /// Drops an empty lock when no node in the tree stands for it any more.
+    /// Drops an empty lock when no node in the tree stands for it any more, unless its leader is
+    /// missed.
     pub(super) fn drop_lock_if_gone(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get(&id).filter(|lock| lock.is_empty()) else { return };
         let path = lock.path();
@@ -17,7 +18,7 @@ impl LockTable {
             _ if lock.kind() == LockKind::SingleNode => true,
             _ => self.parents.contains_key(path) && !self.is_part_of_semaphore(path),
         };
-        if !stands {
+        if !stands && !self.keep_without_parent(id, now, out) {
             self.drop_lock(id, now, out);
         }
     }

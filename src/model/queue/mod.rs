@@ -88,7 +88,7 @@ pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, is_empty_election,
     is_likely_election,
 };
-pub(crate) use election::{by_recipe, is_registry};
+pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
 pub use happening::Happening;
 pub use hold::HoldBounds;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -61,7 +61,7 @@ pub async fn serve(
     age: u64,
     conditions: watch::Receiver<Conditions>,
 ) -> io::Result<Option<Credentials>> {
-    let server = TcpStream::connect(&shared.target).await?;
+    let server = connect(shared).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.into_split();
@@ -87,6 +87,14 @@ pub async fn serve(
     };
     let State { session, struck, .. } = link.state.into_inner().map_err(|_| io::Error::other("a panic"))?;
     Ok(session.filter(|_| expires || struck.is_some_and(|struck| struck.then == Then::Expire)))
+}
+
+async fn connect(shared: &Shared) -> io::Result<TcpStream> {
+    let target = lookup_host(&shared.target).await?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    let Some(from) = shared.from else { return TcpStream::connect(target).await };
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((from, 0).into())?;
+    socket.connect(target).await
 }
 
 impl Link<'_> {

@@ -9,6 +9,7 @@ mod session;
 mod wire;
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct Relay {
 #[derive(Debug)]
 struct Shared {
     target: String,
+    /// The address at which the server sees the clients, if it is not the usual one.
+    from: Option<Ipv4Addr>,
     conditions: watch::Sender<Conditions>,
     live: AtomicUsize,
     traffic: Traffic,
@@ -66,10 +69,21 @@ struct Conditions {
 impl Relay {
     /// Starts a relay to a server, given as `HOST:PORT`, in the current runtime.
     pub async fn start(target: &str) -> Self {
+        Self::between(None, target).await
+    }
+
+    /// Starts a relay to a server that sees the clients at another loopback address, so that clients
+    /// seem to be on a machine of their own.
+    pub async fn start_from(from: Ipv4Addr, target: &str) -> Self {
+        Self::between(Some(from), target).await
+    }
+
+    async fn between(from: Option<Ipv4Addr>, target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let shared = Arc::new(Shared {
             target: target.to_owned(),
+            from,
             conditions: watch::Sender::default(),
             live: AtomicUsize::new(0),
             traffic: Traffic::default(),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 pub use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_live::observe::Observer;
+use lockscope_live::observe::{ObserveOptions, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope_model::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
-use lockscope_model::queue::{Change, LockTable};
+use lockscope_model::queue::{Change, Expectation, LockTable};
 use lockscope_model::server_view::ServerView;
 use tokio::time::{Instant, Interval, interval, timeout};
 
@@ -60,6 +60,11 @@ impl ConsoleFixture {
 
     /// Observes a server, and asks the servers about themselves at another address.
     pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
+        Self::expecting(connect, asked, thresholds, &[]).await
+    }
+
+    /// Observes a server, with the user's expectations of elections.
+    pub async fn expecting(connect: &str, asked: &str, thresholds: Thresholds, expected: &[Expectation]) -> Self {
         // On a busy machine the answers are slow, and slow servers are asked so rarely that a test
         // would time out.
         let longest_pause = Duration::from_secs(2);
@@ -71,10 +76,10 @@ impl ConsoleFixture {
         let surveyor = Surveyor::start(survey).expect("a connect string");
         surveyor.ask_for_watchers(true);
         let mut fixture = Self {
-            observer: Observer::start(observing(connection(connect))),
+            observer: Observer::start(ObserveOptions { expected: expected.to_vec(), ..observing(connection(connect)) }),
             surveyor,
             tick: interval(Duration::from_secs(1)),
-            table: LockTable::new([]),
+            table: LockTable::new([]).with_expectations(expected),
             diagnosis: Diagnosis::new(thresholds),
             raised: Vec::new(),
             cleared: Vec::new(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
-use crate::queue::{Departure, DepartureEnd, ElectionRecord};
+use crate::queue::{Departure, DepartureEnd, ElectionRecord, leader_beside_latch};
 use crate::text::human;
 
 const REMEDY: &str = "compare the session timeouts with the pauses of these processes and with the servers' latency; sessions that expire need longer timeouts";
@@ -23,6 +23,10 @@ pub(super) struct Flapping;
 impl Check for Flapping {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let Some(record) = context.election.and_then(|_| context.election_record()) else { return };
+        // There each candidate leads for a moment when it starts.
+        if leader_beside_latch(context.lock.path()).is_some() {
+            return;
+        }
         let limit = context.thresholds.flapping;
         let changes = record.changes_within(limit.within, context.now());
         if changes < limit.changes {
@@ -145,6 +149,22 @@ pub(super) mod tests {
         for node in &nodes[..8] {
             world.pass(20);
             world.delete(node);
+        }
+        world.pass(1);
+        assert_eq!(world.found(Code::Flapping), None);
+    }
+
+    #[test]
+    fn the_candidates_of_an_elastic_job_lead_its_latch_in_turn_when_they_start() {
+        let mut world = DiagnosisFixture::new();
+        for turn in 0..10 {
+            let node = world.create_named(
+                &latch("/jobs/report/leader/election/latch", 1),
+                turn,
+                &format!("worker-{}", turn % 2),
+            );
+            world.pass(1);
+            world.delete(&node);
         }
         world.pass(1);
         assert_eq!(world.found(Code::Flapping), None);

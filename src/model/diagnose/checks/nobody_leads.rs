@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{Departure, ElectionKind, ElectionRecord};
+use crate::queue::{ElectionKind, ElectionRecord, leader_beside_latch};
 use crate::text::human;
 use lockscope_base::recipe::{LockKind, Recipe};
-use lockscope_base::znode::ZnodePath;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 const REMEDY: &str = "look at the candidates' processes: restart those that gave up, and find out why they did; do not delete the parent, it is not in the way";
 
@@ -44,12 +44,15 @@ impl Check for NobodyLeads {
 /// ever there.
 fn empty(context: &LockContext<'_>) -> Option<Leaderless> {
     let record = context.election_record().filter(|_| context.lock.is_empty())?;
-    if !was_election(context, record) {
+    if !was_election(context, record) || is_led_elsewhere(context) {
         return None;
     }
     let since = record.found_empty_since().unwrap_or_else(|| record.changed_at());
     let watching = if context.lock.kind() == LockKind::SingleNode { watching(context) } else { 0 };
     let candidates = match watching {
+        0 if context.table_at.table().is_without_parent(context.lock) => {
+            "no candidate is left, and the servers deleted the empty parent".to_owned()
+        }
         0 => "no candidate is left".to_owned(),
         1 => "1 session watches the node and does not create it".to_owned(),
         many => format!("{} sessions watch the node and do not create it", human::count(many)),
@@ -61,13 +64,37 @@ fn empty(context: &LockContext<'_>) -> Option<Leaderless> {
 /// Returns whether an empty lock was an election. A lock that merely looks like one is a lock if it
 /// was held for a short time only.
 fn was_election(context: &LockContext<'_>, record: &ElectionRecord) -> bool {
-    let held_long = |tenure: &Departure| tenure.led_for().is_none_or(|led| led >= context.thresholds.stuck_after);
     match context.election {
         Some(ElectionKind::Certain) => true,
-        Some(_) if record.found_empty_since().is_some() => true,
-        Some(_) => record.last_tenure().is_some_and(held_long),
+        Some(_) => record.found_empty_since().is_some() || was_led_long(context, record),
         None => false,
     }
+}
+
+/// Returns whether the last tenure was long, or one that the last followed without a gap: the
+/// candidates may fail one after another.
+fn was_led_long(context: &LockContext<'_>, record: &ElectionRecord) -> bool {
+    let (long, gap) = (context.thresholds.stuck_after, context.thresholds.settled_after);
+    let mut next_began: Option<Timestamp> = None;
+    for tenure in record.tenures().rev() {
+        if next_began.is_some_and(|began| began.since(tenure.at) > gap) {
+            return false;
+        }
+        if tenure.led_for().is_none_or(|led| led >= long) {
+            return true;
+        }
+        next_began = tenure.led_since;
+    }
+    false
+}
+
+/// Returns whether an empty queue is no absence: clients of another recipe queue at its path, or the
+/// leader has another node, which is reported by itself when it goes.
+fn is_led_elsewhere(context: &LockContext<'_>) -> bool {
+    let (table, path) = (context.table_at.table(), context.lock.path());
+    let other = table.find(path, None).and_then(|id| table.lock(id));
+    let has_leader_node = leader_beside_latch(path).is_some_and(|leader| table.find(&leader, None).is_some());
+    has_leader_node || other.is_some_and(|other| !other.is_empty())
 }
 
 fn watching(context: &LockContext<'_>) -> usize {
@@ -229,6 +256,19 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn candidates_that_fail_one_after_another_leave_an_election_behind() {
+        let mut world = DiagnosisFixture::new();
+        let nodes = [1, 2, 3].map(|number| world.create(&curator("/app/leader", number), i64::from(number)));
+        world.pass(70);
+        for node in &nodes {
+            world.delete(node);
+            world.pass(5);
+        }
+        world.pass(60);
+        assert_eq!(world.severity(Code::NobodyLeads), Some(Severity::Warning));
+    }
+
+    #[test]
     fn an_election_that_was_empty_before_the_start_is_found_by_its_parent() {
         let mut world = left_empty();
         world.begin_anew();
@@ -276,5 +316,64 @@ pub(super) mod tests {
         assert_eq!(world.severity(Code::NobodyLeads), Some(Severity::Critical));
         world.create_at("/c/leaders/s1/leader", 1);
         assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+    }
+
+    #[test]
+    fn an_election_whose_empty_container_the_servers_deleted_is_still_without_a_leader() {
+        let mut world = left_empty();
+        world.delete(&path("/app/leader"));
+        assert_eq!(world.pass(1).1, []);
+        let found = world.found(Code::NobodyLeads).expect("the finding stands");
+        assert!(found.summary.ends_with("and the servers deleted the empty parent"), "{}", found.summary);
+        world.create_named(&latch("/app/leader", 2), 2, "worker-2");
+        assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+        assert_eq!(world.table.lock_count(), 1);
+    }
+
+    #[test]
+    fn an_election_without_a_parent_is_forgotten_after_a_day() {
+        let mut world = left_empty();
+        world.delete(&path("/app/leader"));
+        world.now = world.now.plus(Duration::from_secs(25 * 3_600));
+        assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+        assert_eq!(world.table.lock_count(), 0);
+    }
+
+    #[test]
+    fn an_election_whose_leader_left_goes_with_its_parent() {
+        let mut world = DiagnosisFixture::new();
+        let leader = world.create_named(&latch("/app/leader", 1), 1, "worker-1");
+        world.client(1).expires_at = Some(world.now.plus(Duration::from_secs(90)));
+        world.pass(70);
+        world.delete(&leader);
+        world.delete(&path("/app/leader"));
+        world.pass(70);
+        assert_eq!(world.table.lock_count(), 0);
+        assert_eq!(world.found(Code::NobodyLeads), None);
+    }
+
+    #[test]
+    fn the_latch_of_an_elastic_job_is_empty_while_the_job_has_a_leader() {
+        let mut world = DiagnosisFixture::new();
+        let candidate = world.create(&latch("/jobs/report/leader/election/latch", 1), 1);
+        let leader = world.create_at("/jobs/report/leader/election/instance", 1);
+        world.delete(&candidate);
+        world.pass(100);
+        assert_eq!(world.found(Code::NobodyLeads), None);
+        world.delete(&leader);
+        assert_eq!(world.pass(62).0, [Code::NobodyLeads]);
+        let found = world.found(Code::NobodyLeads).expect("the finding stands");
+        assert!(found.lock.path.as_str().ends_with("/instance"), "{}", found.lock.path);
+    }
+
+    #[test]
+    fn candidates_of_another_recipe_at_the_same_path_lead() {
+        let mut world = DiagnosisFixture::new();
+        let before = world.create_named(&curator("/app/leader", 1), 1, "worker-1");
+        world.pass(70);
+        world.create_named(&latch("/app/leader", 2), 2, "worker-2");
+        world.delete(&before);
+        world.pass(100);
+        assert_eq!(world.found(Code::NobodyLeads), None);
     }
 }

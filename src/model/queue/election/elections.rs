@@ -1,6 +1,6 @@
 //! The records of all elections of a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct Elections {
     /// reading.
     pub(super) since: Option<Timestamp>,
     pub(super) records: BTreeMap<LockId, ElectionRecord>,
+    /// The elections whose parents are gone, in the order in which that was seen. Some may have
+    /// candidates again.
+    pub(super) without_parent: VecDeque<LockId>,
 }
 
 impl Elections {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::queue::{LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe, is_named_election};
+use lockscope_base::znode::ZnodePath;
 
 /// How sure it is that a lock is an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,14 @@ pub enum ElectionKind {
 /// Returns whether the recipe itself is an election.
 pub(crate) fn by_recipe(lock: &LockQueue) -> bool {
     lock.recipe().is_election()
+}
+
+/// Returns the node of an `ElasticJob`'s leader for the latch in which its candidates queue; `None`
+/// for any other path. They leave the latch once one of them has created that node.
+pub(crate) fn leader_beside_latch(latch: &ZnodePath) -> Option<ZnodePath> {
+    let election = latch.parent().filter(|election| latch.name() == "latch" && election.name() == "election")?;
+    election.parent().filter(|above| above.name() == "leader")?;
+    Some(election.child("instance"))
 }
 
 /// Returns whether it is unknown if the contenders wait at all. Numbered ephemeral nodes of no

@@ -16,11 +16,12 @@ mod note;
 mod record;
 mod records;
 mod take_over;
+mod without_parent;
 
 pub use departure::{Departure, DepartureEnd};
 pub use elections::Elections;
 pub use expectation::Expectation;
 pub use found_empty::is_empty_election;
 pub use kind::{ElectionKind, is_likely as is_likely_election};
-pub(crate) use kind::{by_recipe, is_registry};
+pub(crate) use kind::{by_recipe, is_registry, leader_beside_latch};
 pub use record::{ChangesOfLeader, ElectionRecord};
