@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{DepartureEnd, ElectionKind, ElectionRecord};
-use crate::queue::{Happening, LockId, LockQueue, LockTable};
+use crate::queue::{LockId, LockQueue, LockTable};
 use lockscope_base::znode::Timestamp;
 
 /// Maximum number of elections that are kept without a parent. The oldest is dropped first.
@@ -18,28 +18,15 @@ impl LockTable {
     /// Returns whether it did.
     ///
     /// An application that ends deletes its nodes or closes its session. Its election is not missed.
-    pub(in crate::queue) fn keep_without_parent(
-        &mut self,
-        id: LockId,
-        now: Timestamp,
-        out: &mut Vec<Happening>,
-    ) -> bool {
+    pub(in crate::queue) fn keep_without_parent(&mut self, id: LockId) -> bool {
         let Some(lock) = self.locks.get(&id) else { return false };
         let is_election = self.election_kind(lock).is_some_and(|kind| kind > ElectionKind::Unknown);
         let end = self.election_record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
-        if !is_election || !matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown)) {
-            return false;
+        let is_missed = is_election && matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown));
+        if is_missed && !self.elections.without_parent.contains(&id) {
+            self.elections.without_parent.push_back(id);
         }
-        let kept = &mut self.elections.without_parent;
-        if !kept.contains(&id) {
-            kept.push_back(id);
-        }
-        let oldest = if kept.len() > MAX_WITHOUT_PARENT { kept.pop_front() } else { None };
-        if let Some(oldest) = oldest.filter(|oldest| self.locks.get(oldest).is_some_and(|lock| self.lacks_parent(lock)))
-        {
-            self.drop_lock(oldest, now, out);
-        }
-        true
+        is_missed
     }
 
     /// Returns whether an election is kept though its parent is gone.
@@ -51,16 +38,19 @@ impl LockTable {
         lock.is_empty() && !self.parents.contains_key(lock.path())
     }
 
-    /// Drops the elections that have been without a parent for long.
-    pub(in crate::queue) fn drop_old_without_parent(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
+    /// Returns the elections that have been without a parent for long, or that are too many, and
+    /// keeps them no longer.
+    pub(in crate::queue) fn take_old_without_parent(&mut self, now: Timestamp) -> Vec<LockId> {
         let kept = std::mem::take(&mut self.elections.without_parent);
-        for id in kept {
-            let Some(lock) = self.locks.get(&id).filter(|lock| self.lacks_parent(lock)) else { continue };
-            if self.election_record(lock).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE) {
-                self.elections.without_parent.push_back(id);
-            } else {
-                self.drop_lock(id, now, out);
-            }
-        }
+        let without = |id: &LockId| self.locks.get(id).is_some_and(|lock| self.lacks_parent(lock));
+        let kept: Vec<LockId> = kept.into_iter().filter(without).collect();
+        let too_many = kept.len().saturating_sub(MAX_WITHOUT_PARENT);
+        let is_recent = |id: &LockId| {
+            self.elections.records.get(id).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE)
+        };
+        let (recent, mut old): (Vec<_>, Vec<_>) = kept[too_many..].iter().copied().partition(is_recent);
+        old.extend_from_slice(&kept[..too_many]);
+        self.elections.without_parent = recent.into();
+        old
     }
 }
