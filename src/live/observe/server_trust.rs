@@ -91,11 +91,10 @@ impl ServerTrust {
         let now = now.map(|stat| (Zxid(stat.czxid), Zxid(stat.mzxid)));
         let before = self.roots.get(root).copied();
         match (event, before, now) {
-            // Nothing is known of before.
-            (_, None, _) => true,
             (NodeEvent::Deleted | NodeEvent::Created, Some((czxid, _)), Some((now, _))) => czxid != now,
             (NodeEvent::DataChanged, Some(before), Some(now)) => before != now,
-            (_, Some(_), None) | (NodeEvent::ChildrenChanged, ..) => true,
+            // Nothing is known of before, or the root is gone.
+            (_, None, _) | (_, _, None) | (NodeEvent::ChildrenChanged, ..) => true,
         }
     }
 }
