@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{DepartureEnd, ElectionKind, ElectionRecord};
-use crate::queue::{Happening, LockId, LockQueue, LockTable};
+use crate::queue::{LockId, LockQueue, LockTable};
 use lockscope_base::znode::Timestamp;
 
 /// Maximum number of elections that are kept without a parent. The oldest is dropped first.
@@ -18,12 +18,7 @@ impl LockTable {
     /// Returns whether it did.
     ///
     /// An application that ends deletes its nodes or closes its session. Its election is not missed.
-    pub(in crate::queue) fn keep_without_parent(
-        &mut self,
-        id: LockId,
-        now: Timestamp,
-        out: &mut Vec<Happening>,
-    ) -> bool {
+    pub(in crate::queue) fn keep_without_parent(&mut self, id: LockId) -> bool {
         let Some(lock) = self.locks.get(&id) else { return false };
         let is_election = self.election_kind(lock).is_some_and(|kind| kind > ElectionKind::Unknown);
         let end = self.election_record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
@@ -33,11 +28,6 @@ impl LockTable {
         let kept = &mut self.elections.without_parent;
         if !kept.contains(&id) {
             kept.push_back(id);
-        }
-        let oldest = if kept.len() > MAX_WITHOUT_PARENT { kept.pop_front() } else { None };
-        if let Some(oldest) = oldest.filter(|oldest| self.locks.get(oldest).is_some_and(|lock| self.lacks_parent(lock)))
-        {
-            self.drop_lock(oldest, now, out);
         }
         true
     }
@@ -51,16 +41,26 @@ impl LockTable {
         lock.is_empty() && !self.parents.contains_key(lock.path())
     }
 
-    /// Drops the elections that have been without a parent for long.
-    pub(in crate::queue) fn drop_old_without_parent(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
+    /// Returns whether more elections are kept than allowed.
+    pub(in crate::queue) fn has_too_many_without_parent(&self) -> bool {
+        self.elections.without_parent.len() > MAX_WITHOUT_PARENT
+    }
+
+    /// Returns the elections that are kept no longer: those that have been without a parent for long,
+    /// and the oldest if there are too many.
+    pub(in crate::queue) fn old_without_parent(&mut self, now: Timestamp) -> Vec<LockId> {
+        let mut left = Vec::new();
         let kept = std::mem::take(&mut self.elections.without_parent);
-        for id in kept {
+        let too_many = kept.len().saturating_sub(MAX_WITHOUT_PARENT);
+        for (position, id) in kept.into_iter().enumerate() {
             let Some(lock) = self.locks.get(&id).filter(|lock| self.lacks_parent(lock)) else { continue };
-            if self.election_record(lock).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE) {
+            let is_recent = self.election_record(lock).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE);
+            if is_recent && position >= too_many {
                 self.elections.without_parent.push_back(id);
             } else {
-                self.drop_lock(id, now, out);
+                left.push(id);
             }
         }
+        left
     }
 }
