@@ -317,6 +317,7 @@ impl<'a> ConnectionRun<'a> {
             outbox: self.outbox,
             states: &mut *self.states,
             watchers: &mut self.watchers,
+            trust: self.trust,
         };
         self.overloads.sit_out(pause, connection).await?;
         self.report_connected();

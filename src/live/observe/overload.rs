@@ -13,6 +13,7 @@ use super::connection_end::{ConnectionEnd, end_of};
 use super::outbox::Outbox;
 use super::sample::{SAMPLE_INTERVAL, Sampler};
 use super::schedule::ReadScheduler;
+use super::server_trust::ServerTrust;
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::time::Backoff;
 use lockscope_model::follow::{Follower, ReadAnswer, WatchStyle};
@@ -52,6 +53,7 @@ pub(super) struct OverloadedConnection<'a> {
     pub outbox: &'a mut Outbox,
     pub states: &'a mut dyn SessionStates,
     pub watchers: &'a mut RecursiveWatches,
+    pub trust: &'a ServerTrust,
 }
 
 impl Overloads {
@@ -119,7 +121,8 @@ impl OverloadedConnection<'_> {
                     for (read, answer) in request.reads.into_iter().zip(answers) {
                         // A parent that is gone or unreadable is reported when everything is read
                         // again.
-                        if let ReadAnswer::Node(node) = answer {
+                        // Where `cversion` counts something else, nothing is known meanwhile.
+                        if let (ReadAnswer::Node(node), true) = (answer, self.trust.is_whole()) {
                             self.outbox.push(Change::Sampled { path: read.path().clone(), stat: node.stat });
                         }
                     }

@@ -286,7 +286,9 @@ impl DiagnosisFixture {
         (client.connected, client.expires_at) = (false, Some(expires));
         self.pass(5);
         self.client(session).listed = false;
-        nodes.iter().for_each(|node| self.delete(node));
+        for node in nodes {
+            self.delete(node);
+        }
         self.pass(2);
     }
 

@@ -84,13 +84,12 @@ impl Thresholds {
     /// times.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
         match code.traits().found_after {
-            FoundAfter::FirstLook => Duration::ZERO,
+            FoundAfter::FirstLook | FoundAfter::FlappingTime => Duration::ZERO,
             FoundAfter::TwoLooks => LOOK_INTERVAL,
             FoundAfter::Lasted => self.settled_after,
             FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::StuckTime | FoundAfter::StuckTimeAtMost => self.stuck_after.saturating_add(LOOK_INTERVAL),
-            FoundAfter::FlappingTime => Duration::ZERO,
             FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }

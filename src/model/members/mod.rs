@@ -84,7 +84,7 @@ pub fn differences(readings: &[MemberReading<NodesSeen>]) -> Vec<Difference> {
     for path in paths {
         let states: Vec<(&String, Option<Zxid>)> =
             seen.iter().filter_map(|(member, seen)| Some((*member, *seen.get(path)?))).collect();
-        let Some(common) = most_common(&states) else { continue };
+        let common = most_common(&states);
         let odd = states.iter().filter(|(_, state)| *state != common);
         found.extend(odd.map(|(member, state)| Difference {
             path: path.clone(),
@@ -98,15 +98,10 @@ pub fn differences(readings: &[MemberReading<NodesSeen>]) -> Vec<Difference> {
 }
 
 /// Returns the state that most members show; the first of several.
-fn most_common(states: &[(&String, Option<Zxid>)]) -> Option<Option<Zxid>> {
+fn most_common(states: &[(&String, Option<Zxid>)]) -> Option<Zxid> {
     let count = |of: Option<Zxid>| states.iter().filter(|(_, state)| *state == of).count();
-    let mut best: Option<(usize, Option<Zxid>)> = None;
-    for (_, state) in states {
-        if best.is_none_or(|(most, _)| count(*state) > most) {
-            best = Some((count(*state), *state));
-        }
-    }
-    best.map(|(_, state)| state)
+    // `max_by_key` returns the last of several, so the first comes last.
+    states.iter().rev().map(|(_, state)| *state).max_by_key(|state| count(*state)).flatten()
 }
 
 /// Keeps the differences that two readings share.

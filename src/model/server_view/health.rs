@@ -107,6 +107,7 @@ impl Health {
     }
 
     /// Takes over the limits from the answer to `conf` or `configuration`.
+    #[must_use]
     pub fn with_limits(self, limits: &ServerLimits) -> Self {
         Self {
             max_connections_per_host: limits.max_connections_per_host.or(self.max_connections_per_host),

@@ -46,10 +46,10 @@ impl Machine {
     /// Returns the node that an event names: the changed one, or on Keeper the one with the recursive
     /// watch.
     fn named_in_event<'p>(&self, path: &'p str, watcher: usize) -> Cow<'p, str> {
-        let watched = || self.watches.data.recursive_above(path, watcher).map(|watched| watched.to_string());
+        let above = || self.watches.data.recursive_above(path, watcher).map(ToOwned::to_owned);
         match self.options.behaviour {
             Behaviour::ZooKeeper => path.into(),
-            Behaviour::Keeper => watched().map_or(path.into(), Cow::from),
+            Behaviour::Keeper => above().map_or(path.into(), Cow::from),
         }
     }
 

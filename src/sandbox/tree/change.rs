@@ -95,9 +95,9 @@ impl Tree {
         let above = self.node(known(parent(path)?))?;
         let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
         let acls = Arc::clone(&node.acls);
-        let raises = self.behaviour == Behaviour::ZooKeeper;
-        let raised = |above: &mut Node| above.pzxid = if raises { above.pzxid.max(zxid) } else { above.pzxid };
-        let (path, node) = self.unlink(path, raised).ok_or(ErrorCode::NoNode)?;
+        let is_keeper = self.behaviour == Behaviour::Keeper;
+        let raise = |above: &mut Node| above.pzxid = if is_keeper { above.pzxid } else { above.pzxid.max(zxid) };
+        let (path, node) = self.unlink(path, raise).ok_or(ErrorCode::NoNode)?;
         let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
         Ok((Change::Deleted { path, acls, above }, undo))
     }

@@ -79,7 +79,7 @@ impl Tree {
             tree.beside += acl_bytes(&node.acls) + name(path).len();
             tree.nodes.insert(path.into(), node);
         }
-        for path in Self::special(behaviour) {
+        for path in Self::special(behaviour).into_iter().filter(|path| *path != "/") {
             if let Ok(Some(node)) = parent(path).map(|above| tree.nodes.get_mut(known(above))) {
                 node.children.insert(name(path).into());
             }

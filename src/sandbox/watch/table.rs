@@ -68,11 +68,11 @@ impl Recursive {
     /// Returns the lowest ancestor of a path on which a connection has a recursive watch.
     fn watched_above(&self, path: &str, watcher: usize) -> Option<&str> {
         let above = prefixes(&self.hashes, path).filter(|(prefix, _)| prefix.len() < path.len());
-        let watched = above.filter_map(|(prefix, hash)| {
+        let found = above.filter_map(|(prefix, hash)| {
             let (known, watchers) = self.by_hash.get(&hash)?.iter().find(|(known, _)| **known == *prefix)?;
             watchers.contains(&watcher).then_some(&**known)
         });
-        watched.last()
+        found.last()
     }
 
     /// Returns the connections with a recursive watch on an ancestor of a path.

@@ -17,6 +17,9 @@ pub(super) fn planned(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<Planne
     empty(path, node, 0, Some(lock.recipe()), age, lock.next_sequence())
 }
 
+/// The nodes that `ZooKeeper` and `ClickHouse` Keeper keep for themselves.
+const SERVERS_OWN: [&str; 2] = ["/zookeeper", "/keeper"];
+
 impl DeletePlan {
     /// Creates the plan to delete an empty node whose locks are no longer known, from one read of
     /// it. A node that has data and never had children is not a lock parent.
@@ -45,7 +48,9 @@ fn empty(
     if node.ephemeral {
         return Err(NoPlan::NoParent(path.clone(), "a session owns it"));
     }
-    if path.is_root() || path.as_str() == "/zookeeper" || path.as_str().starts_with("/zookeeper/") {
+    let of_server =
+        |own: &str| path.as_str().strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if path.is_root() || SERVERS_OWN.into_iter().any(of_server) {
         return Err(NoPlan::NoParent(path.clone(), "the ensemble keeps it"));
     }
     Ok(PlannedNode {

@@ -84,7 +84,7 @@ impl Tenures {
         let mut sentence = format!("{}; ends: {}", named.join(", "), ends.join(", "));
         if let (Some(shortest), Some(longest)) = (self.shortest, self.longest) {
             let [shortest, longest] = [shortest, longest].map(human::duration);
-            sentence.push_str(&format!("; tenures of {shortest} to {longest}"));
+            sentence = format!("{sentence}; tenures of {shortest} to {longest}");
         }
         sentence
     }

@@ -141,10 +141,10 @@ fn describe(context: &LockContext<'_>, leaderless: &Leaderless) -> Finding {
         }
         None => "the last leader went before this was watched, and the transaction logs tell who it was".to_owned(),
     };
-    let least = if leaderless.is_exact { "" } else { "at least " };
+    let bound = if leaderless.is_exact { "" } else { "at least " };
     let lasted = human::duration(leaderless.lasted);
     let summary = format!(
-        "nobody has led for {least}{lasted}: {last}; {}{}",
+        "nobody has led for {bound}{lasted}: {last}; {}{}",
         leaderless.candidates,
         context.table_at.slow_servers()
     );

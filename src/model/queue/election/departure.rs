@@ -37,7 +37,7 @@ impl DepartureEnd {
             (_, Some(DELETED)) => Self::Deleted,
             (_, Some(CLOSED)) => Self::Closed,
             (_, Some(GONE)) => Self::Gone,
-            (_, Some("unknown")) | (_, None) => Self::Unknown,
+            (_, Some("unknown") | None) => Self::Unknown,
             (_, Some(_)) => Self::Released,
         }
     }

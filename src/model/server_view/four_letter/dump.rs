@@ -47,12 +47,12 @@ pub fn ephemerals(answer: &str) -> impl Iterator<Item = (SessionId, &str)> {
     let lines = lines.take_while(|line| *line != "Connections dump:");
     let mut owner = None;
     // `ClickHouse` Keeper writes a space before a path, and no colon behind a session.
-    lines.filter_map(move |line| match line.strip_prefix(['\t', ' ']) {
-        Some(path) => Some((owner?, path)),
-        None => {
-            owner = session(line.trim_end_matches(':'));
-            None
+    lines.filter_map(move |line| {
+        if let Some(path) = line.strip_prefix(['\t', ' ']) {
+            return Some((owner?, path));
         }
+        owner = session(line.trim_end_matches(':'));
+        None
     })
 }
 
