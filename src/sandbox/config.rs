@@ -2,6 +2,23 @@
 
 use std::time::Duration;
 
+/// The server that a sandbox behaves like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Behaviour {
+    /// `ZooKeeper` 3.8.0.
+    #[default]
+    ZooKeeper,
+    /// `ClickHouse` Keeper 25.12, made after its sources and documentation.
+    ///
+    /// - The event of a recursive watch names the watched node instead of the changed one.
+    /// - A deletion leaves the parent's `pzxid` as it was; a write to a child raises `cversion`.
+    /// - It knows no SASL, `getEphemerals`, `getAllChildrenNumber` and `whoAmI`.
+    /// - A client whose session has ended gets a new session without notice.
+    /// - Four-letter words have formats of their own, and `dump` and `wchp` are not allowed.
+    /// - Its own nodes are below `/keeper`.
+    Keeper,
+}
+
 /// The configuration of a sandbox.
 ///
 /// Sizes, counts and timeouts are bounds. The sandbox refuses only the requests and connections
@@ -39,6 +56,8 @@ pub struct SandboxConfig {
     /// The number of the first sequential child of each new node. Zero, as on a real server. Tests
     /// set it to see what happens where the numbers end.
     pub first_sequence: i32,
+    /// The server that the sandbox behaves like.
+    pub behaviour: Behaviour,
 }
 
 impl Default for SandboxConfig {
@@ -61,6 +80,7 @@ impl Default for SandboxConfig {
             sweep: Duration::from_secs(1),
             any_address: false,
             first_sequence: 0,
+            behaviour: Behaviour::ZooKeeper,
         }
     }
 }

@@ -59,5 +59,5 @@ pub mod parts {
     };
 }
 
-pub use config::SandboxConfig;
+pub use config::{Behaviour, SandboxConfig};
 pub use serve::{Sandbox, SandboxError};

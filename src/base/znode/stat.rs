@@ -8,6 +8,9 @@ use super::{SessionId, Timestamp, Zxid};
 /// (`jute.maxbuffer`); a lock's data is a host name or an id.
 pub const MAX_KEPT_DATA: usize = 4096;
 
+/// Stands in for a `pzxid` that tells nothing. No transaction has this number.
+const UNKNOWN_PZXID: Zxid = Zxid(i64::MAX);
+
 /// The stat of a node, as ZooKeeper's `Stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZnodeStat {
@@ -39,8 +42,26 @@ impl ZnodeStat {
     /// Returns the number of the next sequential child: half of `cversion`, which counts creations
     /// and deletions, plus half of `num_children` (measured on ZooKeeper 3.8.0). It wraps like the
     /// server's counter.
+    ///
+    /// `None` without a [history of children](Self::without_child_history).
     #[must_use]
-    pub fn next_sequence(&self) -> i64 {
+    pub fn next_sequence(&self) -> Option<i64> {
+        self.has_child_history().then(|| self.numbers_given())
+    }
+
+    /// Returns the stat of a server whose `pzxid` and `cversion` do not count as `ZooKeeper`'s do:
+    /// nothing follows from them.
+    #[must_use]
+    pub fn without_child_history(self) -> Self {
+        Self { pzxid: UNKNOWN_PZXID, cversion: -1, ..self }
+    }
+
+    /// Returns whether `pzxid` and `cversion` tell which children were created and deleted.
+    pub fn has_child_history(&self) -> bool {
+        self.pzxid != UNKNOWN_PZXID
+    }
+
+    fn numbers_given(&self) -> i64 {
         i64::midpoint(i64::from(self.cversion), i64::from(self.num_children))
     }
 }

@@ -52,7 +52,7 @@ fn write_one(tree: &mut Tree, session: i64, zxid: i64, write: &WriteOp) -> Resul
             Ok((Answer::Created { path: Arc::clone(&path), stat }, Some(Change::Created { path, owner })))
         }
         WriteOp::Delete { path, version } => {
-            Tree::deletable(path)?;
+            tree.deletable(path)?;
             let (czxid, owner) = owner_of(tree, path)?;
             let of_node = tree.node(path)?.version;
             tree.delete(path, version.unwrap_or(-1), zxid)?;

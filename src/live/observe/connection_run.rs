@@ -14,9 +14,10 @@ use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
+use super::server_trust::{Distrust, ServerTrust};
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::znode::ZnodePath;
-use lockscope_model::follow::{Follower, WatchStyle};
+use lockscope_model::follow::{Follower, NodeEvent, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
 
@@ -34,6 +35,7 @@ pub(super) struct ConnectionParts<'a> {
     /// The parent of the open queue.
     pub open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
     pub member: MemberWatch<'a>,
+    pub trust: &'a mut ServerTrust,
 }
 
 /// The work on one connection of a session, from its start until it is cut.
@@ -47,7 +49,7 @@ pub(super) struct ConnectionRun<'a> {
     outbox: &'a mut Outbox,
     open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
     member: MemberWatch<'a>,
-    watching: WatchStyle,
+    trust: &'a mut ServerTrust,
     states: Box<dyn SessionStates>,
     watchers: RecursiveWatches,
     armed: FuturesUnordered<Watch>,
@@ -64,11 +66,10 @@ impl<'a> ConnectionRun<'a> {
     pub(super) async fn begin(
         client: &'a dyn Requests,
         parts: ConnectionParts<'a>,
-        watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
-        let ConnectionParts { follower, scheduler, outbox, open_queue, member } = parts;
+        let ConnectionParts { follower, scheduler, outbox, open_queue, member, trust } = parts;
         let mut states = client.states();
-        let watchers = match watching {
+        let watchers = match trust.watching {
             // Old servers close the connection at requests that they do not know: at the request
             // for a recursive watch, and at the requests by which the library removes the watches
             // of the last connection, which it has just sent. One more reply may arrive together
@@ -102,7 +103,7 @@ impl<'a> ConnectionRun<'a> {
             outbox,
             open_queue,
             member,
-            watching,
+            trust,
             states,
             watchers,
             armed,
@@ -116,7 +117,7 @@ impl<'a> ConnectionRun<'a> {
     /// Reads everything and follows the events until the connection is cut.
     pub(super) async fn run(mut self) -> ConnectionEnd {
         self.report_connected();
-        self.follower.begin(self.watching);
+        self.follower.begin(self.trust.watching);
         loop {
             if let Err(end) = self.step().await {
                 return end;
@@ -126,7 +127,7 @@ impl<'a> ConnectionRun<'a> {
 
     fn report_connected(&mut self) {
         let session = self.client.session();
-        let recursive = self.watching == WatchStyle::Recursive;
+        let recursive = self.trust.watching == WatchStyle::Recursive;
         self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
     }
 
@@ -142,13 +143,13 @@ impl<'a> ConnectionRun<'a> {
             biased;
             sent = self.outbox.send(), if !self.outbox.is_empty() => Ok(sent?),
             event = self.watchers.next() => {
-                self.handle(&event)?;
-                self.handle_waiting()
+                self.handle(&event).await?;
+                self.handle_waiting().await
             }
-            Some(event) = self.armed.next(), if !self.armed.is_empty() => self.handle(&event),
+            Some(event) = self.armed.next(), if !self.armed.is_empty() => self.handle(&event).await,
             state = self.states.changed() => Err(end_of(state)),
             Some(answered) = self.reads.next(), if !self.reads.is_empty() => {
-                self.handle_waiting()?;
+                self.handle_waiting().await?;
                 self.handle_answer(answered)
             }
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
@@ -176,7 +177,7 @@ impl<'a> ConnectionRun<'a> {
         let current = self.outbox.send_while(self.member.has_caught_up());
         discarding(&mut self.watchers, &mut *self.states, current).await??;
         self.report_connected();
-        self.follower.begin(self.watching);
+        self.follower.begin(self.trust.watching);
         Ok(())
     }
 
@@ -203,7 +204,7 @@ impl<'a> ConnectionRun<'a> {
 
     fn send(&mut self, request: ReadRequest) {
         let awaited = request.reads.iter().any(|read| self.follower.roots().contains(read.path()));
-        self.reads.push(wire::send(self.client, request, self.watching, awaited));
+        self.reads.push(wire::send(self.client, request, self.trust.watching, awaited));
     }
 
     fn handle_answer(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
@@ -213,7 +214,12 @@ impl<'a> ConnectionRun<'a> {
                 self.scheduler.answered(&request, answers.iter());
                 let was_synced = self.follower.is_synced();
                 for (read, answer) in request.reads.iter().zip(answers) {
-                    self.follower.answer(read, answer);
+                    let is_root = self.follower.roots().contains(read.path());
+                    if self.trust.is_keepers(read, &answer, is_root) && self.trust.is_whole() {
+                        self.lose_trust(Distrust::Keeper);
+                        return Ok(());
+                    }
+                    self.follower.answer(read, self.trust.trusted(answer));
                 }
                 if self.follower.is_synced() && !was_synced {
                     self.scheduler.synced();
@@ -243,17 +249,23 @@ impl<'a> ConnectionRun<'a> {
 
     /// Handles the events that have arrived. The server sent each answer that is taken later after
     /// all of these events.
-    fn handle_waiting(&mut self) -> Result<(), ConnectionEnd> {
+    async fn handle_waiting(&mut self) -> Result<(), ConnectionEnd> {
         for _ in 0..MAX_EVENTS_IN_A_ROW {
             let Some(event) = self.watchers.next_now() else { return Ok(()) };
-            self.handle(&event)?;
+            self.handle(&event).await?;
         }
         Ok(())
     }
 
-    fn handle(&mut self, event: &WatchedEvent) -> Result<(), ConnectionEnd> {
+    async fn handle(&mut self, event: &WatchedEvent) -> Result<(), ConnectionEnd> {
         match wire::read_event(event) {
-            Some(WatchDelivery::Node(event, path, zxid)) => self.follower.event(event, &path, zxid),
+            Some(WatchDelivery::Node(event, path, zxid)) => {
+                if !self.is_true(event, &path).await? {
+                    self.lose_trust(Distrust::WrongEvent);
+                    return Ok(());
+                }
+                self.follower.event(event, &path, zxid);
+            }
             Some(WatchDelivery::Session(state)) => return Err(end_of(state)),
             None => {}
         }
@@ -261,6 +273,30 @@ impl<'a> ConnectionRun<'a> {
             self.outbox.push(change);
         }
         Ok(())
+    }
+
+    /// Returns whether an event can be true. An event of a recursive watch that names the watched
+    /// root costs one read: all others name what no server would make up.
+    async fn is_true(&mut self, event: NodeEvent, path: &ZnodePath) -> Result<bool, ConnectionEnd> {
+        if self.trust.watching != WatchStyle::Recursive || !self.follower.roots().contains(path) {
+            return Ok(true);
+        }
+        match self.outbox.send_while(self.client.stat(path.as_str())).await? {
+            Ok(now) => Ok(self.trust.is_true(event, path, now.as_ref())),
+            Err(error) if wire::ends_connection(&error) => Err(error.into()),
+            Err(_) => Ok(true),
+        }
+    }
+
+    /// Goes on with one-shot watches, and reads everything again.
+    fn lose_trust(&mut self, why: Distrust) {
+        self.trust.lose(why);
+        self.watchers = RecursiveWatches::default();
+        // Only a listing of its own sets a watch.
+        self.scheduler.read_one_by_one();
+        self.drop_reads();
+        self.report_connected();
+        self.follower.begin(self.trust.watching);
     }
 
     fn drop_reads(&mut self) {
@@ -284,7 +320,7 @@ impl<'a> ConnectionRun<'a> {
         };
         self.overloads.sit_out(pause, connection).await?;
         self.report_connected();
-        self.follower.begin(self.watching);
+        self.follower.begin(self.trust.watching);
         Ok(())
     }
 }

@@ -44,6 +44,7 @@ mod overload;
 mod run;
 mod sample;
 mod schedule;
+mod server_trust;
 mod session_observer;
 mod wire;
 

@@ -13,6 +13,7 @@ use super::connection_run::{ConnectionParts, ConnectionRun};
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::schedule::ReadScheduler;
+use super::server_trust::{Distrust, ServerTrust};
 use crate::zk::TransportStatus;
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -44,7 +45,7 @@ pub(super) struct SessionObserver {
 
 /// State kept across the connections of one session.
 struct SessionRun {
-    watching: WatchStyle,
+    trust: ServerTrust,
     scheduler: ReadScheduler,
     cuts_at_watch: u32,
     cuts_at_count: u32,
@@ -62,7 +63,7 @@ impl SessionObserver {
         servers: &TransportStatus,
     ) -> Result<SessionState, Gone> {
         let mut session = SessionRun {
-            watching: WatchStyle::Recursive,
+            trust: ServerTrust::new(),
             scheduler: ReadScheduler::default(),
             cuts_at_watch: 0,
             cuts_at_count: 0,
@@ -100,11 +101,14 @@ impl SessionObserver {
         session: &mut SessionRun,
     ) -> ConnectionEnd {
         if session.cuts_at_watch >= CUTS_BEFORE_FALLBACK {
-            session.watching = WatchStyle::OneShot;
+            session.trust.watching = WatchStyle::OneShot;
+        }
+        if session.trust.is_whole() && self.views.borrow().runs_keeper() {
+            session.trust.lose(Distrust::Keeper);
         }
         let mut followed = self.follow(client, servers, session).await;
         if followed.as_ref().is_err_and(|error| *error == Error::Unimplemented) {
-            session.watching = WatchStyle::OneShot;
+            session.trust.watching = WatchStyle::OneShot;
             followed = self.follow(client, servers, session).await;
         }
         let end = match followed {
@@ -141,8 +145,9 @@ impl SessionObserver {
             scheduler: &mut session.scheduler,
             outbox: &mut self.outbox,
             open_queue: &mut self.open_queue,
+            trust: &mut session.trust,
         };
-        match ConnectionRun::begin(client, parts, session.watching).await {
+        match ConnectionRun::begin(client, parts).await {
             Err(gone) => Ok(gone.into()),
             Ok(Err(error)) => Err(error),
             Ok(Ok(connection)) => {

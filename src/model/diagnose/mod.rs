@@ -49,6 +49,8 @@ mod round_memory;
 mod sentences;
 mod session_locks;
 mod slow_servers;
+#[cfg(test)]
+mod sound_elections;
 mod standstill;
 mod suspicion;
 #[cfg(test)]

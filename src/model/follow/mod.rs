@@ -100,6 +100,19 @@ pub enum ReadAnswer {
     Unsupported,
 }
 
+impl ReadAnswer {
+    /// Removes what a stat tells about the children's past, for a server where it means something
+    /// else.
+    #[must_use]
+    pub fn without_child_history(self) -> Self {
+        match self {
+            Self::Node(node) => Self::Node(Node { stat: node.stat.without_child_history(), ..node }),
+            Self::Children(names, stat) => Self::Children(names, stat.without_child_history()),
+            answer => answer,
+        }
+    }
+}
+
 /// The kind of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEvent {

@@ -120,11 +120,11 @@ impl LockTable {
         let epoch = self.epoch;
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
-        parent.set_next_sequence(Some(stat.next_sequence()));
+        parent.set_next_sequence(stat.next_sequence());
         parent.listing = Some(Listing::new(path, stat, epoch, parent.listing));
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
-                lock.set_next_sequence(Some(stat.next_sequence()));
+                lock.set_next_sequence(stat.next_sequence());
                 self.touched.insert(id);
             }
         }

@@ -18,16 +18,19 @@ impl LockTable {
             _ if lock.kind() == LockKind::SingleNode => true,
             _ => self.parents.contains_key(path) && !self.is_part_of_semaphore(path),
         };
-        if !stands && self.keep_without_parent(id) {
-            self.drop_old_without_parent(now, out);
-        } else if !stands {
+        if stands {
+            return;
+        }
+        if !self.keep_without_parent(id) {
             self.drop_lock(id, now, out);
+        } else if self.has_too_many_without_parent() {
+            self.drop_old_without_parent(now, out);
         }
     }
 
-    /// Drops the elections that were kept without a parent for long enough.
+    /// Drops the elections that have been without a parent for long.
     pub(super) fn drop_old_without_parent(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
-        for id in self.take_old_without_parent(now) {
+        for id in self.old_without_parent(now) {
             self.drop_lock(id, now, out);
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::server_view::{AskedBy, Health, MemberView, ServerMode, ServerView};
+use crate::server_view::{AskedBy, Health, MemberView, ServerMode, ServerView, Software};
 use lockscope_base::znode::SessionId;
 
 /// The port of an address without one.
@@ -29,6 +29,8 @@ struct Server {
     mode: Option<&'static str>,
     /// The server's version, in its own words.
     version: Option<String>,
+    /// The software: `zookeeper`, `clickhouse-keeper` or `unknown`.
+    software: &'static str,
     /// The interface by which the server was asked about itself: `words`, `http` or `none`.
     view: &'static str,
     /// Whether the answers arrived in plain text while the session uses TLS, so that they prove
@@ -75,6 +77,7 @@ impl Server {
             address: with_port(address),
             mode: None,
             version: None,
+            software: Software::Unknown.id(),
             view: "none",
             plain_beside_tls: false,
             error: None,
@@ -87,6 +90,7 @@ impl Server {
             address: member.address.clone(),
             mode: member.mode.map(ServerMode::name),
             version: member.version.clone(),
+            software: member.software().id(),
             view: match member.asked_by {
                 AskedBy::Words => "words",
                 AskedBy::Http => "http",

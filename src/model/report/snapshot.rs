@@ -156,7 +156,7 @@ mod tests {
         waiter["waits_for"] = json!(["lock-0000000000"]);
         waiter["held_at_least_ms"] = Value::Null;
         waiter["held_at_most_ms"] = Value::Null;
-        let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "plain_beside_tls": false, "error": null });
+        let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "software": "unknown", "view": "none", "plain_beside_tls": false, "error": null });
         let expected = json!({
             "schema": 1,
             "taken_at": "2024-05-01T14:41:07.250Z",

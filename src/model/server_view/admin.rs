@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::connection::client_address;
+use super::figure::Figure;
 use super::four_letter::Srvr;
-use super::monitor::Figure;
 use super::{Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 

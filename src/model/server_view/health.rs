@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::monitor::Figure;
+use super::figure::Figure;
 
 /// From this 99th percentile of the time of a write on, a server is called slow. A healthy one needs
 /// some milliseconds.
@@ -140,10 +140,10 @@ impl ServerLimits {
         for (name, value) in settings {
             match name {
                 "maxClientCnxns" | "max_client_cnxns" => limits.max_connections_per_host = Some(value),
-                "minSessionTimeout" | "min_session_timeout" => {
+                "minSessionTimeout" | "min_session_timeout" | "min_session_timeout_ms" => {
                     limits.session_timeout_min = Some(Duration::from_millis(value));
                 }
-                "maxSessionTimeout" | "max_session_timeout" => {
+                "maxSessionTimeout" | "max_session_timeout" | "session_timeout_ms" => {
                     limits.session_timeout_max = Some(Duration::from_millis(value));
                 }
                 _ => {}

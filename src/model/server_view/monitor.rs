@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Health;
+use super::figure::Figure;
 
 /// The number of watch events of each type that a server sent since it started, to all clients and
 /// for all paths.
@@ -90,14 +91,6 @@ impl Monitor {
         }
         found
     }
-}
-
-/// The value of a figure, as text or as a number.
-pub(super) struct Figure {
-    pub(super) text: Option<String>,
-    pub(super) number: Option<u64>,
-    /// The number with its decimals.
-    pub(super) decimal: Option<f64>,
 }
 
 #[cfg(test)]

@@ -301,7 +301,7 @@ mod tests {
         assert!(tree.delete("/a/n-1", Zxid(9)) && !tree.delete("/a/n-1", Zxid(10)));
         let stat = tree.node(&path("/a")).unwrap().stat;
         assert_eq!((stat.num_children, stat.cversion, stat.pzxid), (4, 6, Zxid(10)));
-        assert_eq!(stat.next_sequence(), 5);
+        assert_eq!(stat.next_sequence(), Some(5));
         assert_eq!(tree.owned_by(SessionId(7)).count(), 5);
     }
 

@@ -3,10 +3,12 @@
 mod connections;
 mod environment;
 mod figures;
+mod keeper;
 mod watches;
 
 use std::fmt;
 
+use super::config::Behaviour;
 use super::machine::Machine;
 use super::wire::Word;
 
@@ -20,6 +22,7 @@ impl Machine {
     pub(super) fn answer_to(&self, word: Word, now: i64, longest: usize) -> Option<String> {
         let mut text = BoundedText { written: String::new(), longest, is_whole: true };
         match word {
+            _ if self.options.behaviour == Behaviour::Keeper => keeper::answer(&mut text, self, word),
             Word::Ruok => text.push_str("imok"),
             Word::Isro => text.push_str("rw"),
             Word::Srvr => figures::srvr(&mut text, self),

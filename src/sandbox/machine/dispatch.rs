@@ -1,8 +1,12 @@
 //! Dispatches each request to the family that answers it.
 
 use super::{CloseReason, Machine, read};
+use crate::config::Behaviour;
 use crate::wire::{Word, Write};
 use lockscope_base::wire::{ErrorCode, NO_ZXID, PING_XID, Reader, RequestHead, Writer, op, refusal, reply};
+
+/// The requests of ZooKeeper that Keeper does not know.
+const UNKNOWN_TO_KEEPER: [i32; 4] = [op::SASL, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
 
 impl Machine {
     /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
@@ -41,6 +45,9 @@ impl Machine {
     pub(super) fn dispatch(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>, now: i64) {
         let name = name(header.op);
         match header.op {
+            op if self.options.behaviour == Behaviour::Keeper && UNKNOWN_TO_KEEPER.contains(&op) => {
+                return self.unknown(id, header);
+            }
             // Whatever number the heartbeat bore.
             op::PING => self.reply(id, PING_XID, |_| {}),
             op::AUTH => return self.auth(id, header.xid, from),
@@ -59,10 +66,7 @@ impl Machine {
                 self.write(id, header, write, now);
             }
             op if read::is_known(op) => self.read(id, header, from),
-            op => {
-                self.push(id, |out| refusal(out, header.xid, NO_ZXID, ErrorCode::Unimplemented));
-                return self.end(id, CloseReason::UnknownOperation(op));
-            }
+            _ => return self.unknown(id, header),
         }
         self.latency.add(0);
         let zxid = self.zxid;
@@ -71,6 +75,11 @@ impl Machine {
             (traffic.last, traffic.last_xid, traffic.last_zxid, traffic.last_response) = (name, header.xid, zxid, now);
             traffic.latency.add(0);
         }
+    }
+
+    fn unknown(&mut self, id: usize, header: RequestHead) {
+        self.push(id, |out| refusal(out, header.xid, NO_ZXID, ErrorCode::Unimplemented));
+        self.end(id, CloseReason::UnknownOperation(header.op));
     }
 
     /// Refuses a change that no client may make. It still takes a zxid.

@@ -1,6 +1,7 @@
 //! Handshakes: the first frame of a connection opens or resumes a session.
 
 use super::{CloseReason, Machine, millis};
+use crate::config::Behaviour;
 use lockscope_base::wire::{ConnectRequest, ConnectResponse};
 
 impl Machine {
@@ -20,6 +21,14 @@ impl Machine {
             Some(self.sessions.create(id, timeout, now))
         } else {
             self.resume(id, &connect, timeout, now)
+        };
+        let session = match session {
+            // Keeper begins a new session in place of one that has ended, and does not say so.
+            None if self.options.behaviour == Behaviour::Keeper => {
+                self.zxid += 1;
+                Some(self.sessions.create(id, timeout, now))
+            }
+            session => session,
         };
         let read_only = connect.read_only.and(Some(false));
         let answer = match session {

@@ -68,7 +68,7 @@ impl Machine {
     /// Creates a server without nodes or sessions of clients. The passwords of the sessions are
     /// derived from the secret.
     pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_BYTES], now: i64) -> Self {
-        let mut tree = Tree::default();
+        let mut tree = Tree::new(options.behaviour);
         tree.first_sequence = options.first_sequence;
         let tick = millis(options.tick);
         let next_sweep = now.saturating_add(millis(options.sweep).max(1));

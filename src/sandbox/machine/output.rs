@@ -1,6 +1,9 @@
 //! Output to connections: replies, refusals, events, and the close.
 
+use std::borrow::Cow;
+
 use super::{ClientConnection, CloseReason, Machine};
+use crate::config::Behaviour;
 use crate::tree::{Acl, Change, check, known, parent, permission};
 use crate::watch::FiredEvent;
 use lockscope_base::wire::{ErrorCode, event, refusal, reply};
@@ -34,8 +37,19 @@ impl Machine {
         for watcher in watchers {
             let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
             if check(acls, permission::READ, who).is_ok() {
-                self.push(*watcher, |out| event(out, *kind, path));
+                let named = self.named_in_event(path, *watcher);
+                self.push(*watcher, |out| event(out, *kind, &named));
             }
+        }
+    }
+
+    /// Returns the node that an event names: the changed one, or on Keeper the one with the recursive
+    /// watch.
+    fn named_in_event<'p>(&self, path: &'p str, watcher: usize) -> Cow<'p, str> {
+        let watched = || self.watches.data.recursive_above(path, watcher).map(|watched| watched.to_string());
+        match self.options.behaviour {
+            Behaviour::ZooKeeper => path.into(),
+            Behaviour::Keeper => watched().map_or(path.into(), Cow::from),
         }
     }
 

@@ -44,7 +44,7 @@ impl Machine {
         match write {
             Write::Create(create) => self.create(id, create, now),
             Write::Delete { path, version } => {
-                self.may(Tree::deletable(path)?, permission::DELETE, who)?;
+                self.may(self.tree.deletable(path)?, permission::DELETE, who)?;
                 self.tree.delete(path, *version, zxid)
             }
             Write::SetData { path, data, version } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Acls, ErrorCode, Node, Owner, Stat, Tree, TreeMode, acl_bytes, known, name, parent, validate};
+use super::{Acls, Behaviour, ErrorCode, Node, Owner, Stat, Tree, TreeMode, acl_bytes, known, name, parent, validate};
 
 /// A node to create. The permission has been checked.
 #[derive(Debug)]
@@ -95,16 +95,18 @@ impl Tree {
         let above = self.node(known(parent(path)?))?;
         let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
         let acls = Arc::clone(&node.acls);
-        let (path, node) = self.unlink(path, |above| above.pzxid = above.pzxid.max(zxid)).ok_or(ErrorCode::NoNode)?;
+        let raises = self.behaviour == Behaviour::ZooKeeper;
+        let raised = |above: &mut Node| above.pzxid = if raises { above.pzxid.max(zxid) } else { above.pzxid };
+        let (path, node) = self.unlink(path, raised).ok_or(ErrorCode::NoNode)?;
         let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
         Ok((Change::Deleted { path, acls, above }, undo))
     }
 
     /// Returns the path of the node's parent, whose ACLs decide on a deletion. Fails for nodes that
     /// no client may delete.
-    pub fn deletable(path: &str) -> Result<&str, ErrorCode> {
+    pub fn deletable<'p>(&self, path: &'p str) -> Result<&'p str, ErrorCode> {
         let above = parent(path)?;
-        if Self::is_special(path) { Err(ErrorCode::BadArguments) } else { Ok(known(above)) }
+        if self.is_special(path) { Err(ErrorCode::BadArguments) } else { Ok(known(above)) }
     }
 
     /// Replaces a node's data if its version matches; -1 matches any.
@@ -123,6 +125,7 @@ impl Tree {
         (node.version, node.mzxid, node.mtime) = (next, zxid, time);
         let (stat, is, acls) = (node.stat(), node.data_length(), Arc::clone(&node.acls));
         self.size = self.size + is - was;
+        self.count_write(&path, 1);
         Ok((Change::DataChanged { path, stat, acls }, undo))
     }
 
@@ -155,6 +158,7 @@ impl Tree {
             }
             Undo::Delete { path, node, pzxid } => self.link(&path, *node, |above| above.pzxid = pzxid),
             Undo::SetData { path, data, version, mzxid, mtime } => {
+                self.count_write(&path, -1);
                 if let Some(node) = self.nodes.get_mut(&path) {
                     let was = node.data_length();
                     (node.data, node.version, node.mzxid, node.mtime) = (data, version, mzxid, mtime);
@@ -168,6 +172,15 @@ impl Tree {
                 }
             }
             Undo::Check => {}
+        }
+    }
+
+    /// Counts a write to a child in the parent's `cversion`, as Keeper does.
+    fn count_write(&mut self, path: &str, more: i32) {
+        if self.behaviour == Behaviour::Keeper
+            && let Ok(Some(above)) = parent(path).map(|above| self.nodes.get_mut(known(above)))
+        {
+            above.written = above.written.wrapping_add(more);
         }
     }
 

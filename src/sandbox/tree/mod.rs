@@ -20,6 +20,7 @@ pub use mode::TreeMode;
 pub use node::{Node, Owner, Stat};
 pub use path::{known, name, parent, validate};
 
+use crate::config::Behaviour;
 use lockscope_base::wire::ErrorCode;
 
 /// The approximate bytes that a node takes besides its path and its data.
@@ -27,6 +28,9 @@ const NODE_MEMORY: usize = 256;
 
 /// The nodes that every server has. No client can delete them.
 const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
+
+/// The nodes that every `ClickHouse` Keeper has.
+const SPECIAL_OF_KEEPER: [&str; 4] = ["/", "/keeper", "/keeper/api_version", "/keeper/config"];
 
 /// The nodes, by path, with indexes of those that expire.
 #[derive(Clone, Debug)]
@@ -42,12 +46,21 @@ pub struct Tree {
     beside: usize,
     /// The number of the first sequential child of a new node.
     pub first_sequence: i32,
+    /// The server that the tree is one of.
+    behaviour: Behaviour,
 }
 
 impl Default for Tree {
-    /// Creates the tree of a new server.
     fn default() -> Self {
+        Self::new(Behaviour::ZooKeeper)
+    }
+}
+
+impl Tree {
+    /// Creates the tree of a new server.
+    pub fn new(behaviour: Behaviour) -> Self {
         let mut tree = Self {
+            behaviour,
             nodes: HashMap::new(),
             ephemerals: HashMap::new(),
             passing: BTreeSet::new(),
@@ -56,9 +69,9 @@ impl Default for Tree {
             first_sequence: 0,
         };
         let all = anyone(permission::ALL);
-        for path in SPECIAL {
+        for path in Self::special(behaviour) {
             let mut node = Node::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);
-            if path == "/zookeeper/config" {
+            if path.ends_with("/config") {
                 node.acls = anyone(permission::READ);
                 node.aversion = -1;
             }
@@ -66,9 +79,9 @@ impl Default for Tree {
             tree.beside += acl_bytes(&node.acls) + name(path).len();
             tree.nodes.insert(path.into(), node);
         }
-        for (path, child) in [("/", "zookeeper"), ("/zookeeper", "quota"), ("/zookeeper", "config")] {
-            if let Some(node) = tree.nodes.get_mut(path) {
-                node.children.insert(child.into());
+        for path in Self::special(behaviour) {
+            if let Ok(Some(node)) = parent(path).map(|above| tree.nodes.get_mut(known(above))) {
+                node.children.insert(name(path).into());
             }
         }
         tree
@@ -140,7 +153,14 @@ impl Tree {
         self.passing.iter().filter(is_due).cloned().collect()
     }
 
-    fn is_special(path: &str) -> bool {
-        SPECIAL.contains(&path)
+    fn is_special(&self, path: &str) -> bool {
+        Self::special(self.behaviour).contains(&path)
+    }
+
+    fn special(behaviour: Behaviour) -> [&'static str; 4] {
+        match behaviour {
+            Behaviour::ZooKeeper => SPECIAL,
+            Behaviour::Keeper => SPECIAL_OF_KEEPER,
+        }
     }
 }

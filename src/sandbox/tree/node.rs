@@ -49,6 +49,8 @@ pub struct Node {
     pub aversion: i32,
     /// The number of children that were ever created: the next sequence number.
     pub made: i32,
+    /// What `cversion` counts besides creations and deletions of children: on Keeper, writes to them.
+    pub written: i32,
     pub children: BTreeSet<Arc<str>>,
 }
 
@@ -66,6 +68,7 @@ impl Node {
             version: 0,
             aversion: 0,
             made: 0,
+            written: 0,
             children: BTreeSet::new(),
         }
     }
@@ -85,7 +88,7 @@ impl Node {
             ctime: self.ctime,
             mtime: self.mtime,
             version: self.version,
-            cversion: self.made.wrapping_mul(2).wrapping_sub(num_children),
+            cversion: self.made.wrapping_mul(2).wrapping_sub(num_children).wrapping_add(self.written),
             aversion: self.aversion,
             ephemeral_owner: match self.owner {
                 Owner::Session(session) => session,

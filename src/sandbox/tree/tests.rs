@@ -107,7 +107,7 @@ fn refusals_have_a_real_servers_order() {
     assert_eq!(refused("/e/"), ErrorCode::BadArguments);
     assert_eq!(refused("/e/a"), ErrorCode::NoChildrenForEphemerals);
     assert_eq!(refused("/"), ErrorCode::NodeExists);
-    assert_eq!(Tree::deletable("/zookeeper").unwrap_err(), ErrorCode::BadArguments);
+    assert_eq!(Tree::default().deletable("/zookeeper").unwrap_err(), ErrorCode::BadArguments);
     assert_eq!(tree.delete("/e", 1, 2).unwrap_err(), ErrorCode::BadVersion);
     assert_eq!(tree.delete("/zookeeper", -1, 2).unwrap_err(), ErrorCode::NotEmpty);
 }

@@ -65,6 +65,16 @@ impl Recursive {
         }
     }
 
+    /// Returns the lowest ancestor of a path on which a connection has a recursive watch.
+    fn watched_above(&self, path: &str, watcher: usize) -> Option<&str> {
+        let above = prefixes(&self.hashes, path).filter(|(prefix, _)| prefix.len() < path.len());
+        let watched = above.filter_map(|(prefix, hash)| {
+            let (known, watchers) = self.by_hash.get(&hash)?.iter().find(|(known, _)| **known == *prefix)?;
+            watchers.contains(&watcher).then_some(&**known)
+        });
+        watched.last()
+    }
+
     /// Returns the connections with a recursive watch on an ancestor of a path.
     fn above(&self, path: &str) -> impl Iterator<Item = usize> {
         let found = (!self.by_hash.is_empty()).then(|| prefixes(&self.hashes, path)).into_iter().flatten();
@@ -169,6 +179,11 @@ impl WatchTable {
             fired.dedup();
         }
         fired
+    }
+
+    /// Returns the node above a path on which a connection has a recursive watch.
+    pub fn recursive_above(&self, path: &str, watcher: usize) -> Option<&str> {
+        self.recursive.watched_above(path, watcher)
     }
 
     /// Returns the number of connections and of paths. Like a server, it counts connections whose

@@ -10,10 +10,22 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::choice::{self, Choice};
 use super::duration;
 use super::output::{print, write_json};
 use super::verdict::Verdict;
-use lockscope_sandbox::{Sandbox, SandboxConfig, SandboxError};
+use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig, SandboxError};
+
+impl Choice for Behaviour {
+    const ALL: &'static [Self] = &[Self::ZooKeeper, Self::Keeper];
+
+    fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::ZooKeeper => ("zookeeper", "Apache ZooKeeper 3.8.0"),
+            Self::Keeper => ("keeper", "ClickHouse Keeper 25.12"),
+        }
+    }
+}
 
 /// The options of `lockscope sandbox`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -27,6 +39,10 @@ pub(super) struct SandboxOptions {
     /// Longest session timeout that clients get
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "1m")]
     pub max_session_timeout: Duration,
+    /// The server to behave like: ZooKeeper 3.8.0, or ClickHouse Keeper 25.12, whose watches and
+    /// stats differ
+    #[arg(long, value_name = "SERVER", value_parser = choice::parser::<Behaviour>(), default_value = "zookeeper")]
+    pub behave_as: Behaviour,
     /// Write a log of lockscope's own work to this file
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
@@ -47,6 +63,7 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyho
     let config = SandboxConfig {
         min_session_timeout: options.min_session_timeout,
         max_session_timeout: options.max_session_timeout.max(options.min_session_timeout),
+        behaviour: options.behave_as,
         ..SandboxConfig::default()
     };
     let sandbox = Sandbox::start(listener, config)?;

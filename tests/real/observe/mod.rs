@@ -7,6 +7,7 @@ mod cost;
 mod cuts;
 pub mod fixture;
 mod idle;
+mod keeper;
 mod old_servers;
 mod overload;
 mod read_order;

@@ -29,7 +29,7 @@ impl DeletePlan {
         }
         let node = ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() };
         let next = stat.next_sequence();
-        let planned = empty(path, node, stat.version, None, now.since(stat.ctime), Some(next))?;
+        let planned = empty(path, node, stat.version, None, now.since(stat.ctime), next)?;
         Ok(Self { action: Action::Delete, nodes: vec![planned], production: None })
     }
 }

@@ -22,11 +22,14 @@ impl LockTable {
         let Some(lock) = self.locks.get(&id) else { return false };
         let is_election = self.election_kind(lock).is_some_and(|kind| kind > ElectionKind::Unknown);
         let end = self.election_record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
-        let is_missed = is_election && matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown));
-        if is_missed && !self.elections.without_parent.contains(&id) {
-            self.elections.without_parent.push_back(id);
+        if !is_election || !matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown)) {
+            return false;
         }
-        is_missed
+        let kept = &mut self.elections.without_parent;
+        if !kept.contains(&id) {
+            kept.push_back(id);
+        }
+        true
     }
 
     /// Returns whether an election is kept though its parent is gone.
@@ -38,19 +41,26 @@ impl LockTable {
         lock.is_empty() && !self.parents.contains_key(lock.path())
     }
 
-    /// Returns the elections that have been without a parent for long, or that are too many, and
-    /// keeps them no longer.
-    pub(in crate::queue) fn take_old_without_parent(&mut self, now: Timestamp) -> Vec<LockId> {
+    /// Returns whether more elections are kept than allowed.
+    pub(in crate::queue) fn has_too_many_without_parent(&self) -> bool {
+        self.elections.without_parent.len() > MAX_WITHOUT_PARENT
+    }
+
+    /// Returns the elections that are kept no longer: those that have been without a parent for long,
+    /// and the oldest if there are too many.
+    pub(in crate::queue) fn old_without_parent(&mut self, now: Timestamp) -> Vec<LockId> {
+        let mut left = Vec::new();
         let kept = std::mem::take(&mut self.elections.without_parent);
-        let without = |id: &LockId| self.locks.get(id).is_some_and(|lock| self.lacks_parent(lock));
-        let kept: Vec<LockId> = kept.into_iter().filter(without).collect();
         let too_many = kept.len().saturating_sub(MAX_WITHOUT_PARENT);
-        let is_recent = |id: &LockId| {
-            self.elections.records.get(id).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE)
-        };
-        let (recent, mut old): (Vec<_>, Vec<_>) = kept[too_many..].iter().copied().partition(is_recent);
-        old.extend_from_slice(&kept[..too_many]);
-        self.elections.without_parent = recent.into();
-        old
+        for (position, id) in kept.into_iter().enumerate() {
+            let Some(lock) = self.locks.get(&id).filter(|lock| self.lacks_parent(lock)) else { continue };
+            let is_recent = self.election_record(lock).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE);
+            if is_recent && position >= too_many {
+                self.elections.without_parent.push_back(id);
+            } else {
+                left.push(id);
+            }
+        }
+        left
     }
 }

@@ -3,7 +3,7 @@
 use super::{hex, session, whole_lines};
 use crate::server_view::Connection;
 use crate::server_view::connection::client_address;
-use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
 /// The answer to `cons`: the connections on the port that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,13 +39,20 @@ enum Line {
 /// `/127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`.
 /// The line of a connection without a session ends after `sent`.
 fn connection(line: &str) -> Option<Line> {
-    let (address, fields) = line.strip_suffix(')')?.split_once("](")?;
-    let (address, _interest) = address.trim_start().rsplit_once('[')?;
+    // `ClickHouse` Keeper leaves out the interest in brackets.
+    let (address, fields) = line.strip_suffix(')')?.split_once('(')?;
+    let address = address.trim_start();
+    let address = match address.strip_suffix(']') {
+        Some(with_interest) => with_interest.rsplit_once('[')?.0,
+        None => address,
+    };
     let field = |name: &str| fields.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     let (received, sent) = (field("recved")?.parse().ok()?, field("sent")?.parse().ok()?);
     let client = client_address(address);
     let session = field("sid").map(session);
-    let Some(session) = session.filter(|session| session.is_none_or(|session| session.0 != 0)) else {
+    // Keeper writes -1 for a connection without a session.
+    let is_one = |id: SessionId| ![0, -1].contains(&id.0);
+    let Some(session) = session.filter(|session| session.is_none_or(is_one)) else {
         return Some(Line::WithoutSession(client));
     };
     let session = session?;
@@ -67,9 +74,24 @@ fn connection(line: &str) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_base::znode::SessionId;
 
     const REAL: &str = include_str!("../captures/standalone-cons.txt");
+
+    /// From the documentation of `ClickHouse` Keeper.
+    const OF_KEEPER: &str = " 192.168.1.1:52163(recved=0,sent=0,sid=0xffffffffffffffff,lop=NA,est=1636454787393,to=30000,\
+         lzxid=0xffffffffffffffff,lresp=0,llat=0,minlat=0,avglat=0,maxlat=0)\n 192.168.1.1:52042(recved=9,sent=18,\
+         sid=0x0000000000000001,lop=List,est=1636454739887,to=30000,lcxid=0x0000000000000005,lzxid=0x0000000000000005,\
+         lresp=1636454739892,llat=0,minlat=0,avglat=0,maxlat=0)\n\n";
+
+    #[test]
+    fn the_answer_of_keeper_lists_the_connections() {
+        let found = cons(OF_KEEPER);
+        assert!(found.whole);
+        assert_eq!(found.without_session, ["192.168.1.1:52163"]);
+        let one = &found.with_session[0];
+        assert_eq!((one.session, one.client.as_str(), one.last_cxid), (SessionId(1), "192.168.1.1:52042", Some(5)));
+        assert_eq!((one.timeout_ms, one.last_operation.as_deref()), (Some(30_000), Some("List")));
+    }
 
     #[test]
     fn a_real_answer_lists_the_connections() {

@@ -46,10 +46,11 @@ pub fn ephemerals(answer: &str) -> impl Iterator<Item = (SessionId, &str)> {
     let lines = whole_lines(answer).skip_while(|line| !line.starts_with(EPHEMERALS)).skip(1);
     let lines = lines.take_while(|line| *line != "Connections dump:");
     let mut owner = None;
-    lines.filter_map(move |line| match line.strip_prefix('\t') {
+    // `ClickHouse` Keeper writes a space before a path, and no colon behind a session.
+    lines.filter_map(move |line| match line.strip_prefix(['\t', ' ']) {
         Some(path) => Some((owner?, path)),
         None => {
-            owner = line.strip_suffix(':').and_then(session);
+            owner = session(line.trim_end_matches(':'));
             None
         }
     })
@@ -93,6 +94,14 @@ mod tests {
         for cut in (0..REAL.len()).filter(|cut| REAL.is_char_boundary(*cut)) {
             assert!(ephemerals(&REAL[..cut]).all(|node| found.contains(&node)), "{cut}");
         }
+    }
+
+    #[test]
+    fn the_answer_of_keeper_contains_the_ephemeral_nodes_and_no_expiries() {
+        let answer = "Sessions dump (2):\n0x0000000000000001\n0x0000000000000002\nSessions with Ephemerals (1):\n\
+             0x0000000000000001\n /clickhouse/task_queue/ddl\n";
+        assert_eq!(dump(answer), None);
+        assert_eq!(ephemerals(answer).collect::<Vec<_>>(), [(SessionId(1), "/clickhouse/task_queue/ddl")]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::whole_lines;
 use crate::server_view::Monitor;
-use crate::server_view::monitor::Figure;
+use crate::server_view::figure::Figure;
 
 /// Reads the answer to `mntr`: lines of a name, a tab and a value.
 ///

@@ -1,6 +1,7 @@
 //! The answer to `srvr`.
 
 use super::{hex, whole_lines};
+use crate::server_view::software::KEEPER;
 use lockscope_base::znode::Zxid;
 
 /// The answer to `srvr`; `None` for missing values.
@@ -23,6 +24,7 @@ pub fn srvr(answer: &str) -> Srvr {
         let text = || value.trim().chars().take(200).collect();
         match name {
             "Zookeeper version" => found.version = Some(text()),
+            "ClickHouse Keeper version" => found.version = Some(format!("{KEEPER} {}", text())),
             "Mode" => found.mode = Some(text()),
             "Zxid" => found.zxid = hex(value.trim()).filter(|zxid| *zxid >= 0).map(Zxid),
             "Connections" => found.connections = value.trim().parse().ok(),

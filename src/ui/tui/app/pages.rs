@@ -10,6 +10,7 @@ use crate::tui::page::{
     help, history_entry, overlaps, servers, timeline_entry, unreadable,
 };
 use lockscope_lab::demo::Step;
+use lockscope_model::queue::ConnectionState;
 use lockscope_model::text::human::{count, plural};
 
 /// Lines of the list that stay visible above a plan, unless the terminal is low.
@@ -206,6 +207,9 @@ impl App {
         let mut page = self.writer(servers::COLUMNS, area);
         if self.settings.asks_servers {
             servers::write(&mut page, view, world.watch_event_rates().recent_load(), self.now());
+            if let ConnectionState::Connected { recursive: false, .. } = world.table().connection() {
+                servers::write_one_shot(&mut page, view);
+            }
         } else {
             servers::write_not_asked(&mut page);
         }

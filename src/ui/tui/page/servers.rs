@@ -41,6 +41,16 @@ pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, no
     page.sentence(&cost(view, load), Tone::Dim);
 }
 
+/// Writes what one-shot watches cost.
+pub fn write_one_shot(page: &mut Writer, view: &ServerView) {
+    page.sentence(if view.runs_keeper() { KEEPER_WATCHES } else { ONE_SHOT }, Tone::Careful);
+}
+
+const KEEPER_WATCHES: &str = "The recursive watches of ClickHouse Keeper name the wrong node, and its pzxid and cversion do not count as \
+                              ZooKeeper's. The locks are followed by one-shot watches, new data of a node is not noticed, and \
+                              nothing is claimed about the time before this console looked.";
+const ONE_SHOT: &str = "The server has no recursive watches that can be relied on. The locks are followed by one-shot watches: each \
+                        change costs a request, and new data of a node is not noticed.";
 const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Holders and waiters are read from the \
                          znodes alone. The clients' connections, addresses and watches are not known.";
 const MEMBERS_UNKNOWN: &str = "The ensemble's config could not be read, so it may have servers that were not asked. No session is \

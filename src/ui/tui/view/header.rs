@@ -106,6 +106,8 @@ struct Parts {
     form: Form,
     context: (String, Style),
     state: (String, Style),
+    /// `ClickHouse Keeper 25.12`; empty on `ZooKeeper`.
+    software: String,
     own: String,
     mode: (&'static str, Style),
     past: String,
@@ -135,6 +137,7 @@ impl Parts {
             form,
             context: context(view, form.roomy),
             state: state(view, form),
+            software: app.world().table().view().keeper_version().unwrap_or_default(),
             own,
             mode: if app.settings().write { ("may write", theme.wait) } else { ("read-only", theme.dim) },
             past: if form.past { past(view) } else { String::new() },
@@ -145,7 +148,9 @@ impl Parts {
 
     /// Returns the parts to the right of the ensemble's name.
     fn behind_name(&self, theme: &Theme) -> impl Iterator<Item = (&str, Style)> {
-        let parts = [(&*self.state.0, self.state.1), (&*self.own, theme.dim), self.mode, (&*self.past, theme.dim)];
+        let software = (&*self.software, theme.wait);
+        let parts =
+            [(&*self.state.0, self.state.1), software, (&*self.own, theme.dim), self.mode, (&*self.past, theme.dim)];
         parts.into_iter().filter(|(text, _)| !text.is_empty())
     }
 

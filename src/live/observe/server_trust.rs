@@ -1,0 +1,173 @@
+//! How far the server's answers can be trusted to mean what `ZooKeeper`'s mean.
+//!
+//! `ClickHouse` Keeper 25.12 takes recursive watches, but its events name the watched node instead
+//! of the changed one, and it counts `pzxid` and `cversion` differently. What rests on them would
+//! be wrong without a sign of it. So the observer falls back to one-shot watches, and claims nothing
+//! about the past of children, as soon as
+//!
+//! - the root has a child `keeper` and no `zookeeper`, or
+//! - a server calls itself Keeper, or
+//! - an event names a watched root that has not changed, whatever the server calls itself.
+
+use rustc_hash::FxHashMap;
+use zookeeper_client::Stat;
+
+use lockscope_base::znode::{ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+
+/// The child of the root that every `ZooKeeper` has, and the one that every Keeper has.
+const ZOOKEEPER: &str = "zookeeper";
+const KEEPER: &str = "keeper";
+
+/// Why the server's watches or stats are not those of `ZooKeeper`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Distrust {
+    /// The server is `ClickHouse` Keeper.
+    Keeper,
+    /// An event named a node that has not changed.
+    WrongEvent,
+}
+
+/// How far the server can be trusted, over all connections of a session.
+#[derive(Debug)]
+pub(super) struct ServerTrust {
+    pub(super) watching: WatchStyle,
+    /// Whether `pzxid` and `cversion` count as `ZooKeeper`'s do.
+    child_history: bool,
+    /// The creation and the last change of each root, as it was last read.
+    roots: FxHashMap<ZnodePath, (Zxid, Zxid)>,
+}
+
+impl ServerTrust {
+    pub(super) fn new() -> Self {
+        Self { watching: WatchStyle::Recursive, child_history: true, roots: FxHashMap::default() }
+    }
+
+    /// Falls back to what cannot be wrong.
+    pub(super) fn lose(&mut self, why: Distrust) {
+        tracing::info!(?why, "one-shot watches, and no claims from pzxid and cversion");
+        self.watching = WatchStyle::OneShot;
+        self.child_history = false;
+    }
+
+    /// Returns whether trust was not lost yet.
+    pub(super) fn is_whole(&self) -> bool {
+        self.child_history
+    }
+
+    /// Returns an answer with what can be trusted of it.
+    pub(super) fn trusted(&self, answer: ReadAnswer) -> ReadAnswer {
+        if self.child_history { answer } else { answer.without_child_history() }
+    }
+
+    /// Learns from an answer to a read, and returns whether it is one of Keeper.
+    pub(super) fn is_keepers(&mut self, read: &NodeRead, answer: &ReadAnswer, is_root: bool) -> bool {
+        let (path, stat) = match (read, answer) {
+            (NodeRead::List(path), ReadAnswer::Children(_, stat)) => (path, Some(stat)),
+            (NodeRead::Node(path), ReadAnswer::Node(node)) => (path, Some(&node.stat)),
+            (read, ReadAnswer::NoNode) => (read.path(), None),
+            _ => return false,
+        };
+        if is_root {
+            self.note_root(path, stat);
+        }
+        let ReadAnswer::Children(names, _) = answer else { return false };
+        let has = |name: &str| names.iter().any(|child| child == name);
+        path.is_root() && has(KEEPER) && !has(ZOOKEEPER)
+    }
+
+    fn note_root(&mut self, root: &ZnodePath, stat: Option<&ZnodeStat>) {
+        match stat {
+            Some(stat) => drop(self.roots.insert(root.clone(), (stat.czxid, stat.mzxid))),
+            None => drop(self.roots.remove(root)),
+        }
+    }
+
+    /// Returns whether an event that names a root can be true, by the root's stat after it.
+    ///
+    /// The stat may be ahead of events that still wait, so only answers in the order of the events
+    /// say how the root was before: two quick writes are two true events.
+    pub(super) fn is_true(&self, event: NodeEvent, root: &ZnodePath, now: Option<&Stat>) -> bool {
+        let now = now.map(|stat| (Zxid(stat.czxid), Zxid(stat.mzxid)));
+        let before = self.roots.get(root).copied();
+        match (event, before, now) {
+            (NodeEvent::Deleted | NodeEvent::Created, Some((czxid, _)), Some((now, _))) => czxid != now,
+            (NodeEvent::DataChanged, Some(before), Some(now)) => before != now,
+            // Nothing is known of before, or the root is gone.
+            (_, None, _) | (_, _, None) | (NodeEvent::ChildrenChanged, ..) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::path;
+    use lockscope_base::znode::Timestamp;
+
+    fn listing(names: &[&str]) -> ReadAnswer {
+        let stat = ZnodeStat::of_new(Zxid(5), Timestamp(0), None);
+        ReadAnswer::Children(names.iter().map(ToString::to_string).collect(), stat)
+    }
+
+    fn stat(czxid: i64, mzxid: i64) -> Stat {
+        Stat {
+            czxid,
+            mzxid,
+            pzxid: 0,
+            ctime: 0,
+            mtime: 0,
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner: 0,
+            data_length: 0,
+            num_children: 0,
+        }
+    }
+
+    #[test]
+    fn keeper_is_known_by_the_children_of_the_root() {
+        let mut trust = ServerTrust::new();
+        let root = NodeRead::List(path("/"));
+        assert!(!trust.is_keepers(&root, &listing(&["zookeeper", "keeper", "a"]), true));
+        assert!(!trust.is_keepers(&root, &listing(&["a"]), true));
+        assert!(!trust.is_keepers(&NodeRead::List(path("/a")), &listing(&["keeper"]), false));
+        assert!(trust.is_keepers(&root, &listing(&["keeper", "a"]), true));
+    }
+
+    #[test]
+    fn an_event_that_names_an_unchanged_root_is_wrong() {
+        let mut trust = ServerTrust::new();
+        let root = path("/a");
+        assert!(trust.is_true(NodeEvent::Created, &root, Some(&stat(5, 5))), "it was not known before");
+        trust.note_root(&root, Some(&ZnodeStat::of_new(Zxid(5), Timestamp(0), None)));
+        for event in [NodeEvent::Created, NodeEvent::Deleted, NodeEvent::DataChanged] {
+            assert!(!trust.is_true(event, &root, Some(&stat(5, 5))), "{event:?}");
+        }
+        assert!(trust.is_true(NodeEvent::Deleted, &root, None));
+    }
+
+    #[test]
+    fn events_of_quick_changes_of_a_root_are_true_although_the_stat_is_ahead_of_them() {
+        let mut trust = ServerTrust::new();
+        let root = path("/a");
+        trust.note_root(&root, Some(&ZnodeStat::of_new(Zxid(5), Timestamp(0), None)));
+        for _ in 0..2 {
+            assert!(trust.is_true(NodeEvent::DataChanged, &root, Some(&stat(5, 7))));
+        }
+        for event in [NodeEvent::Deleted, NodeEvent::Created, NodeEvent::Deleted, NodeEvent::Created] {
+            assert!(trust.is_true(event, &root, Some(&stat(11, 11))), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn without_trust_stats_tell_nothing_about_the_past_of_children() {
+        let mut trust = ServerTrust::new();
+        assert_eq!(trust.trusted(listing(&[])), listing(&[]));
+        trust.lose(Distrust::WrongEvent);
+        let ReadAnswer::Children(_, stat) = trust.trusted(listing(&[])) else { panic!("a listing") };
+        assert!(!stat.has_child_history() && stat.next_sequence().is_none());
+        assert_eq!(trust.watching, WatchStyle::OneShot);
+    }
+}
