@@ -76,10 +76,11 @@ pub fn run(runtime: &Runtime, time: Duration, random: &mut fastrand::Rng) -> boo
         let mut elections = Elections::start(&servers, "/soak", OF_EACH, Ending::Killed).await;
         let mut watch = Watch::start(&ensemble.connect_string());
         let begin = Instant::now();
-        let (mut restarts, mut is_reversed) = (0, false);
+        // All leaders are on the first machine, which was started first.
+        let (mut restarts, mut is_reversed) = (0, true);
         while begin.elapsed() < time && watch.process.runs() {
             let round = Instant::now();
-            // The leaders are on the machine that is restarted last: the order of the last round.
+            // The leaders are on the machine that the last round restarted first. It comes last.
             let mut order: Vec<usize> = (0..MACHINES).collect();
             if is_reversed {
                 order.reverse();

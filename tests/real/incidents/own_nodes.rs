@@ -29,6 +29,7 @@ async fn a_waiter_that_queued_again_after_a_cut_holds_by_a_node_that_it_has_forg
     zk::delete_all(&holder, [head]).await;
     let found = incident.finds(Code::IdleHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), forgotten.strip_prefix("/_zklocking/test_lock/"));
+    assert!(found.summary.contains("it waits behind itself by node 2"), "{}", found.summary);
     zk::delete_all(&waiter, [forgotten]).await;
     incident.console.clears(Code::IdleHolder).await;
 }

@@ -17,7 +17,7 @@ const OF_ELECTIONS: [Code; 5] =
 async fn restarts_of_all_candidates_in_turn_raise_no_finding_of_elections() {
     let server = Server::start();
     let at = server.connect_string();
-    let mut elections = Elections::start(&[at.clone()], "/elections", 1, Ending::Killed).await;
+    let mut elections = Elections::start(std::slice::from_ref(&at), "/elections", 1, Ending::Killed).await;
     // Longer than a killed candidate is away: its session timeout and the start of its process.
     let thresholds =
         Thresholds { stuck_after: Duration::from_secs(20), ghost_after: Duration::from_secs(10), ..hasty() };

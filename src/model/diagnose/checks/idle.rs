@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
@@ -75,14 +76,27 @@ fn suspicion(
         return None;
     }
     let summary = format!(
-        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{}",
+        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{}{}",
         headline(context, row)?,
         context.table_at.who(row.contender),
         human::duration(silent),
+        behind_itself(context, row),
         context.table_at.slow_servers()
     );
     let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
+}
+
+/// Names the node by which the holder's session also waits, as the end of a sentence; empty if there
+/// is none. A client that forgot a node while it waited looks so when its turn has come.
+/// [`self_blocked`](super::self_blocked) reports a session that held before it queued again.
+fn behind_itself(context: &LockContext<'_>, row: &ContenderRow<'_>) -> String {
+    let of_session = row.contender.session().and_then(|session| context.repeated.get(&session));
+    let behind = of_session.into_iter().flatten().find(|position| **position >= context.lock.holding());
+    behind.and_then(|position| context.lock.row(*position)).map_or_else(String::new, |waiter| {
+        let node = short_node(&waiter.contender.node);
+        format!("; it waits behind itself by {node}, unless these are two of its threads")
+    })
 }
 
 /// Returns the same headline as for a lock that is only known to be stuck.
@@ -155,5 +169,18 @@ pub(super) mod tests {
         world.create(&curator("/l", 1), 1);
         world.pass(100);
         assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn a_client_whose_forgotten_node_holds_waits_behind_itself() {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 2);
+        world.pass(5);
+        world.delete(&head);
+        world.pass(65);
+        let found = world.found(Code::IdleHolder).expect("the finding stands");
+        assert!(found.summary.contains("it waits behind itself by node 2"), "{}", found.summary);
     }
 }
