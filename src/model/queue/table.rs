@@ -64,7 +64,7 @@ pub struct LockTable {
     pub(super) refused: bool,
     pub(super) samples: Samples,
     #[serde(skip)]
-    pub(super) elections: Elections,
+    pub(super) elections: Box<Elections>,
 }
 
 /// How far the table is in step with the ensemble.
@@ -110,7 +110,7 @@ impl LockTable {
             unread_given: 0,
             refused: false,
             samples: Samples::default(),
-            elections: Elections::default(),
+            elections: Box::default(),
         }
     }
 

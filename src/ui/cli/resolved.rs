@@ -208,7 +208,7 @@ impl ResolvedOptions {
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
         let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
-        Self { production, recipes, expected, thresholds, bindings, screens, ..self }
+        Self { recipes, expected, thresholds, bindings, screens, production, ..self }
     }
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.

@@ -26,7 +26,7 @@ impl LockTable {
     /// table does not have are dropped.
     #[must_use]
     pub fn with_elections(mut self, elections: Elections) -> Self {
-        self.elections = elections;
+        *self.elections = elections;
         let locks = &self.locks;
         self.elections.records.retain(|id, _| locks.contains_key(id));
         self

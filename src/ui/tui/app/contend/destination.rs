@@ -60,11 +60,14 @@ impl Destination {
                 (Algorithm::SharedChain(Access::Write), Naming::Session)
             }
             Recipe::SingleNode => return Ok(Self::single(lock.path())),
-            Recipe::RustLock | Recipe::TextbookShared => return Err(CannotJoin::Names),
+            Recipe::RustLock
+            | Recipe::TextbookShared
+            | Recipe::AiozkLock
+            | Recipe::AiozkReadWrite
+            | Recipe::ZkRubyLock => return Err(CannotJoin::Names),
             Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
             Recipe::Hive => return Err(CannotJoin::Hive),
             Recipe::UnknownQueue | Recipe::Own(_) => return Err(CannotJoin::Unknown),
-            Recipe::AiozkLock | Recipe::AiozkReadWrite | Recipe::ZkRubyLock => return Err(CannotJoin::Names),
             Recipe::CuratorLatch
             | Recipe::ZookeeperElection
             | Recipe::SolrElection
