@@ -36,9 +36,9 @@ impl Elections {
         self.records.entry(id).or_insert_with(|| ElectionRecord::new(now))
     }
 
-    /// Forgets all leaders and candidates that have gone.
+    /// Forgets all leaders and candidates that have gone, but not which locks are elections.
     pub(in crate::queue) fn forget_departures(&mut self) {
-        self.records.clear();
+        self.records.values_mut().for_each(ElectionRecord::forget_departures);
     }
 
     /// Forgets the names of all clients.

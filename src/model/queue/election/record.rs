@@ -44,6 +44,8 @@ pub struct ElectionRecord {
     /// A time since which the parent has provably been empty, by this machine's clock. Kept for a
     /// parent that was found empty, though it had children before.
     pub(super) empty_since: Option<Timestamp>,
+    /// Whether somebody led before.
+    had_leader: bool,
     changes: ChangeCounts,
     /// Those that led and have gone.
     leaders: Departures,
@@ -57,6 +59,7 @@ impl ElectionRecord {
             changed_at: now,
             names_participants: false,
             empty_since: None,
+            had_leader: false,
             changes: ChangeCounts::default(),
             leaders: Departures::default(),
             absent: Departures::default(),
@@ -70,7 +73,7 @@ impl ElectionRecord {
 
     pub(super) fn acquired(&mut self, at: Timestamp) {
         (self.changed_at, self.empty_since) = (at, None);
-        if self.last_tenure().is_some() {
+        if self.had_leader {
             self.changes.add(at);
         }
     }
@@ -82,12 +85,18 @@ impl ElectionRecord {
 
     pub(super) fn went(&mut self, departure: Departure, led: bool) {
         self.changed_at = departure.at;
+        self.had_leader |= led;
         if led {
             self.leaders.push(departure.clone());
         }
         if !matches!(departure.end, DepartureEnd::Released | DepartureEnd::Closed) {
             self.absent.push(departure);
         }
+    }
+
+    pub(super) fn forget_departures(&mut self) {
+        self.leaders = Departures::default();
+        self.absent = Departures::default();
     }
 
     pub(super) fn forget_names(&mut self) {
