@@ -1,6 +1,5 @@
-//! Keeps a [`LockTable`](lockscope_model::queue::LockTable) in step with the ensemble: it discovers
-//! locks, sets watches, reads nodes, and reads everything again after a lost connection. The output
-//! is a stream of [`Change`]s.
+//! Keeps a [`LockTable`] in step with the ensemble: it discovers locks, sets watches, reads nodes,
+//! and reads everything again after a lost connection. The output is a stream of [`Change`]s.
 //!
 //! [`Follower`](lockscope_model::follow::Follower) decides what to read and what to report.
 //! `schedule` decides which reads share a request, and when it is sent. `run` connects,

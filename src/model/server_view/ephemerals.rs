@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockscope_base::znode::{SessionId, ZnodePath};
 
 /// Maximum number of paths that are kept for a session. The count includes the others.
-pub const MAX_PATHS_OF_SESSION: usize = 100;
+const MAX_PATHS_OF_SESSION: usize = 100;
 
 /// Maximum size of all kept paths, in bytes. Beyond it, nodes are only counted.
 const MAX_PATH_BYTES: usize = 4 << 20;
@@ -16,7 +16,7 @@ const MAX_PATH_BYTES: usize = 4 << 20;
 pub struct SessionEphemerals {
     /// The number of nodes.
     pub count: usize,
-    /// Their paths, at most [`MAX_PATHS_OF_SESSION`], within our chroot.
+    /// Their paths, at most 100, within our chroot.
     pub paths: Vec<ZnodePath>,
 }
 
