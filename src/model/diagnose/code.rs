@@ -109,7 +109,7 @@ codes! {
         found_after: FoundAfter::GhostTime,
         among_returned: AmongReturned::StandsOfOthers,
     }
-    /// A deleted node exists again: our member shows a node that the ensemble has deleted.
+    /// A member has other nodes than the others.
     MemberDisagrees {
         id: "member-disagrees",
         title: "stale member",

@@ -20,7 +20,7 @@
 //! - A fault in the tree: `sequence-overflow`, `empty-parent`, `persistent-contender`,
 //!   `foreign-child`.
 //! - Watches that are left behind: `leaked-watch`.
-//! - A member that shows nodes which the ensemble deleted: `member-disagrees`.
+//! - A member whose nodes are not those of the others: `member-disagrees`.
 //!
 //! # What cannot be found
 //!

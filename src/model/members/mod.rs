@@ -7,8 +7,13 @@
 //!
 //! The module is pure: the readings are arguments.
 
+mod compared_nodes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use compared_nodes::ComparedNodes;
+
+use crate::server_view::Difference;
 use lockscope_base::znode::{ZnodePath, Zxid};
 
 /// Maximum number of differences that are reported.
@@ -27,34 +32,6 @@ pub struct MemberReading<T> {
     pub member: String,
     /// What it showed, or a sentence that says why it was not read.
     pub seen: Result<T, String>,
-}
-
-/// A node that one member has and most others have not, or the reverse, or another one of the same
-/// path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct Difference {
-    /// The node's path.
-    #[serde(serialize_with = "text")]
-    pub path: ZnodePath,
-    /// The member that differs from the others.
-    pub member: String,
-    /// Whether that member has a node at the path.
-    pub has: bool,
-    /// The transaction that created the node: of that member's node, or else of the others'.
-    #[serde(serialize_with = "number")]
-    pub czxid: Option<Zxid>,
-}
-
-fn text<S: serde::Serializer>(path: &ZnodePath, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(path.as_str())
-}
-
-#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
-fn number<S: serde::Serializer>(czxid: &Option<Zxid>, serializer: S) -> Result<S::Ok, S::Error> {
-    match czxid {
-        Some(czxid) => serializer.serialize_i64(czxid.0),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// Returns the nodes that not all members show, at most [`MAX_DIFFERENCES`]. These are to be read

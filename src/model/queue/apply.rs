@@ -12,7 +12,7 @@ use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 /// after it happened, and a survey uses connections of its own.
 fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
-        Change::Connection(_) | Change::Surveyed { .. } => None,
+        Change::Connection(_) | Change::Surveyed { .. } | Change::Compared { .. } => None,
         Change::Heard { at } => Some(now.min(*at)),
         _ => Some(now),
     }
@@ -68,6 +68,7 @@ impl LockTable {
                 self.unreadable.insert(path, why);
             }
             Change::Heard { .. } => {}
+            Change::Compared { comparison } => self.compared = Some(comparison),
             Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ConnectionState, Deleter};
-use crate::server_view::ServerView;
+use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Something that was learned about a node, about our connection or about the servers.
@@ -92,5 +92,10 @@ pub enum Change {
         zxid: Zxid,
         /// The deleter.
         by: Deleter,
+    },
+    /// The trees of the members were compared.
+    Compared {
+        /// What the members showed.
+        comparison: Arc<MemberComparison>,
     },
 }

@@ -17,7 +17,7 @@ use super::parent::{Listing, Parent, ParentNode};
 use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
-use crate::server_view::ServerView;
+use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::recipe::{Classifier, OwnRecipe, Recipe};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -65,6 +65,10 @@ pub struct LockTable {
     pub(super) samples: Samples,
     #[serde(skip)]
     pub(super) elections: Box<Elections>,
+    /// The last comparison. A recording leaves it out of the whole state, since the next follows
+    /// soon.
+    #[serde(skip)]
+    pub(super) compared: Option<Arc<MemberComparison>>,
 }
 
 /// How far the table is in step with the ensemble.
@@ -111,6 +115,7 @@ impl LockTable {
             refused: false,
             samples: Samples::default(),
             elections: Box::default(),
+            compared: None,
         }
     }
 
@@ -219,6 +224,11 @@ impl LockTable {
     /// Returns the servers' last answers about themselves; empty when they were not asked.
     pub fn view(&self) -> &Arc<ServerView> {
         &self.view
+    }
+
+    /// Returns the last comparison of the members' trees.
+    pub fn compared(&self) -> Option<&MemberComparison> {
+        self.compared.as_deref()
     }
 
     /// Returns the nodes that the server refuses to show, each with the server's reason.

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::members::Difference;
-use crate::server_view::{Health, MemberView, ServerMode, ServerView};
+use crate::server_view::{Difference, Health, MemberComparison, MemberView, ServerMode, ServerView};
 use crate::text::human::{count, latency};
 use crate::text::{Align, columns};
 use lockscope_base::znode::{Zxid, escaped};
@@ -45,18 +44,27 @@ pub struct MembersFacts {
     /// The members of the connect string, then those that only the ensemble's config names.
     pub members: Vec<MemberFacts>,
     /// The nodes that a member has and most others have not, or the reverse.
-    pub differences: Vec<Difference>,
+    differences: Vec<DifferenceFacts>,
     /// What was compared.
-    pub compared: Compared,
+    compared: Compared,
+}
+
+/// A node that a member has and most others have not, or the reverse.
+#[derive(Clone, Debug, Serialize)]
+struct DifferenceFacts {
+    path: String,
+    member: String,
+    has: bool,
+    czxid: Option<i64>,
 }
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Compared {
+struct Compared {
     /// The number of nodes whose children were compared.
-    pub parents: usize,
-    /// The number of parents that were left out, because there are too many.
-    pub left_out: usize,
+    parents: usize,
+    /// The number of nodes that were left out, because there are too many.
+    left_out: usize,
 }
 
 impl MembersFacts {
@@ -80,10 +88,25 @@ impl MembersFacts {
         Self { schema: 1, members: members.collect(), differences: Vec::new(), compared: Compared::default() }
     }
 
-    /// Returns the index of the leader, or of the standalone server.
-    pub fn leader(&self) -> Option<usize> {
-        let is_leader = |member: &MemberFacts| matches!(member.mode, Some("leader" | "standalone"));
-        self.members.iter().position(is_leader)
+    /// Adds what the members' trees showed.
+    #[must_use]
+    pub fn with_comparison(mut self, comparison: &MemberComparison) -> Self {
+        for read in &comparison.members {
+            let Some(member) = self.members.iter_mut().find(|member| member.address == read.address) else { continue };
+            member.synced = Some(read.error.is_none());
+            if let Some(why) = &read.error {
+                member.error.get_or_insert_with(|| format!("its nodes were not read: {why}"));
+            }
+        }
+        let facts = |difference: &Difference| DifferenceFacts {
+            path: difference.path.to_string(),
+            member: difference.member.clone(),
+            has: difference.has,
+            czxid: difference.czxid.map(|czxid| czxid.0),
+        };
+        self.differences = comparison.differences.iter().map(facts).collect();
+        self.compared = Compared { parents: comparison.parents, left_out: comparison.left_out };
+        self
     }
 
     /// Returns whether all members answered, and none differs.
@@ -109,10 +132,10 @@ impl MembersFacts {
                 writeln!(out, "{}: {}", member.address, escaped(error))?;
             }
         }
-        for Difference { path, member, has, czxid } in &self.differences {
+        for DifferenceFacts { path, member, has, czxid } in &self.differences {
             let what = if *has { "has a node that most others have not" } else { "lacks a node" };
-            let czxid = czxid.map_or_else(String::new, |czxid| format!(", czxid {czxid}"));
-            writeln!(out, "{member} {what}: {}{czxid}", escaped(path.as_str()))?;
+            let czxid = czxid.map_or_else(String::new, |czxid| format!(", czxid {}", Zxid(czxid)));
+            writeln!(out, "{member} {what}: {}{czxid}", escaped(path))?;
         }
         let Compared { parents, left_out } = self.compared;
         let same = if self.differences.is_empty() { "no difference in" } else { "compared" };
@@ -196,16 +219,16 @@ mod tests {
 
     #[test]
     fn a_table_shows_each_member_and_below_it_what_is_wrong() {
-        let mut facts = facts();
-        facts.differences = vec![
+        let differences = vec![
             Difference { path: path("/l/x"), member: "zk1:2181".to_owned(), has: true, czxid: Some(Zxid(7)) },
             Difference { path: path("/l/y"), member: "zk1:2181".to_owned(), has: false, czxid: None },
         ];
-        facts.compared = Compared { parents: 12, left_out: 1 };
+        let comparison =
+            MemberComparison { at: Timestamp(0), members: Vec::new(), differences, parents: 12, left_out: 1 };
+        let facts = facts().with_comparison(&comparison);
         let mut out = Vec::new();
         facts.write_table(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
-        assert_eq!(facts.leader(), Some(1));
         assert!(!facts.agree());
     }
 

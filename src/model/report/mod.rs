@@ -37,7 +37,7 @@ pub use gap::GapLine;
 pub use happening::HappeningLine;
 pub use initial::{Initial, InitialLine};
 pub use lock::LockFacts;
-pub use members::{Compared, MemberFacts, MembersFacts};
+pub use members::{MemberFacts, MembersFacts};
 pub use nagios::{ServiceStatus, StatusLine};
 pub use sample::{SampleFacts, SampleLine};
 pub use snapshot::Snapshot;

@@ -222,7 +222,8 @@ async fn show(
     );
     let importer = PastImporter::new(options.observe.clone(), options.settings.thresholds);
     let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
-    let mut sources = Sources::new(Observer::start(options.observe), surveyor);
+    let compared = options.observe.connection.clone();
+    let mut sources = Sources::new(Observer::start(options.observe), surveyor, compared);
     let console =
         Console::new(app, Theme::of(terminal::colours(options.theme), options.settings.ascii), surface, taken);
     let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);

@@ -40,6 +40,7 @@ use lockscope_lab::demo::SceneCommand;
 use lockscope_live::deadline::until;
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::until_unverified_login;
+use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LockQueue;
 
 /// Maximum changes applied before keys are looked at again: a few milliseconds of work.
@@ -62,6 +63,8 @@ pub trait ChangeSource {
     fn set_watchers_wanted(&mut self, wanted: bool);
     /// Sets the parent of the open queue, whose contenders are read first.
     fn set_open_queue(&mut self, parent: Option<ZnodePath>);
+    /// Compares the members in these nodes, unless a comparison is under way.
+    fn compare_members(&mut self, _: ComparedNodes) {}
 }
 
 /// A source of signals.

@@ -3,23 +3,33 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::run::ChangeSource;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::observe::{Observed, Observer};
 use lockscope_live::zk::survey::Surveyor;
+use lockscope_live::zk::{BadConnectString, ConnectOptions, compare_members};
+use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::Change;
-use lockscope_model::server_view::ServerView;
+use lockscope_model::server_view::{MemberComparison, ServerView};
 
-/// The observer and, unless it is off, the survey of the servers.
+/// The requests a second to each member that is compared.
+const REQUESTS_PER_SECOND: u32 = 2;
+
+/// The observer, the survey of the servers unless it is off, and the comparison of the members.
 #[derive(Debug)]
 pub struct Sources {
     observer: Observer,
     surveyor: Option<Surveyor>,
+    connection: ConnectOptions,
+    /// The comparison of the members that is under way; at most one.
+    comparing: JoinSet<Result<MemberComparison, BadConnectString>>,
 }
 
 impl Sources {
-    pub fn new(observer: Observer, surveyor: Option<Surveyor>) -> Self {
-        Self { observer, surveyor }
+    pub fn new(observer: Observer, surveyor: Option<Surveyor>, connection: ConnectOptions) -> Self {
+        Self { observer, surveyor, connection, comparing: JoinSet::new() }
     }
 
     /// Stops both; takes at most two seconds.
@@ -39,6 +49,10 @@ impl ChangeSource for Sources {
                 self.observer.compare_members(&view);
                 Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
             }
+            Some(Ok(Ok(comparison))) = self.comparing.join_next() => {
+                let (at, comparison) = (comparison.at, Arc::new(comparison));
+                Some(vec![Observed { at, change: Change::Compared { comparison } }])
+            }
         }
     }
 
@@ -50,6 +64,13 @@ impl ChangeSource for Sources {
 
     fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
         self.observer.set_open_queue(parent);
+    }
+
+    fn compare_members(&mut self, nodes: ComparedNodes) {
+        if self.comparing.is_empty() {
+            let connection = self.connection.clone();
+            self.comparing.spawn(async move { compare_members(&connection, &nodes, REQUESTS_PER_SECOND).await });
+        }
     }
 }
 

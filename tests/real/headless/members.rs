@@ -7,6 +7,7 @@ use zookeeper_client::CreateMode;
 
 use super::program::{Ended, lockscope, run};
 use crate::harness::ensemble::Ensemble;
+use crate::harness::terminal::Terminal;
 use crate::harness::zk;
 
 /// The ticks for which a member continues without its leader: 30 s.
@@ -67,6 +68,15 @@ async fn members_that_agree_pass_and_a_node_that_one_has_alone_is_named() {
     let table = run(lockscope(&["members", "--connect", &at, "--format", "table"])).await;
     let line = format!("{} has a node that most others have not: /locks/job/lock-0000000077", expected.1);
     assert!(table.code == Some(1) && table.out.contains(&line), "{table:?}");
+
+    let mut terminal = Terminal::lockscope(&["--connect", &at], 120, 30);
+    terminal.shows("● live");
+    terminal.press("v");
+    terminal.shows_all(&["1 difference in the children of", "has /locks/job/lock-0000000077", "most do not have it"]);
+    terminal.press("1");
+    terminal.shows_all(&["1 critical", "stale member"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -105,6 +105,7 @@ impl ObserverFixture {
             Change::Heard { .. } => "heard",
             Change::Sampled { .. } => "sampled",
             Change::Surveyed { .. } => "surveyed",
+            Change::Compared { .. } => "compared",
             Change::Syncing => "syncing",
             Change::Synced => "synced",
             Change::Connection(link) => {

@@ -1,34 +1,109 @@
-//! A deleted node that exists again: our member shows a node that the ensemble has deleted.
+//! A member whose nodes are not those of the others: our member shows a node that the ensemble has
+//! deleted, or a comparison of the members found a difference.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::code::AmongReturned;
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::short_node;
-use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity, TableAt};
 use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue};
+use crate::server_view::{Difference, MemberComparison};
 use lockscope_base::znode::escaped;
 
 const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
-/// A finding only if it lasts: a member that merely lags catches up, or its leader drops it.
+/// How long a comparison counts. While it shows a difference, the next one follows within a minute.
+const MAX_COMPARISON_AGE: Duration = Duration::from_secs(300);
+
+/// A returned node is a finding only if it lasts: a member that merely lags catches up, or its
+/// leader drops it. A comparison has already read a difference again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MemberDisagrees;
 
 impl Check for MemberDisagrees {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
+        let compared = context.table_at.table().compared();
+        let compared = compared.filter(|compared| context.now().since(compared.at) <= MAX_COMPARISON_AGE);
+        if let Some(compared) = compared {
+            let differences = differences(compared, lock);
+            let same = differences.chunk_by(|one, other| (&one.path, one.has) == (&other.path, other.has));
+            found.extend(same.take(MAX_SUSPICIONS).map(|same| {
+                let state = same[0].czxid.map_or(0, |czxid| czxid.0);
+                Suspicion::proved(describe_difference(context, same), compared.at).of_state(state)
+            }));
+        }
         if lock.returned() == 0 {
             return;
         }
-        let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned);
+        let is_compared = |row: &ContenderRow<'_>| {
+            compared.is_some_and(|compared| !compared.of(&lock.path_of(row.contender)).is_empty())
+        };
+        let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned && !is_compared(row));
         found.extend(returned.take(MAX_SUSPICIONS).map(|row| {
             let lasts = context.thresholds.ghost_after;
             Suspicion::new(describe(context, &row), context.now(), lasts).of_state(row.contender.czxid.0)
         }));
     }
+}
+
+/// Returns the differences in the nodes of a lock and in those above it, by path.
+fn differences<'a>(compared: &'a MemberComparison, lock: &LockQueue) -> Vec<&'a Difference> {
+    if compared.differences.is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut at = Some(lock.path().clone());
+    while let Some(path) = at {
+        found.extend(compared.of(&path));
+        at = path.parent();
+    }
+    for parent in lock.parents() {
+        found.extend(compared.below(&parent));
+    }
+    found.sort_by_key(|difference| (&difference.path, difference.has));
+    found
+}
+
+/// Describes a difference that one or more members show.
+fn describe_difference(context: &LockContext<'_>, same: &[&Difference]) -> Finding {
+    let (lock, difference) = (context.lock, same[0]);
+    let is_child = difference.path.parent().is_some_and(|above| lock.parents().contains(&above));
+    let row = lock.rows(0..lock.len()).find(|row| lock.path_of(row.contender) == difference.path);
+    let node = match &row {
+        Some(row) => of_whom(context.table_at, row.contender),
+        None if is_child => short_node(difference.path.name()),
+        None => escaped(difference.path.as_str()).to_string(),
+    };
+    let czxid = difference.czxid.map_or_else(String::new, |czxid| format!(", czxid {czxid}"));
+    let (has, others) = match (difference.has, same.len()) {
+        (true, 1) => ("has", "do not have"),
+        (true, _) => ("have", "do not have"),
+        (false, 1) => ("lacks", "have"),
+        (false, _) => ("lack", "have"),
+    };
+    let members: Vec<_> = same.iter().map(|difference| escaped(&difference.member).to_string()).collect();
+    let members = members.join(" and ");
+    let summary =
+        format!("{members} {has} {node}{czxid}, which most members {others}: clients there see another queue");
+    let remedy = format!(
+        "while most members run, stop {}, move its data folder away and start it again: it takes the tree of the \
+         others; delete nothing",
+        escaped(&difference.member)
+    );
+    let found = if let Some(row) = row {
+        of_contender(Code::MemberDisagrees, Severity::Critical, context, row.contender)
+    } else {
+        let node = is_child.then(|| Arc::from(difference.path.name()));
+        finding(Code::MemberDisagrees, Severity::Critical, lock, node.as_ref())
+    };
+    found.because(summary, remedy)
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
@@ -80,12 +155,61 @@ fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
+    use crate::queue::Change;
+    use lockscope_base::znode::Zxid;
 
     pub fn examples() -> Vec<Example> {
-        [(0, true), (1, true), (0, false)]
-            .map(|(position, answers)| (Code::MemberDisagrees, member_disagrees(position, answers)))
-            .into()
+        let returned = [(0, true), (1, true), (0, false)].map(|(at, answers)| member_disagrees(at, answers));
+        let lacks: &[_] = &[("zk3:2181", 0, false)];
+        let compared =
+            [lacks, &[("zk2:2181", 0, false), ("zk3:2181", 0, false)], &[("zk3:2181", 7, true)]].map(compared);
+        returned.into_iter().chain(compared).map(|world| (Code::MemberDisagrees, world)).collect()
+    }
+
+    /// Compares the members of a queue of two. Each difference has a member, the position of the
+    /// node, and whether the member has it.
+    fn compared(differences: &[(&str, usize, bool)]) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
+        let differences = differences.iter().map(|(member, position, has)| Difference {
+            path: nodes.get(*position).cloned().unwrap_or_else(|| path("/l/lock-0000000077")),
+            member: (*member).to_owned(),
+            has: *has,
+            czxid: Some(Zxid(7)),
+        });
+        show(&mut world, differences.collect());
+        world
+    }
+
+    fn show(world: &mut DiagnosisFixture, differences: Vec<Difference>) {
+        let comparison = MemberComparison { at: world.now, members: Vec::new(), differences, parents: 2, left_out: 0 };
+        world.apply(Change::Compared { comparison: Arc::new(comparison) });
+        world.pass(1);
+    }
+
+    #[test]
+    fn a_difference_between_the_members_is_reported_at_once_until_a_comparison_shows_none() {
+        let mut world = compared(&[("zk3:2181", 1, false)]);
+        let finding = world.found(Code::MemberDisagrees).expect("it is found");
+        assert!(finding.severity == Severity::Critical && finding.summary.starts_with("zk3:2181 lacks "));
+        show(&mut world, Vec::new());
+        assert_eq!(world.found(Code::MemberDisagrees), None);
+        let mut old = compared(&[("zk3:2181", 1, false)]);
+        old.pass(400);
+        assert_eq!(old.found(Code::MemberDisagrees), None, "an old comparison proves nothing about now");
+    }
+
+    #[test]
+    fn a_missing_parent_is_reported_with_each_lock_below_it_and_other_locks_are_left_alone() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/app/l", 1), 1);
+        world.create(&curator("/other", 2), 2);
+        let missing = Difference { path: path("/app"), member: "zk3:2181".to_owned(), has: false, czxid: None };
+        show(&mut world, vec![missing]);
+        let of = |lock: &str| world.diagnosis.of(world.id(lock)).map(|finding| finding.code).collect::<Vec<_>>();
+        assert_eq!(of("/app/l"), [Code::MemberDisagrees]);
+        assert_eq!(of("/other"), []);
     }
 
     /// Deletes the node at this position in the queue and lets it return.

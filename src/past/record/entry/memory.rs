@@ -39,6 +39,7 @@ fn added_by(change: &Change) -> u64 {
         | Change::Sampled { path, .. }
         | Change::Unreadable { path, .. } => NODE_MEMORY + PATH_COPIES * path.as_str().len() as u64,
         Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => path.as_str().len() as u64,
+        Change::Compared { comparison } => comparison.memory(),
         Change::Surveyed { .. } | Change::Heard { .. } | Change::Connection(_) | Change::Syncing | Change::Synced => 0,
     }
 }

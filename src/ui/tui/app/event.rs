@@ -12,6 +12,7 @@ use lockscope_live::admin::audit::AuditHistory;
 use lockscope_live::admin::{self, Confirmed, DeletePlan};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
+use lockscope_model::members::ComparedNodes;
 use lockscope_past::record::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,6 +133,8 @@ pub enum Effect {
     /// Start (`true`) or stop (`false`) asking the servers for their watches, which is an expensive
     /// query.
     LookAtWatchers(bool),
+    /// Compare the trees of the members in these nodes. The result comes as a change.
+    CompareMembers(Box<ComparedNodes>),
     /// Stop a fleet: its clients, their sessions and their nodes are removed.
     StopFleet(FleetSide),
     /// Stop all fleets in the background, without further reports.

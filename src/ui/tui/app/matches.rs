@@ -144,6 +144,7 @@ impl From<&Change> for Changed {
             | Change::Unreadable { .. }
             | Change::Heard { .. }
             | Change::Sampled { .. }
+            | Change::Compared { .. }
             | Change::Connection(_)
             | Change::Syncing => Self::Nothing,
         }

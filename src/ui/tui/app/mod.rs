@@ -59,6 +59,7 @@ mod list;
 mod lists;
 mod lock_pages;
 mod matches;
+mod member_trees;
 mod moments;
 mod mouse;
 mod moves;
@@ -144,6 +145,7 @@ pub use world::World;
 use self::contend::TestClients;
 use self::delete::Deletions;
 use self::footer::Footer;
+use self::member_trees::MemberTrees;
 use self::navigation::Navigation;
 use self::past_import::PastImport;
 use self::shown::Shown;
@@ -182,6 +184,7 @@ pub struct App {
     tour: Option<Box<Tour>>,
     /// Whether the last [`Effect::LookAtWatchers`] asked for the watchers.
     asks_for_watchers: bool,
+    member_trees: MemberTrees,
 }
 
 impl App {
@@ -206,6 +209,7 @@ impl App {
             observing: true,
             tour: None,
             asks_for_watchers: false,
+            member_trees: MemberTrees::default(),
         };
         app.arrange();
         app.arrange_lists(&ScreensChosen::default());

@@ -7,7 +7,7 @@ use super::{App, Area, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
 use crate::tui::keymap::{Command, FixedKey, command_groups};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
-    help, history_entry, overlaps, servers, timeline_entry, unreadable,
+    help, history_entry, overlaps, server_trees, servers, timeline_entry, unreadable,
 };
 use lockscope_lab::demo::Step;
 use lockscope_model::queue::ConnectionState;
@@ -206,7 +206,12 @@ impl App {
         let (world, view) = (self.world(), self.world().table().view());
         let mut page = self.writer(servers::COLUMNS, area);
         if self.settings.asks_servers {
-            servers::write(&mut page, view, world.watch_event_rates().recent_load(), self.now());
+            servers::write_members(&mut page, view, self.now());
+            let compared = world.table().compared();
+            if view.members.len() > 1 && (compared.is_some() || self.shown.is_live()) {
+                server_trees::write(&mut page, compared, self.now());
+            }
+            servers::write_conclusions(&mut page, view, world.watch_event_rates().recent_load());
             if let ConnectionState::Connected { recursive: false, .. } = world.table().connection() {
                 servers::write_one_shot(&mut page, view);
             }

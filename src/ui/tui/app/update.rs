@@ -75,6 +75,7 @@ impl App {
         if std::mem::replace(&mut self.asks_for_watchers, asks) != asks {
             update.effects.push(Effect::LookAtWatchers(asks));
         }
+        update.effects.extend(self.compare_members_if_due());
         update
     }
 

@@ -21,6 +21,7 @@ pub mod history_entry;
 pub mod lately;
 pub mod node;
 pub mod overlaps;
+pub mod server_trees;
 pub mod servers;
 pub mod session;
 pub mod timeline_entry;

@@ -19,9 +19,8 @@ pub fn write_not_asked(page: &mut Writer) {
     page.sentence(NOT_ASKED, Tone::Text);
 }
 
-/// Writes what the servers report. `load` is the recent cost of asking and the window in
-/// milliseconds.
-pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, now: Timestamp) {
+/// Writes what the servers report.
+pub fn write_members(page: &mut Writer, view: &ServerView, now: Timestamp) {
     if view.members.is_empty() {
         return page.sentence("No server was asked yet.", Tone::Text);
     }
@@ -31,6 +30,14 @@ pub fn write(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>, no
     }
     if !view.members_known {
         page.sentence(MEMBERS_UNKNOWN, Tone::Careful);
+    }
+}
+
+/// Writes what the reports allow to conclude. `load` is the recent cost of asking and the window in
+/// milliseconds.
+pub fn write_conclusions(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>) {
+    if view.members.is_empty() {
+        return;
     }
     page.blank();
     if view.provenance().can_prove() {

@@ -101,6 +101,7 @@ where
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),
+            Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
         }
         Ok(ControlFlow::Continue(()))
     }

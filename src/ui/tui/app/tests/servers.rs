@@ -2,10 +2,12 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
-use crate::tui::testing::servers::{Clients, clients, surveyed, trouble};
+use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble};
 use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
+use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, WaitStyle};
 use lockscope_model::queue::Change;
+use lockscope_model::server_view::{Difference, MemberComparison};
 
 fn selected_session(app: &App) -> i64 {
     let session = app.cursors.sessions.selected(app.world().sessions()).expect("a session is selected");
@@ -30,6 +32,42 @@ fn watches_are_queried_only_while_a_screen_shows_them() {
         press(&mut app, "p");
         assert_eq!(asks(&press(&mut app, "1")), Some(false));
     }
+}
+
+/// Returns what the members showed, with one difference or none.
+fn compared(at: Timestamp, differs: bool) -> Change {
+    let path = crate::tui::testing::path("/locks/billing");
+    let difference = Difference { path, member: "zk3:2181".to_owned(), has: false, czxid: None };
+    let differences = differs.then_some(difference).into_iter().collect();
+    let comparison = MemberComparison { at, members: Vec::new(), differences, parents: 1, left_out: 0 };
+    Change::Compared { comparison: comparison.into() }
+}
+
+#[test]
+fn the_members_are_compared_while_servers_is_open_and_for_as_long_as_they_differ() {
+    let compares = |update: &crate::tui::app::Update| {
+        update.effects.iter().any(|effect| matches!(effect, Effect::CompareMembers(_)))
+    };
+    let mut app = live(SIZE);
+    assert!(!compares(&press(&mut app, "v")), "there is one server");
+    press(&mut app, "1");
+    assert!(!compares(&app.update(at(later(1), vec![motley(later(1), &clients())]), later(1))));
+    let update = press(&mut app, "v");
+    let nodes = update.effects.iter().find_map(|effect| match effect {
+        Effect::CompareMembers(nodes) => Some(nodes),
+        _ => None,
+    });
+    let nodes = nodes.expect("it is opened");
+    assert!(nodes.parents.contains(&crate::tui::testing::path("/locks/billing")), "{nodes:?}");
+    assert_eq!(nodes.leader.as_deref(), Some("zk1:2181"));
+    assert!(!compares(&app.update(Event::Tick, later(20))), "each comparison costs the members");
+    assert!(compares(&app.update(Event::Tick, later(31))));
+    press(&mut app, "1");
+    assert!(!compares(&app.update(Event::Tick, later(65))), "nobody looks");
+    app.update(at(later(66), vec![compared(later(66), true)]), later(66));
+    assert!(compares(&app.update(Event::Tick, later(97))), "the finding must not outlive its cause");
+    app.update(at(later(98), vec![compared(later(98), false)]), later(98));
+    assert!(!compares(&app.update(Event::Tick, later(130))));
 }
 
 #[test]

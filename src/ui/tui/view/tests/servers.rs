@@ -7,12 +7,41 @@ use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble};
 use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
 use crate::tui::theme::{Theme, ThemeName};
+use lockscope_base::znode::Zxid;
 use lockscope_model::queue::Change;
-use lockscope_model::server_view::{Provenance, ServerView, SyncSettings};
+use lockscope_model::server_view::{
+    ComparedMember, Difference, MemberComparison, Provenance, ServerView, SyncSettings,
+};
 
 fn partly(size: (u16, u16)) -> App {
     let mut app = live(size);
     app.update(at(second(1), vec![motley(second(1), &clients())]), second(1));
+    app
+}
+
+/// Shows three servers of which one has other nodes, and one was not read.
+fn differ(size: (u16, u16)) -> App {
+    let node = |at: &str, has| Difference {
+        path: path(at),
+        member: "zk2:2181".to_owned(),
+        has,
+        czxid: Some(Zxid(0x1_0000_0007)),
+    };
+    let differences = vec![node("/locks/billing", false), node("/locks/orders/stray-0000000001", true)];
+    let error = Some("it gave no session within 4 s".to_owned());
+    compared(size, differences, error, 3)
+}
+
+fn same(size: (u16, u16)) -> App {
+    compared(size, Vec::new(), None, 0)
+}
+
+fn compared(size: (u16, u16), differences: Vec<Difference>, error: Option<String>, left_out: usize) -> App {
+    let mut app = partly(size);
+    let members = [("zk1:2181", None), ("zk2:2181", None), ("zk3:2181", error)];
+    let members = members.map(|(address, error)| ComparedMember { address: address.to_owned(), error }).into();
+    let comparison = MemberComparison { at: second(1), members, differences, parents: 14, left_out };
+    app.update(at(second(5), vec![Change::Compared { comparison: comparison.into() }]), second(5));
     app
 }
 
@@ -98,6 +127,8 @@ fn sessions_and_waits_match_their_snapshots() {
 fn the_reports_of_the_servers_match_their_snapshots() {
     show("servers", |size| after(trouble(size), "v"));
     show("servers-partly", |size| after(partly(size), "v"));
+    show("servers-differ", |size| after(differ(size), "v"));
+    show_once("servers-same", |size| after(same(size), "v"));
     show_once("servers-off", |size| after(alone(size), "v"));
     show_once("locks-partly", partly);
 }
