@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{FuturesUnordered, StreamExt};
 use lockscope_requests::{Requests, SessionStates, Watch};
+use rustc_hash::FxHashSet;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
-use zookeeper_client::{Error, WatchedEvent};
+use zookeeper_client::{Error, Stat, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
-use super::server_trust::{Distrust, ServerTrust};
+use super::server_trust::{Distrust, RootClaim, ServerTrust};
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::follow::{Follower, NodeEvent, WatchStyle};
@@ -54,6 +55,9 @@ pub(super) struct ConnectionRun<'a> {
     watchers: RecursiveWatches,
     armed: FuturesUnordered<Watch>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
+    /// Events of roots that are being checked; at most one of a root.
+    claims: FuturesUnordered<BoxFuture<'a, (RootClaim, Result<Option<Stat>, Error>)>>,
+    claimed: FxHashSet<ZnodePath>,
     began: Instant,
     /// When waiting reads may be sent; `None` while no read waits for its time.
     wakes_at: Option<Duration>,
@@ -95,7 +99,7 @@ impl<'a> ConnectionRun<'a> {
                 Err(error) => return Ok(Err(error)),
             },
         };
-        let (armed, reads) = (FuturesUnordered::new(), FuturesUnordered::new());
+        let (armed, reads, claims) = (FuturesUnordered::new(), FuturesUnordered::new(), FuturesUnordered::new());
         Ok(Ok(Self {
             client,
             follower,
@@ -108,6 +112,8 @@ impl<'a> ConnectionRun<'a> {
             watchers,
             armed,
             reads,
+            claims,
+            claimed: FxHashSet::default(),
             began: Instant::now(),
             wakes_at: None,
             overloads: Overloads::default(),
@@ -152,6 +158,7 @@ impl<'a> ConnectionRun<'a> {
                 self.handle_waiting().await?;
                 self.handle_answer(answered)
             }
+            Some((claim, now)) = self.claims.next(), if !self.claims.is_empty() => self.judge(&claim, now),
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
             lag = self.member.lags() => self.leave_or_wait(lag).await,
         }
@@ -260,9 +267,11 @@ impl<'a> ConnectionRun<'a> {
     async fn handle(&mut self, event: &WatchedEvent) -> Result<(), ConnectionEnd> {
         match wire::read_event(event) {
             Some(WatchDelivery::Node(event, path, zxid)) => {
-                if !self.is_true(event, &path).await? {
-                    self.lose_trust(Distrust::WrongEvent);
-                    return Ok(());
+                if self.trust.watching == WatchStyle::Recursive && self.follower.roots().contains(&path) {
+                    self.check(event, &path).await?;
+                    if !self.trust.is_whole() {
+                        return Ok(());
+                    }
                 }
                 self.follower.event(event, &path, zxid);
             }
@@ -275,23 +284,44 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// Returns whether an event can be true. An event of a recursive watch that names the watched
-    /// root costs one read: all others name what no server would make up.
-    async fn is_true(&mut self, event: NodeEvent, path: &ZnodePath) -> Result<bool, ConnectionEnd> {
-        if self.trust.watching != WatchStyle::Recursive || !self.follower.roots().contains(path) {
-            return Ok(true);
+    /// Checks an event of a recursive watch that names the watched root, by one read: all others
+    /// name what no server would make up. A root that is written to often must not delay the events
+    /// behind, so one check stands for all events of its time. Only the deletion of a root, which
+    /// would take all of its locks away, waits for its check.
+    async fn check(&mut self, event: NodeEvent, root: &ZnodePath) -> Result<(), ConnectionEnd> {
+        if event != NodeEvent::Deleted && !self.claimed.insert(root.clone()) {
+            return Ok(());
         }
-        match self.outbox.send_while(self.client.stat(path.as_str())).await? {
-            Ok(now) => Ok(self.trust.is_true(event, path, now.as_ref())),
-            Err(error) if wire::ends_connection(&error) => Err(error.into()),
-            Err(_) => Ok(true),
+        let (client, claim) = (self.client, self.trust.claim(event, root));
+        let check = async move {
+            let now = client.stat(claim.root.as_str()).await;
+            (claim, now)
+        };
+        if event == NodeEvent::Deleted {
+            let (claim, now) = self.outbox.send_while(check).await?;
+            return self.judge(&claim, now);
         }
+        self.claims.push(check.boxed());
+        Ok(())
+    }
+
+    fn judge(&mut self, claim: &RootClaim, now: Result<Option<Stat>, Error>) -> Result<(), ConnectionEnd> {
+        self.claimed.remove(&claim.root);
+        match now {
+            Ok(now) if claim.is_true(now.as_ref()) => {}
+            Ok(_) => self.lose_trust(Distrust::WrongEvent),
+            Err(error) if wire::ends_connection(&error) => return Err(error.into()),
+            Err(_) => {}
+        }
+        Ok(())
     }
 
     /// Goes on with one-shot watches, and reads everything again.
     fn lose_trust(&mut self, why: Distrust) {
         self.trust.lose(why);
         self.watchers = RecursiveWatches::default();
+        self.claims.clear();
+        self.claimed.clear();
         // Only a listing of its own sets a watch.
         self.scheduler.read_one_by_one();
         self.drop_reads();

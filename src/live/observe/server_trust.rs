@@ -83,14 +83,28 @@ impl ServerTrust {
         }
     }
 
-    /// Returns whether an event that names a root can be true, by the root's stat after it.
+    /// Returns what an event that names this root is to be checked against.
     ///
-    /// The stat may be ahead of events that still wait, so only answers in the order of the events
-    /// say how the root was before: two quick writes are two true events.
-    pub(super) fn is_true(&self, event: NodeEvent, root: &ZnodePath, now: Option<&Stat>) -> bool {
+    /// Only answers in the order of the events say how the root was before: a stat may be ahead of
+    /// events that still wait, and two quick writes are two true events.
+    pub(super) fn claim(&self, event: NodeEvent, root: &ZnodePath) -> RootClaim {
+        RootClaim { event, root: root.clone(), before: self.roots.get(root).copied() }
+    }
+}
+
+/// What an event says of a root, and how the root was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RootClaim {
+    event: NodeEvent,
+    pub(super) root: ZnodePath,
+    before: Option<(Zxid, Zxid)>,
+}
+
+impl RootClaim {
+    /// Returns whether the event can be true, by the root's stat after it.
+    pub(super) fn is_true(&self, now: Option<&Stat>) -> bool {
         let now = now.map(|stat| (Zxid(stat.czxid), Zxid(stat.mzxid)));
-        let before = self.roots.get(root).copied();
-        match (event, before, now) {
+        match (self.event, self.before, now) {
             (NodeEvent::Deleted | NodeEvent::Created, Some((czxid, _)), Some((now, _))) => czxid != now,
             (NodeEvent::DataChanged, Some(before), Some(now)) => before != now,
             // Nothing is known of before, or the root is gone.
@@ -140,12 +154,12 @@ mod tests {
     fn an_event_that_names_an_unchanged_root_is_wrong() {
         let mut trust = ServerTrust::new();
         let root = path("/a");
-        assert!(trust.is_true(NodeEvent::Created, &root, Some(&stat(5, 5))), "it was not known before");
+        assert!(trust.claim(NodeEvent::Created, &root).is_true(Some(&stat(5, 5))), "it was not known before");
         trust.note_root(&root, Some(&ZnodeStat::of_new(Zxid(5), Timestamp(0), None)));
         for event in [NodeEvent::Created, NodeEvent::Deleted, NodeEvent::DataChanged] {
-            assert!(!trust.is_true(event, &root, Some(&stat(5, 5))), "{event:?}");
+            assert!(!trust.claim(event, &root).is_true(Some(&stat(5, 5))), "{event:?}");
         }
-        assert!(trust.is_true(NodeEvent::Deleted, &root, None));
+        assert!(trust.claim(NodeEvent::Deleted, &root).is_true(None));
     }
 
     #[test]
@@ -154,10 +168,10 @@ mod tests {
         let root = path("/a");
         trust.note_root(&root, Some(&ZnodeStat::of_new(Zxid(5), Timestamp(0), None)));
         for _ in 0..2 {
-            assert!(trust.is_true(NodeEvent::DataChanged, &root, Some(&stat(5, 7))));
+            assert!(trust.claim(NodeEvent::DataChanged, &root).is_true(Some(&stat(5, 7))));
         }
         for event in [NodeEvent::Deleted, NodeEvent::Created, NodeEvent::Deleted, NodeEvent::Created] {
-            assert!(trust.is_true(event, &root, Some(&stat(11, 11))), "{event:?}");
+            assert!(trust.claim(event, &root).is_true(Some(&stat(11, 11))), "{event:?}");
         }
     }
 

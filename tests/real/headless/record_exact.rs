@@ -37,9 +37,16 @@ const OPTIONS: RecordOptions =
 /// The state shown at a time.
 type Shown = (Timestamp, String);
 
+/// Returns the locks as a console shows them, without what a recording leaves out: the servers' own
+/// figures.
 fn shown(connect: &str, table: &LockTable, diagnosis: &Diagnosis, at: Timestamp) -> String {
     let ensemble = Ensemble::new(connect, table.session()).with_view(table.view());
-    json::to_string(&Snapshot::new(&ensemble, table, at).with_diagnosis(diagnosis)).expect("JSON")
+    let snapshot = json::to_string(&Snapshot::new(&ensemble, table, at).with_diagnosis(diagnosis)).expect("JSON");
+    let mut shown: serde_json::Value = serde_json::from_str(&snapshot).expect("JSON");
+    for server in shown["ensemble"]["servers"].as_array_mut().expect("servers") {
+        server.as_object_mut().expect("a server").remove("health");
+    }
+    shown.to_string()
 }
 
 /// Starts sessions that contend until told to stop. One of the sessions expires again and again.

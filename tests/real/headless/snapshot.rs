@@ -127,7 +127,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
     let session = shot["ensemble"]["session"].clone();
     assert!(session.as_str().is_some_and(|session| session.starts_with("0x")), "{session}");
     let (address, chroot) = at.split_once('/').expect("a chroot");
-    let server = json!({ "address": address, "mode": null, "version": null, "view": "none", "plain_beside_tls": false, "error": null });
+    let server = json!({ "address": address, "mode": null, "version": null, "software": "unknown", "view": "none", "plain_beside_tls": false, "error": null });
     let expected = json!({
         "schema": 1,
         "taken_at": shot["taken_at"],

@@ -167,7 +167,7 @@ pub struct PlannedNode {
     pub evidence: String,
     /// The contenders that acquire when the whole plan is executed, at most ten.
     pub acquires_next: Vec<NextHolder>,
-    /// The next holders as a sentence.
+    /// The next holders, and the other nodes of the session, as a sentence.
     pub then: String,
     /// The risks, one sentence each.
     pub risks: Vec<String>,

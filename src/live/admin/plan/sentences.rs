@@ -11,7 +11,8 @@ use lockscope_model::queue::{ClientIdentity, Contender, ContenderRow, ContenderS
 use lockscope_model::server_view::{Liveness, ServerView};
 use lockscope_model::text::human;
 
-/// Maximum number of the session's other nodes that are named.
+/// Up to this number, the session's other nodes are named: more would hide what follows from the
+/// deletion.
 const MAX_OTHERS: usize = 3;
 
 /// The remark on an answer that came in plain text while our own session uses TLS.
@@ -26,7 +27,6 @@ pub(super) fn evidence(
 ) -> String {
     let mut known = vec![of_owner(table_at, row.contender, liveness)];
     known.extend(table_at.suspicions(lock, row));
-    known.extend(others_of_session(table_at, lock, row.contender));
     known.join("; ")
 }
 
@@ -36,12 +36,10 @@ fn others_of_session(table_at: &TableAt<'_>, lock: &LockQueue, contender: &Conte
     let owned = table_at.view().ephemerals()?.of(contender.session()?)?;
     let others = owned.count.checked_sub(1).filter(|others| *others > 0)?;
     let own = lock.path_of(contender);
-    let named = owned.paths.iter().filter(|path| **path != own).take(MAX_OTHERS);
-    let mut named: Vec<String> = named.map(|path| escaped(path.as_str()).to_string()).collect();
-    if others > named.len() && !named.is_empty() {
-        named.push(format!("{} more", human::count(others - named.len())));
-    }
-    let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let named = owned.paths.iter().filter(|path| **path != own);
+    let named: Vec<String> = named.map(|path| escaped(path.as_str()).to_string()).collect();
+    let which =
+        if others <= MAX_OTHERS && named.len() == others { format!(" ({})", named.join(", ")) } else { String::new() };
     let (nodes, verb) = if others == 1 { ("node of the session", "stays") } else { ("nodes of the session", "stay") };
     Some(format!("{} other {nodes} {verb}{which}; to end its client would end them, too", human::count(others)))
 }
@@ -107,8 +105,14 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     }
 }
 
-/// Returns the sentence about the next holders.
+/// Returns the sentence about the next holders, and about the other nodes of the session.
 pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
+    let next = next_holders(table_at, lock, row, outlook);
+    let others = others_of_session(table_at, lock, row.contender);
+    [Some(next), others].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn next_holders(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
     if lock.kind() == LockKind::SingleNode {
         return "the lock is free, and whoever creates the node first acquires it".to_owned();
     }
