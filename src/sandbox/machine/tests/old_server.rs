@@ -8,9 +8,9 @@ fn old_machine() -> Machine {
     Machine::new(options, [7; PASSWORD_BYTES], NOW)
 }
 
-fn word(machine: &mut Machine, word: &[u8; 4]) -> String {
+fn word(machine: &mut Machine, word: [u8; 4]) -> String {
     let id = open(machine);
-    let (sent, end) = send(machine, id, word, NOW);
+    let (sent, end) = send(machine, id, &word, NOW);
     assert_eq!(end, Some(CloseReason::Word));
     String::from_utf8(sent).unwrap()
 }
@@ -56,13 +56,13 @@ fn containers_and_one_shot_watches_are_known() {
 #[test]
 fn words_name_the_old_version_and_lack_later_figures() {
     let mut machine = old_machine();
-    let srvr = word(&mut machine, b"srvr");
+    let srvr = word(&mut machine, *b"srvr");
     assert!(srvr.starts_with("Zookeeper version: 3.5.4-beta-"), "{srvr}");
     assert!(srvr.contains("\nLatency min/avg/max: 0/0/0\n"), "{srvr}");
-    let mntr = word(&mut machine, b"mntr");
+    let mntr = word(&mut machine, *b"mntr");
     let names: Vec<&str> = mntr.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
     assert_eq!(names[0], "zk_version");
     assert_eq!(names.len(), 13, "{mntr}");
     assert!(!names.iter().any(|name| name.contains("node_created") || name.contains("uptime")), "{mntr}");
-    assert!(word(&mut machine, b"envi").contains("zookeeper.version=3.5.4-beta-"));
+    assert!(word(&mut machine, *b"envi").contains("zookeeper.version=3.5.4-beta-"));
 }
