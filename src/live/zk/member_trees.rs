@@ -144,7 +144,7 @@ impl MemberSession {
             self.check_time_one_by_one(paths.len())?;
             for path in chunk {
                 self.turn().await;
-                seen.extend(answered(R::one(&client, path)).await?);
+                seen.extend(answered(read_one::<R>(&client, path)).await?);
             }
         }
         Ok(seen)
@@ -163,7 +163,7 @@ impl MemberSession {
         self.turn().await;
         let answer = async {
             match R::together(client, paths).await {
-                Err(Error::Unimplemented | Error::ConnectionLoss) => Ok(None),
+                Err(error) if matches!(error, Error::Unimplemented) || is_cut(&error) => Ok(None),
                 answer => answer.map(Some),
             }
         };
@@ -245,6 +245,21 @@ impl NodeReading for Czxids {
         let stat = client.check_stat(path.as_str()).await?;
         Ok(Some((path.clone(), stat.map(|stat| Zxid(stat.czxid)))))
     }
+}
+
+/// Reads one node, once more if the connection was cut: the server closes it after a request that it
+/// does not know.
+async fn read_one<R: NodeReading>(client: &Client, path: &ZnodePath) -> Result<Option<R::Seen>, Error> {
+    match R::one(client, path).await {
+        Err(error) if is_cut(&error) => R::one(client, path).await,
+        answer => answer,
+    }
+}
+
+/// Returns whether a request failed with its connection. The library passes on an error of the
+/// system as a custom one.
+fn is_cut(error: &Error) -> bool {
+    matches!(error, Error::ConnectionLoss | Error::Custom(_))
 }
 
 /// Waits for an answer, and describes its absence for people.
