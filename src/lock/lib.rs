@@ -161,6 +161,10 @@
 //! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a
 //!   herd at once, in a chain at the next check, at most five seconds later. A holder learns of it
 //!   by [`Guard::lost`] and [`Guard::release`].
+//! - **A session that is replaced is noticed.** ClickHouse Keeper gives a client whose session has
+//!   ended a new one without notice. The holder's node is gone then, which counts as a deletion:
+//!   the holder learns of it after the reconnect. A waiter learns of it like of a deleted node, and
+//!   the client gets no lock any more ([`SessionExpired`](LockError::SessionExpired)).
 //!
 //! # What it cannot guarantee
 //!

@@ -29,7 +29,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
         match created {
             Ok(created) => {
                 attempt.client.meter.made(&path);
-                return Ok(HeldLock::new(single_node(path.clone(), &created.stat)));
+                return Ok(HeldLock::new(in_session(attempt, &path, &created.stat).await?));
             }
             Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
                 Taken::Own(own) => {
@@ -64,6 +64,11 @@ pub(super) fn single_node(path: ZnodePath, stat: &Stat) -> OwnNode {
     OwnNode { path, sequence: None, created: Zxid(stat.czxid), path_returns: true }
 }
 
+/// Returns the node that this attempt created. Deletes it if it belongs to a new session.
+async fn in_session(attempt: &Attempt, path: &ZnodePath, stat: &Stat) -> Result<OwnNode, LockError> {
+    attempt.creator().in_session(single_node(path.clone(), stat), stat).await
+}
+
 /// The result of looking at the existing node.
 enum Taken {
     /// The own one, created by a request whose reply was lost.
@@ -76,13 +81,14 @@ enum Taken {
 async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Taken, NotAcquired> {
     let creator = attempt.creator();
     let (client, parent) = (&attempt.client, &attempt.spec.path);
+    let mut states = client.states();
     if !attempt.waits || parent_watched {
         // Set before the read: an end after the read is an event.
         let watch =
             if attempt.waits { client.list(parent, true).await?.and_then(|listing| listing.watch) } else { None };
         match client.read(path).await {
-            Ok(Some((data, stat))) if creator.is_own(&data, &stat) => {
-                return Ok(Taken::Own(single_node(path.clone(), &stat)));
+            Ok(Some((data, stat))) if creator.is_marked(&data) => {
+                return Ok(Taken::Own(in_session(attempt, path, &stat).await?));
             }
             Ok(None) => return Ok(Taken::Free(watch)),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(NotAcquired::NotFree),
@@ -90,13 +96,13 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
             Err(error) => return Err(error.into()),
         }
         if let Some(mut watch) = watch {
-            client.wait(&mut watch).await?;
+            client.wait_for_children(&mut watch, &mut *states).await?;
         }
         return Ok(Taken::Free(None));
     }
     let Some(mut node) = client.watch(path).await? else { return Ok(Taken::Free(None)) };
-    if node.data.is_some_and(|data| creator.is_own(&data, &node.stat)) {
-        return Ok(Taken::Own(single_node(path.clone(), &node.stat)));
+    if node.data.is_some_and(|data| creator.is_marked(&data)) {
+        return Ok(Taken::Own(in_session(attempt, path, &node.stat).await?));
     }
     client.wait(&mut node.watch).await?;
     Ok(Taken::Free(None))
@@ -106,9 +112,10 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
 async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result<HeldLock, NotAcquired> {
     if in_doubt
         && let Some((data, stat)) = attempt.client.read(path).await?
-        && attempt.creator().is_own(&data, &stat)
+        && attempt.creator().is_marked(&data)
     {
-        attempt.client.delete(&single_node(path.clone(), &stat), LastSeen::JustNow).await?;
+        let own = in_session(attempt, path, &stat).await?;
+        attempt.client.delete(&own, LastSeen::JustNow).await?;
     }
     Err(NotAcquired::Cancelled)
 }

@@ -57,10 +57,25 @@ impl NodeCreator<'_> {
         [mark.as_slice(), &self.options.data].concat()
     }
 
-    /// Returns whether a node with this stat and data is this attempt's, if its name does not
-    /// contain the id.
+    /// Returns whether a node with this data is this attempt's, if its name does not contain the id.
+    pub(super) fn is_marked(&self, data: &[u8]) -> bool {
+        data.starts_with(&self.mark())
+    }
+
+    /// Returns whether a node with this stat and data is this attempt's and belongs to its session,
+    /// if its name does not contain the id.
     pub(super) fn is_own(&self, data: &[u8], stat: &Stat) -> bool {
-        stat.ephemeral_owner == self.client.session().0 && data.starts_with(&self.mark())
+        stat.ephemeral_owner == self.client.session().0 && self.is_marked(data)
+    }
+
+    /// Returns the node that this attempt created, with its stat. Deletes it and fails if the client
+    /// has got a new session: see [`RetryingClient::check_session`].
+    pub(super) async fn in_session(&self, own: OwnNode, created: &Stat) -> Result<OwnNode, LockError> {
+        if let Err(ended) = self.client.check_session(created) {
+            self.client.delete(&own, LastSeen::OnThisConnection).await?;
+            return Err(ended);
+        }
+        Ok(own)
     }
 
     fn mark(&self) -> Vec<u8> {
@@ -89,7 +104,7 @@ impl NodeCreator<'_> {
                 let Created { stat, number } = self.client.create(&node).await?;
                 let own = queue_node(parent.child(&format!("{prefix}{number}")), names, &stat);
                 self.client.meter.made(&own.path);
-                Ok(own)
+                Ok((own, stat))
             };
             let list = async {
                 match first {
@@ -99,7 +114,8 @@ impl NodeCreator<'_> {
             };
             let (created, listed) = join(create, list).await;
             match created {
-                Ok(own) => {
+                Ok((own, stat)) => {
+                    let own = self.in_session(own, &stat).await?;
                     self.client.unanswered.record_created(&path, &own.path);
                     return Ok((self.in_order(own, parent).await?, listed));
                 }

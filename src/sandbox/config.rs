@@ -8,6 +8,14 @@ pub enum Behaviour {
     /// `ZooKeeper` 3.8.0.
     #[default]
     ZooKeeper,
+    /// `ZooKeeper` 3.5.4, made after its sources and documentation.
+    ///
+    /// - It does not know `addWatch`, `setWatches2`, `multiRead`, `getEphemerals`,
+    ///   `getAllChildrenNumber` and `whoAmI`: it answers `Unimplemented` and closes the connection.
+    /// - Sequence numbers go on with -2147483648 after 2147483647, as in all servers before 3.5.5
+    ///   (ZOOKEEPER-3125).
+    /// - `mntr` has no figures of sessions and of fired watches. Average latencies are whole numbers.
+    ZooKeeper35,
     /// `ClickHouse` Keeper 25.12, made after its sources and documentation.
     ///
     /// - The event of a recursive watch names the watched node instead of the changed one.

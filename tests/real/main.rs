@@ -16,6 +16,7 @@ mod incidents;
 mod lagging;
 mod locks;
 mod observe;
+mod played;
 mod relay_faults;
 mod relays;
 mod requests;

@@ -6,7 +6,9 @@
 //! that a member shows what the leader had committed by then. Reads set no watch.
 //!
 //! Cost to each member: a session, and per reading one `sync` and one request for each
-//! [`READS_PER_REQUEST`] nodes (multi-read, ZooKeeper 3.6), at the given pace.
+//! [`READS_PER_REQUEST`] nodes (multi-read, ZooKeeper 3.6), at the given pace. A server without
+//! multi-read gets one request for each node, unless that takes longer than
+//! [`MAX_TIME_ONE_BY_ONE`].
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -26,6 +28,9 @@ pub const READS_PER_REQUEST: usize = 64;
 
 /// The longest wait for a session, and for the answer to one request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The longest time for reading nodes one by one. A longer reading needs a higher pace.
+const MAX_TIME_ONE_BY_ONE: Duration = Duration::from_secs(60);
 
 /// The session timeout of these short sessions.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
@@ -47,7 +52,26 @@ struct MemberSession {
     /// How long to wait between two requests.
     interval: Duration,
     next: Instant,
+    /// Whether the server may know multi-read.
+    reads_together: bool,
 }
+
+/// A kind of reading: what each node gives.
+trait NodeReading {
+    type Seen;
+
+    /// Reads several nodes with one request.
+    async fn together(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<Self::Seen>, Error>;
+
+    /// Reads one node.
+    async fn one(client: &Client, path: &ZnodePath) -> Result<Option<Self::Seen>, Error>;
+}
+
+/// Reads names of children. A node that is not there gives nothing.
+struct Children;
+
+/// Reads czxids.
+struct Czxids;
 
 impl MemberSessions {
     /// Connects to each member of the connect string alone, all at the same time, and reads at most
@@ -70,7 +94,7 @@ impl MemberSessions {
                 Err(_) => Err(format!("it gave no session within {} s", ANSWER_TIMEOUT.as_secs())),
             };
             let interval = Duration::from_secs(1) / pace.max(1);
-            MemberSession { member: server.address(), client, interval, next: Instant::now() }
+            MemberSession { member: server.address(), client, interval, next: Instant::now(), reads_together: true }
         });
         Ok(Self { sessions: join_all(sessions).await })
     }
@@ -78,12 +102,12 @@ impl MemberSessions {
     /// Reads the children of nodes on each member, all members at the same time. A node that a
     /// member does not have has no entry.
     pub async fn children(&mut self, of: &BTreeSet<ZnodePath>) -> Vec<MemberReading<ChildrenSeen>> {
-        join_all(self.sessions.iter_mut().map(|session| session.read(of, MemberSession::children_of))).await
+        join_all(self.sessions.iter_mut().map(|session| session.read::<Children, _>(of))).await
     }
 
     /// Reads the czxids of nodes on each member, all members at the same time.
     pub async fn nodes(&mut self, paths: &BTreeSet<ZnodePath>) -> Vec<MemberReading<NodesSeen>> {
-        join_all(self.sessions.iter_mut().map(|session| session.read(paths, MemberSession::czxids_of))).await
+        join_all(self.sessions.iter_mut().map(|session| session.read::<Czxids, _>(paths))).await
     }
 
     /// Closes the sessions.
@@ -96,29 +120,69 @@ impl MemberSessions {
 impl MemberSession {
     /// Syncs and reads paths in chunks. The first failure ends the reading: a part of an answer
     /// would look like missing nodes.
-    async fn read<T: Default + Extend<S>, S>(
+    async fn read<R: NodeReading, T: Default + Extend<R::Seen>>(
         &mut self,
         paths: &BTreeSet<ZnodePath>,
-        chunk: impl AsyncFn(&Client, &[&ZnodePath]) -> Result<Vec<S>, Error>,
     ) -> MemberReading<T> {
-        let seen = self.try_read(paths, chunk).await;
+        let seen = self.try_read::<R, T>(paths).await;
         MemberReading { member: self.member.clone(), seen }
     }
 
-    async fn try_read<T: Default + Extend<S>, S>(
+    async fn try_read<R: NodeReading, T: Default + Extend<R::Seen>>(
         &mut self,
         paths: &BTreeSet<ZnodePath>,
-        chunk: impl AsyncFn(&Client, &[&ZnodePath]) -> Result<Vec<S>, Error>,
     ) -> Result<T, String> {
         let client = self.client.clone()?;
         self.turn().await;
         answered(client.sync("/")).await?;
         let (mut seen, paths) = (T::default(), paths.iter().collect::<Vec<_>>());
-        for paths in paths.chunks(READS_PER_REQUEST) {
-            self.turn().await;
-            seen.extend(answered(chunk(&client, paths)).await?);
+        for chunk in paths.chunks(READS_PER_REQUEST) {
+            if let Some(together) = self.read_together::<R>(&client, chunk).await? {
+                seen.extend(together);
+                continue;
+            }
+            self.check_time_one_by_one(paths.len())?;
+            for path in chunk {
+                self.turn().await;
+                seen.extend(answered(read_one::<R>(&client, path)).await?);
+            }
         }
         Ok(seen)
+    }
+
+    /// Reads nodes with one request; `None` when the server does not know such requests. It then
+    /// closes the connection, mostly after it has said so, and the client connects again.
+    async fn read_together<R: NodeReading>(
+        &mut self,
+        client: &Client,
+        paths: &[&ZnodePath],
+    ) -> Result<Option<Vec<R::Seen>>, String> {
+        if !self.reads_together {
+            return Ok(None);
+        }
+        self.turn().await;
+        let answer = async {
+            match R::together(client, paths).await {
+                Err(error) if matches!(error, Error::Unimplemented) || is_cut(&error) => Ok(None),
+                answer => answer.map(Some),
+            }
+        };
+        let seen = answered(answer).await?;
+        self.reads_together = seen.is_some();
+        Ok(seen)
+    }
+
+    /// Fails if reading so many nodes one by one takes too long.
+    fn check_time_one_by_one(&self, nodes: usize) -> Result<(), String> {
+        let time = self.interval * u32::try_from(nodes).unwrap_or(u32::MAX);
+        if time <= MAX_TIME_ONE_BY_ONE {
+            return Ok(());
+        }
+        Err(format!(
+            "it cannot read several nodes in one request (ZooKeeper 3.6), and {nodes} single requests would take \
+             {} s: give a higher --pace",
+            time.as_secs()
+        ))
     }
 
     /// Waits for the time of the next request.
@@ -126,8 +190,12 @@ impl MemberSession {
         sleep_until(self.next).await;
         self.next = Instant::now() + self.interval;
     }
+}
 
-    async fn children_of(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<(ZnodePath, BTreeSet<String>)>, Error> {
+impl NodeReading for Children {
+    type Seen = (ZnodePath, BTreeSet<String>);
+
+    async fn together(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<Self::Seen>, Error> {
         let mut reader = client.new_multi_reader();
         for path in paths {
             reader.add_get_children(path.as_str())?;
@@ -144,7 +212,19 @@ impl MemberSession {
         Ok(seen)
     }
 
-    async fn czxids_of(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<(ZnodePath, Option<Zxid>)>, Error> {
+    async fn one(client: &Client, path: &ZnodePath) -> Result<Option<Self::Seen>, Error> {
+        match client.list_children(path.as_str()).await {
+            Ok(children) => Ok(Some((path.clone(), children.into_iter().collect()))),
+            Err(Error::NoNode) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl NodeReading for Czxids {
+    type Seen = (ZnodePath, Option<Zxid>);
+
+    async fn together(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<Self::Seen>, Error> {
         let mut reader = client.new_multi_reader();
         for path in paths {
             reader.add_get_data(path.as_str())?;
@@ -160,6 +240,26 @@ impl MemberSession {
         }
         Ok(seen)
     }
+
+    async fn one(client: &Client, path: &ZnodePath) -> Result<Option<Self::Seen>, Error> {
+        let stat = client.check_stat(path.as_str()).await?;
+        Ok(Some((path.clone(), stat.map(|stat| Zxid(stat.czxid)))))
+    }
+}
+
+/// Reads one node, once more if the connection was cut: the server closes it after a request that it
+/// does not know.
+async fn read_one<R: NodeReading>(client: &Client, path: &ZnodePath) -> Result<Option<R::Seen>, Error> {
+    match R::one(client, path).await {
+        Err(error) if is_cut(&error) => R::one(client, path).await,
+        answer => answer,
+    }
+}
+
+/// Returns whether a request failed with its connection. The library passes on an error of the
+/// system as a custom one.
+fn is_cut(error: &Error) -> bool {
+    matches!(error, Error::ConnectionLoss | Error::Custom(_))
 }
 
 /// Waits for an answer, and describes its absence for people.

@@ -6,7 +6,8 @@ use super::super::position::QueuePosition;
 use super::super::retrying_client::{Listing, OneShotWatch, OwnNode};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 
-/// Waits until the own node holds. Each change of the parent's children causes another listing.
+/// Waits until the own node holds. Each change of the parent's children causes another listing,
+/// and so does each reconnect.
 /// Returns the watch of the last listing, which stays set.
 pub(super) async fn wait(
     attempt: &Attempt,
@@ -14,7 +15,7 @@ pub(super) async fn wait(
     own: &OwnNode,
     listed: Option<Listing>,
 ) -> Result<Option<OneShotWatch>, NotAcquired> {
-    let mut listed = listed;
+    let (mut listed, mut states) = (listed, attempt.client.states());
     loop {
         let listing = match listed.take() {
             Some(listing) => listing,
@@ -26,7 +27,7 @@ pub(super) async fn wait(
             QueuePosition::Waits { .. } => may_wait(attempt)?,
         }
         if let Some(mut watch) = listing.watch {
-            attempt.client.wait(&mut watch).await?;
+            attempt.client.wait_for_children(&mut watch, &mut *states).await?;
         }
     }
 }

@@ -3,14 +3,14 @@
 mod one_shot_watch;
 mod own_node;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::join;
 use lockscope_requests::{Created, NewNode, Requests, SessionStates};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Error, EventType, Stat, WatchedEvent};
+use zookeeper_client::{Error, EventType, SessionState, Stat, WatchedEvent};
 
 use super::LockError;
 use super::activity::{LockActivity, RequestKind, WatchPlace};
@@ -55,16 +55,34 @@ pub(crate) struct RetryingClient {
     pub(crate) lock: ZnodePath,
     pub(crate) cancel: CancellationToken,
     pub(crate) unanswered: UnansweredCreates,
+    /// The session that took the place of the client's own, if that is known.
+    new_session: OnceLock<SessionId>,
 }
 
 impl RetryingClient {
     /// Creates the client of an attempt at the lock at `lock`.
     pub(crate) fn new(raw: Arc<dyn Requests>, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
-        Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default() }
+        Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default(), new_session: OnceLock::new() }
     }
 
+    /// Returns the session to which the attempt's nodes belong.
     pub(crate) fn session(&self) -> SessionId {
-        self.raw.session()
+        self.new_session.get().copied().unwrap_or_else(|| self.raw.session())
+    }
+
+    /// Learns from the stat of a node that the attempt created whether its session has ended, and
+    /// returns an error if so.
+    ///
+    /// `ClickHouse` Keeper gives a client whose session has ended a new session without notice
+    /// (ClickHouse#116690). The client library goes on and keeps the old id, so only a new node
+    /// shows the new one. Servers that give no stat of a new node are believed.
+    pub(crate) fn check_session(&self, created: &Stat) -> Result<(), LockError> {
+        let owner = SessionId(created.ephemeral_owner);
+        if owner.0 == 0 || owner == self.raw.session() {
+            return Ok(());
+        }
+        self.new_session.get_or_init(|| owner);
+        Err(LockError::SessionExpired { path: self.lock.clone() })
     }
 
     pub(crate) fn session_timeout(&self) -> Duration {
@@ -213,6 +231,25 @@ impl RetryingClient {
             biased;
             event = watch.fired() => self.node_event(&event),
             () = self.cancel.cancelled() => Err(NotAcquired::Cancelled),
+        }
+    }
+
+    /// Waits like [`wait`](Self::wait) for a watch of children, or for a new connection. `states` is
+    /// older than the watch.
+    ///
+    /// After a reconnect the children must be listed again: `ClickHouse` Keeper, whose `pzxid` no
+    /// deletion raises, does not tell what was deleted meanwhile (ClickHouse#115457), not even that
+    /// the own node went with its session.
+    pub(crate) async fn wait_for_children(
+        &self,
+        watch: &mut OneShotWatch,
+        states: &mut dyn SessionStates,
+    ) -> Result<(), NotAcquired> {
+        let reconnected = async { while states.changed().await != SessionState::SyncConnected {} };
+        tokio::select! {
+            biased;
+            event = self.wait(watch) => event.map(drop),
+            () = reconnected => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::env::consts;
 use std::fmt::Write;
 
-use super::{BoundedText, VERSION};
+use super::BoundedText;
 use crate::machine::Machine;
 
 /// The text that Java prints for a property that is not set.
@@ -28,7 +28,7 @@ pub(super) fn envi(text: &mut BoundedText, machine: &Machine) {
         // Writing to a `BoundedText` cannot fail.
         let _ = writeln!(text, "{name}={value}");
     };
-    line("zookeeper.version", &VERSION);
+    line("zookeeper.version", &machine.version());
     line("host.name", &"localhost");
     for name in JAVA {
         line(name, &ABSENT);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{BoundedText, VERSION, connections};
+use super::{BoundedText, connections};
 use crate::machine::{Machine, millis};
 use lockscope_base::wire::EventKind;
 
@@ -14,13 +14,13 @@ const EVENTS: [(&str, EventKind); 4] = [
 ];
 
 pub(super) fn srvr(text: &mut BoundedText, machine: &Machine) {
-    put(text, format_args!("Zookeeper version: {VERSION}\n"));
+    put(text, format_args!("Zookeeper version: {}\n", machine.version()));
     put_counts(text, machine);
 }
 
 /// Appends the text of `srvr`, with a brief line for each connection.
 pub(super) fn stat(text: &mut BoundedText, machine: &Machine) {
-    put(text, format_args!("Zookeeper version: {VERSION}\nClients:\n"));
+    put(text, format_args!("Zookeeper version: {}\nClients:\n", machine.version()));
     connections::put_brief(text, machine);
     text.push_str("\n");
     put_counts(text, machine);
@@ -32,13 +32,14 @@ fn put(text: &mut BoundedText, more: std::fmt::Arguments<'_>) {
 }
 
 fn put_counts(text: &mut BoundedText, machine: &Machine) {
+    let average = machine.latency.average();
+    let average = if machine.is_3_5() { format!("{average:.0}") } else { format!("{average:?}") };
     put(
         text,
         format_args!(
-            "Latency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
+            "Latency min/avg/max: {}/{average}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
              Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
             machine.latency.least,
-            machine.latency.average(),
             machine.latency.most,
             machine.received,
             machine.sent,
@@ -54,9 +55,9 @@ pub(super) fn mntr(text: &mut BoundedText, machine: &Machine, now: i64) {
         // Writing to a `BoundedText` cannot fail.
         let _ = writeln!(text, "zk_{name}\t{value}");
     };
-    line("version", &VERSION);
+    line("version", &machine.version());
     line("server_state", &"standalone");
-    line("ephemerals_count", &machine.tree.owners().map(|(_, paths)| paths.len()).sum::<usize>());
+    line("ephemerals_count", &ephemerals(machine));
     line("num_alive_connections", &machine.connections.len());
     line("avg_latency", &decimals(machine.latency.average()));
     line("outstanding_requests", &0);
@@ -80,6 +81,27 @@ pub(super) fn mntr(text: &mut BoundedText, machine: &Machine, now: i64) {
     }
 }
 
+/// Appends the figures of 3.5, in its order.
+pub(super) fn mntr_of_3_5(text: &mut BoundedText, machine: &Machine) {
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        // Writing to a `BoundedText` cannot fail.
+        let _ = writeln!(text, "zk_{name}\t{value}");
+    };
+    line("version", &machine.version());
+    line("avg_latency", &format_args!("{:.0}", machine.latency.average()));
+    line("max_latency", &machine.latency.most);
+    line("min_latency", &machine.latency.least);
+    line("packets_received", &machine.received);
+    line("packets_sent", &machine.sent);
+    line("num_alive_connections", &machine.connections.len());
+    line("outstanding_requests", &0);
+    line("server_state", &"standalone");
+    line("znode_count", &node_count(machine));
+    line("watch_count", &machine.watches.len());
+    line("ephemerals_count", &ephemerals(machine));
+    line("approximate_data_size", &machine.tree.data_size());
+}
+
 pub(super) fn conf(text: &mut BoundedText, machine: &Machine) {
     let options = &machine.options;
     put(
@@ -92,6 +114,10 @@ pub(super) fn conf(text: &mut BoundedText, machine: &Machine) {
             millis(options.max_session_timeout),
         ),
     );
+}
+
+fn ephemerals(machine: &Machine) -> usize {
+    machine.tree.owners().map(|(_, paths)| paths.len()).sum()
 }
 
 /// Returns the number of nodes. A real server counts the root twice, since its tree knows the root

@@ -14,7 +14,11 @@ use super::wire::Word;
 
 /// The version that the server reports. It names the ZooKeeper release that the sandbox behaves
 /// like, the sandbox's own version in place of a commit, and that release's date. Clients parse it.
-pub const VERSION: &str = concat!("3.8.0-lockscope-", env!("CARGO_PKG_VERSION"), ", built on 2022-02-25 08:49 UTC");
+const VERSION: &str = concat!("3.8.0-lockscope-", env!("CARGO_PKG_VERSION"), ", built on 2022-02-25 08:49 UTC");
+
+/// The version in the format of 3.5.
+const VERSION_3_5: &str =
+    concat!("3.5.4-beta-lockscope-", env!("CARGO_PKG_VERSION"), ", built on 05/11/2018 16:27 GMT");
 
 impl Machine {
     /// Returns the whole answer to a word, or `None` when it exceeds `longest` bytes. The costly
@@ -28,6 +32,7 @@ impl Machine {
             Word::Srvr => figures::srvr(&mut text, self),
             Word::Stat => figures::stat(&mut text, self),
             Word::Envi => environment::envi(&mut text, self),
+            Word::Mntr if self.is_3_5() => figures::mntr_of_3_5(&mut text, self),
             Word::Mntr => figures::mntr(&mut text, self, now),
             Word::Conf => figures::conf(&mut text, self),
             Word::Cons => connections::cons(&mut text, self),
@@ -37,6 +42,15 @@ impl Machine {
             Word::Wchc => watches::wchc(&mut text, self),
         }
         text.is_whole.then_some(text.written)
+    }
+
+    fn is_3_5(&self) -> bool {
+        self.options.behaviour == Behaviour::ZooKeeper35
+    }
+
+    /// Returns the version that a server of `ZooKeeper` reports.
+    fn version(&self) -> &'static str {
+        if self.is_3_5() { VERSION_3_5 } else { VERSION }
     }
 }
 

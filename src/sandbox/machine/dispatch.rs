@@ -8,6 +8,21 @@ use lockscope_base::wire::{ErrorCode, NO_ZXID, PING_XID, Reader, RequestHead, Wr
 /// The requests of ZooKeeper that Keeper does not know.
 const UNKNOWN_TO_KEEPER: [i32; 4] = [op::SASL, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
 
+/// The requests of `ZooKeeper` that came with 3.6, and `whoAmI` of 3.7.
+const UNKNOWN_TO_3_5: [i32; 6] =
+    [op::ADD_WATCH, op::SET_WATCHES2, op::MULTI_READ, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
+
+impl Behaviour {
+    /// Returns the requests that this server does not know, of those that the sandbox knows.
+    fn unknown_requests(self) -> &'static [i32] {
+        match self {
+            Self::ZooKeeper => &[],
+            Self::ZooKeeper35 => &UNKNOWN_TO_3_5,
+            Self::Keeper => &UNKNOWN_TO_KEEPER,
+        }
+    }
+}
+
 impl Machine {
     /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
     /// read from it.
@@ -45,9 +60,7 @@ impl Machine {
     pub(super) fn dispatch(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>, now: i64) {
         let name = name(header.op);
         match header.op {
-            op if self.options.behaviour == Behaviour::Keeper && UNKNOWN_TO_KEEPER.contains(&op) => {
-                return self.unknown(id, header);
-            }
+            op if self.options.behaviour.unknown_requests().contains(&op) => return self.unknown(id, header),
             // Whatever number the heartbeat bore.
             op::PING => self.reply(id, PING_XID, |_| {}),
             op::AUTH => return self.auth(id, header.xid, from),

@@ -48,7 +48,7 @@ impl Machine {
     fn named_in_event<'p>(&self, path: &'p str, watcher: usize) -> Cow<'p, str> {
         let above = || self.watches.data.recursive_above(path, watcher).map(ToOwned::to_owned);
         match self.options.behaviour {
-            Behaviour::ZooKeeper => path.into(),
+            Behaviour::ZooKeeper | Behaviour::ZooKeeper35 => path.into(),
             Behaviour::Keeper => above().map_or(path.into(), Cow::from),
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of the machine: frames in, frames out.
 
 mod bounds;
+mod old_server;
 
 use std::time::Duration;
 

@@ -75,10 +75,12 @@ impl Tree {
         let mut node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
         node.made = self.first_sequence;
         let stat = node.stat();
+        let wraps = self.behaviour == Behaviour::ZooKeeper35;
         self.link(&path, node, |above| {
+            let made = above.made.wrapping_add(1);
             // At `i32::MAX` the counter stays as it is, and so does `pzxid`, as on a real server.
-            if above.made.wrapping_add(1) > above.made {
-                above.made += 1;
+            if made > above.made || wraps {
+                above.made = made;
                 above.pzxid = zxid;
             }
         });

@@ -159,7 +159,7 @@ impl Tree {
 
     fn special(behaviour: Behaviour) -> [&'static str; 4] {
         match behaviour {
-            Behaviour::ZooKeeper => SPECIAL,
+            Behaviour::ZooKeeper | Behaviour::ZooKeeper35 => SPECIAL,
             Behaviour::Keeper => SPECIAL_OF_KEEPER,
         }
     }

@@ -39,6 +39,17 @@ fn at_the_last_sequence_number_the_counter_stalls_and_creates_fail() {
 }
 
 #[test]
+fn the_sequence_numbers_of_3_5_go_on_below_zero() {
+    let mut tree = Tree::new(Behaviour::ZooKeeper35);
+    make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
+    tree.nodes.get_mut("/q").unwrap().made = i32::MAX;
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-2147483647");
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 3).unwrap(), "/q/n--2147483648");
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 4).unwrap(), "/q/n--2147483647");
+    assert_eq!(tree.node("/q").unwrap().pzxid, 4);
+}
+
+#[test]
 fn acls_and_names_count_as_memory_until_they_are_gone() {
     let mut tree = Tree::default();
     let empty = tree.memory();

@@ -17,11 +17,12 @@ use super::verdict::Verdict;
 use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig, SandboxError};
 
 impl Choice for Behaviour {
-    const ALL: &'static [Self] = &[Self::ZooKeeper, Self::Keeper];
+    const ALL: &'static [Self] = &[Self::ZooKeeper, Self::ZooKeeper35, Self::Keeper];
 
     fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::ZooKeeper => ("zookeeper", "Apache ZooKeeper 3.8.0"),
+            Self::ZooKeeper35 => ("zookeeper-3.5", "Apache ZooKeeper 3.5.4"),
             Self::Keeper => ("keeper", "ClickHouse Keeper 25.12"),
         }
     }
@@ -39,8 +40,8 @@ pub(super) struct SandboxOptions {
     /// Longest session timeout that clients get
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "1m")]
     pub max_session_timeout: Duration,
-    /// The server to behave like: ZooKeeper 3.8.0, or ClickHouse Keeper 25.12, whose watches and
-    /// stats differ
+    /// The server to behave like: ZooKeeper 3.8.0, ZooKeeper 3.5.4, which has no recursive watches
+    /// and no multi-read, or ClickHouse Keeper 25.12, whose watches and stats differ
     #[arg(long, value_name = "SERVER", value_parser = choice::parser::<Behaviour>(), default_value = "zookeeper")]
     pub behave_as: Behaviour,
     /// Write a log of lockscope's own work to this file

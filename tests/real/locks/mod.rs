@@ -15,6 +15,7 @@ mod leaving;
 mod losing;
 mod making;
 mod mixed;
+mod new_session;
 mod numbers;
 mod ours;
 mod partitions;

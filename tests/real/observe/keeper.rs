@@ -2,23 +2,21 @@
 //! on them. Keeper is played by the sandbox.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use lockscope_model::queue::{ConnectionState, LockTable};
-use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig};
-use tokio::net::TcpListener;
+use lockscope_sandbox::{Behaviour, Sandbox};
 use zookeeper_client::{Client, CreateMode};
 
 use super::fixture::{ObserverFixture, connection, curator, path};
-use crate::harness::wait::eventually;
-use crate::harness::zk;
+use crate::harness::relay::Relay;
+use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::{words, zk};
 use crate::headless::program::{lockscope, run};
+use crate::played::{played, port_of};
 
 async fn keeper() -> Sandbox {
-    let config = SandboxConfig { behaviour: Behaviour::Keeper, ..SandboxConfig::default() };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
-    Sandbox::start(listener, config).expect("the sandbox starts")
+    played(Behaviour::Keeper).await
 }
 
 /// Returns the contenders' paths as the table has them.
@@ -85,7 +83,7 @@ async fn the_locks_of_keeper_are_followed_although_its_recursive_watches_name_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keeper_is_named_with_its_clients_and_its_sessions_that_ended_are_noticed() {
+async fn keeper_is_named_with_its_clients() {
     let keeper = keeper().await;
     let at = keeper.connect_string();
     let client = zk::connect(&at).await;
@@ -103,7 +101,44 @@ async fn keeper_is_named_with_its_clients_and_its_sessions_that_ended_are_notice
     assert!(contender["client"].as_str().is_some_and(|client| client.starts_with("127.0.0.1:")), "{told}");
 
     let mut fixture = ObserverFixture::start(&at);
+    fixture.until_contenders(1).await;
+    keeper.stop().await;
+}
+
+/// Keeper gives a client whose session has ended a new session without notice. An observer that
+/// takes it for the old one shows a session that nobody has, and takes its own for a stranger's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_the_observers_session_is_noticed_although_keeper_does_not_tell() {
+    let keeper = keeper().await;
+    let relay = Relay::start(&keeper.connect_string()).await;
+    let client = zk::connect(&keeper.connect_string()).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    churn(&client, &["/locks/a"], 10).await;
+    let mut fixture = ObserverFixture::start(&relay.connect_string());
     fixture.until_live().await;
-    eventually("a contender", async || if fixture.table.contender_count() == 1 { Ok(()) } else { Err("none") }).await;
+    for _ in 0..3 {
+        let before = fixture.session();
+        let accepted = relay.accepted();
+        relay.expire().await;
+        churn(&client, &["/locks/a"], 10).await;
+        let there = exist(&client, &["/locks/a"]).await;
+        let is_new = |fixture: &ObserverFixture| {
+            let last = fixture.links.last();
+            fixture.table.is_live()
+                && matches!(last, Some(ConnectionState::Connected { session, .. }) if *session != before)
+        };
+        fixture.until("a new session", is_new).await;
+        fixture.until("the same contenders", |fixture| contenders(&fixture.table) == there).await;
+        assert!(relay.accepted() > accepted);
+        // No session stays behind, and the observer knows which one is its own.
+        let own = fixture.session();
+        eventually("two sessions, one of them the observer's", async || {
+            let cons = words::ask(port_of(&keeper), "cons", PATIENCE).expect("an answer");
+            let mut sessions: Vec<_> = words::connections(&cons).into_iter().map(|found| found.session).collect();
+            sessions.retain(|session| session.0 != -1 && *session != zk::session_of(&client));
+            if sessions == [own] { Ok(()) } else { Err(sessions) }
+        })
+        .await;
+    }
     keeper.stop().await;
 }

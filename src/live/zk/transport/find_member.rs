@@ -10,7 +10,7 @@ use super::TransportShared;
 use super::secret::{MAX_HANDSHAKE, is_new};
 use crate::zk::fault::ServerFault;
 use crate::zk::stream::Stream;
-use lockscope_base::wire::{ConnectRequest, ConnectResponse, LENGTH_BYTES, PASSWORD_BYTES};
+use lockscope_base::wire::{ConnectRequest, ConnectResponse, LENGTH_BYTES, PASSWORD_BYTES, Writer, frame, op};
 
 /// The time limit for a member to accept a connection and to answer the handshake.
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -18,6 +18,9 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A member whose attempt starts within this time is the first one: it had all the time, so its
 /// silence is a fault.
 const FIRST_TRY_WITHIN: Duration = Duration::from_millis(100);
+
+/// The number of the only request of a session that nobody wants.
+const CLOSE_XID: i32 = 1;
 
 /// A member that created or resumed the session.
 pub(super) struct ServingMember {
@@ -120,6 +123,12 @@ async fn attempt(
     if answer.session == 0 && is_new(asked.session) {
         return Err(ServerFault::NoSession);
     }
+    if session != 0 && answer.session != 0 && answer.session != session {
+        // Keeper gives a new session in place of one that has ended. The library would go on with
+        // it under the id of the old one, so it learns of the end instead.
+        close(&mut stream, until).await;
+        return Ok((Box::new(tokio::io::empty()), ConnectResponse::expired()));
+    }
     if let Some(login) = login.filter(|_| answer.session != 0) {
         login.finish(&mut stream, until).await?;
     }
@@ -127,6 +136,23 @@ async fn attempt(
         shared.state().session = Some((answer.session, answer.password.clone()));
     }
     Ok((stream, answer))
+}
+
+/// Closes a session that nobody wants, so that it does not stay until it expires. If that fails, it
+/// expires.
+async fn close(stream: &mut Box<dyn Stream>, until: Instant) {
+    let mut request = Vec::new();
+    frame(&mut request, |out| {
+        out.put_int(CLOSE_XID);
+        out.put_int(op::CLOSE_SESSION);
+    });
+    let closing = async {
+        stream.write_all(&request).await?;
+        stream.flush().await?;
+        // The reply comes after the end of the session.
+        stream.read_u8().await
+    };
+    let _ = timeout_at(until, closing).await;
 }
 
 /// Reads exactly the answer to a handshake.
