@@ -78,7 +78,7 @@ impl<'a> LockContext<'a> {
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
         let is_listed = waits && table_at.view().lists_watches();
         let watching = if is_listed { watching(table_at, lock) } else { FxHashSet::default() };
-        let election = table_at.table().election_kind(lock);
+        let election = table_at.table().election_kind(lock, table_at.now());
         Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new(), election }
     }
 

@@ -21,7 +21,7 @@ impl LockTable {
         if stands {
             return;
         }
-        if !self.keep_without_parent(id) {
+        if !self.keep_without_parent(id, now) {
             self.drop_lock(id, now, out);
         } else if self.has_too_many_without_parent() {
             self.drop_old_without_parent(now, out);

@@ -30,7 +30,7 @@ struct Changes {
 impl ElectionFacts {
     pub fn of(table_at: TableAt<'_>, lock: &LockQueue) -> Option<Self> {
         let (table, now) = (table_at.table(), table_at.now());
-        let election = match table.election_kind(lock)? {
+        let election = match table.election_kind(lock, now)? {
             ElectionKind::Certain => "certain",
             ElectionKind::Likely => "likely",
             ElectionKind::Unknown => return None,

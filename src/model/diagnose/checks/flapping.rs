@@ -111,7 +111,8 @@ fn ended(end: DepartureEnd) -> &'static str {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, latch};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch};
+    use crate::queue::ElectionKind;
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::Flapping, alternating(8))]
@@ -139,6 +140,26 @@ pub(super) mod tests {
         let found = world.found(Code::Flapping).expect("the finding stands");
         assert!(found.summary.contains("worker-1 led 4x, worker-2 led 3x"), "{}", found.summary);
         assert!(world.pass(600).1.contains(&Code::Flapping));
+    }
+
+    #[test]
+    fn a_mutex_whose_nodes_bear_names_is_an_election_only_once_somebody_led_for_long() {
+        let mut world = DiagnosisFixture::new();
+        let mut holder = world.create_named(&curator("/invoices", 1), 1, "worker-1");
+        for turn in 2..=20 {
+            let next = world.create_named(&curator("/invoices", 1), turn, &format!("worker-{turn}"));
+            world.pass(1);
+            world.delete(&holder);
+            holder = next;
+        }
+        let kind = |world: &DiagnosisFixture| world.table.election_kind(world.lock("/invoices"), world.now);
+        world.pass(290);
+        assert_eq!((world.found(Code::Flapping), kind(&world)), (None, None));
+        world.pass(10);
+        assert_eq!(kind(&world), Some(ElectionKind::Likely));
+        world.create_named(&curator("/invoices", 1), 30, "worker-30");
+        world.delete(&holder);
+        assert_eq!(kind(&world), Some(ElectionKind::Likely), "it is known after that leader, too");
     }
 
     #[test]

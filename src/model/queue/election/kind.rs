@@ -1,10 +1,11 @@
 //! Tells elections from other locks.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::queue::{LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe, is_named_election};
-use lockscope_base::znode::ZnodePath;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// How sure it is that a lock is an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,9 +65,26 @@ fn names_participants(lock: &LockQueue) -> bool {
 /// The data that Curator writes into a node to ask its owner to release.
 const REVOKE: &str = "__REVOKE__";
 
+/// How long somebody must have led before the nodes' data alone suggest an election: applications
+/// write names into the nodes of their mutexes, too.
+const LONG_TENURE: Duration = Duration::from_secs(300);
+
 impl LockTable {
     /// Returns how sure it is that a lock is an election; `None` for a lock that is none.
-    pub fn election_kind(&self, lock: &LockQueue) -> Option<ElectionKind> {
+    pub fn election_kind(&self, lock: &LockQueue, now: Timestamp) -> Option<ElectionKind> {
+        let kind = self.suspected_election(lock)?;
+        let more_than_data = kind != ElectionKind::Likely || is_named_election(lock.path());
+        let leads_long = || lock.first_holder().and_then(|leader| self.hold_bounds(leader, now));
+        let is_slow = || {
+            leads_long().is_some_and(|bounds| bounds.at_least >= LONG_TENURE)
+                || self.election_record(lock).is_some_and(|record| record.longest_tenure() >= LONG_TENURE)
+        };
+        (more_than_data || is_slow()).then_some(kind)
+    }
+
+    /// Returns the same, without a look at how long anybody led: what to remember must be known
+    /// before.
+    pub(in crate::queue) fn suspected_election(&self, lock: &LockQueue) -> Option<ElectionKind> {
         if by_recipe(lock) || self.expectation(lock).is_some() {
             return Some(ElectionKind::Certain);
         }

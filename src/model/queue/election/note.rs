@@ -14,7 +14,7 @@ impl LockTable {
                 self.elections.records.remove(&id);
                 continue;
             }
-            let Some(kind) = self.locks.get(&id).and_then(|lock| self.election_kind(lock)) else { continue };
+            let Some(kind) = self.locks.get(&id).and_then(|lock| self.suspected_election(lock)) else { continue };
             let last_request = self.last_request(happening);
             let record = self.elections.record_mut(id, happening.at);
             record.names_participants |= kind == ElectionKind::Likely;

@@ -47,6 +47,7 @@ pub struct ElectionRecord {
     /// Whether somebody led before.
     had_leader: bool,
     changes: ChangeCounts,
+    longest_tenure: Duration,
     /// Those that led and have gone.
     leaders: Departures,
     /// Those that have gone and have not come back, whether they led or not.
@@ -61,6 +62,7 @@ impl ElectionRecord {
             empty_since: None,
             had_leader: false,
             changes: ChangeCounts::default(),
+            longest_tenure: Duration::ZERO,
             leaders: Departures::default(),
             absent: Departures::default(),
         }
@@ -87,6 +89,7 @@ impl ElectionRecord {
         self.changed_at = departure.at;
         self.had_leader |= led;
         if led {
+            self.longest_tenure = self.longest_tenure.max(departure.led_for().unwrap_or_default());
             self.leaders.push(departure.clone());
         }
         if !matches!(departure.end, DepartureEnd::Released | DepartureEnd::Closed) {
@@ -107,6 +110,11 @@ impl ElectionRecord {
     /// Returns the past leaders, the latest last, at most the last 16.
     pub fn tenures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
         self.leaders.iter()
+    }
+
+    /// Returns the longest time that a former leader is known to have led.
+    pub(super) fn longest_tenure(&self) -> Duration {
+        self.longest_tenure
     }
 
     /// Returns the last leader that has gone.

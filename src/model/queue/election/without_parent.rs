@@ -18,9 +18,9 @@ impl LockTable {
     /// Returns whether it did.
     ///
     /// An application that ends deletes its nodes or closes its session. Its election is not missed.
-    pub(in crate::queue) fn keep_without_parent(&mut self, id: LockId) -> bool {
+    pub(in crate::queue) fn keep_without_parent(&mut self, id: LockId, now: Timestamp) -> bool {
         let Some(lock) = self.locks.get(&id) else { return false };
-        let is_election = self.election_kind(lock).is_some_and(|kind| kind > ElectionKind::Unknown);
+        let is_election = self.election_kind(lock, now).is_some_and(|kind| kind > ElectionKind::Unknown);
         let end = self.election_record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
         if !is_election || !matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown)) {
             return false;

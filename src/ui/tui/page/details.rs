@@ -92,7 +92,7 @@ impl Selected<'_> {
             (RequestMode::Write, _) => "asks to write",
             (RequestMode::Lease, _) => "asks for a lease",
         };
-        let holds = if is_shown_as_election(self.table, self.lock) { "leads" } else { "holds" };
+        let holds = if is_shown_as_election(self.table, self.lock, self.now) { "leads" } else { "holds" };
         let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
         if self.row.state == ContenderState::Holds && self.lock.is_assumed() {
             return format!("assumed to hold: the rules of this queue are not known; {asks}");
@@ -117,7 +117,7 @@ impl Selected<'_> {
 
     /// Returns what is remembered about the election, for its leader.
     fn election(&self) -> Option<String> {
-        let leads = self.row.state == ContenderState::Holds && is_shown_as_election(self.table, self.lock);
+        let leads = self.row.state == ContenderState::Holds && is_shown_as_election(self.table, self.lock, self.now);
         leads.then(|| in_a_line(self.table, self.lock, self.now)).flatten()
     }
 

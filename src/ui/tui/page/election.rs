@@ -8,8 +8,8 @@ use lockscope_model::text::human::{duration, plural};
 const MAX_NAMED: usize = 3;
 
 /// Returns whether a lock is shown as an election.
-pub fn is_shown_as_election(table: &LockTable, lock: &LockQueue) -> bool {
-    table.election_kind(lock).is_some_and(|kind| kind >= ElectionKind::Likely)
+pub fn is_shown_as_election(table: &LockTable, lock: &LockQueue, now: Timestamp) -> bool {
+    table.election_kind(lock, now).is_some_and(|kind| kind >= ElectionKind::Likely)
 }
 
 /// Returns how often the leader changed lately, as in `2 changes in 1h`; `None` if it was not

@@ -138,7 +138,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(holder) => {
                 let client = view.app.world().table().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
-                if is_shown_as_election(view.app.world().table(), lock)
+                if is_shown_as_election(view.app.world().table(), lock, view.app.now())
                     && let Some(room) = width.checked_sub(LEADER.len()).filter(|room| *room >= MIN_LEADER)
                 {
                     return Cell::new(format!("{LEADER}{}", who(view, &client, room)), style);
@@ -230,7 +230,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else {
         let changes = election::changes(world.table(), lock, view.app.now());
-        let changes = changes.filter(|_| is_shown_as_election(world.table(), lock)).unwrap_or_default();
+        let changes = changes.filter(|_| is_shown_as_election(world.table(), lock, view.app.now())).unwrap_or_default();
         return Cell::new(view.fit(&changes, width, Keep::Start), theme.dim);
     };
     let text = in_a_word(view, lock, worst, width);
