@@ -7,6 +7,7 @@ mod demo;
 mod endings;
 mod habits;
 mod hostile;
+mod last_leader;
 mod lately;
 mod node_page;
 mod past_import;

@@ -28,6 +28,9 @@ const MAX_EVENTS_IN_A_ROW: usize = 4096;
 /// The most time that the connection may take to end after it was asked to.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// An event of a root, and the root's stat after it.
+type RootRead = (RootClaim, Result<Option<Stat>, Error>);
+
 /// The parts that outlive a connection.
 pub(super) struct ConnectionParts<'a> {
     pub follower: &'a mut Follower,
@@ -56,7 +59,7 @@ pub(super) struct ConnectionRun<'a> {
     armed: FuturesUnordered<Watch>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
     /// Events of roots that are being checked; at most one of a root.
-    claims: FuturesUnordered<BoxFuture<'a, (RootClaim, Result<Option<Stat>, Error>)>>,
+    claims: FuturesUnordered<BoxFuture<'a, RootRead>>,
     claimed: FxHashSet<ZnodePath>,
     began: Instant,
     /// When waiting reads may be sent; `None` while no read waits for its time.

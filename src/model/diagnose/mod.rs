@@ -41,6 +41,7 @@ mod context;
 mod diagnosis;
 mod facts;
 mod finding;
+mod last_leader;
 mod not_seen;
 mod pace;
 mod process;

@@ -85,8 +85,8 @@ pub use connection::ConnectionState;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use deleter::Deleter;
 pub use election::{
-    ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, is_empty_election,
-    is_likely_election,
+    ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,
+    is_empty_election, is_likely_election,
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{BatchRecorder, Entry, Played, RecordedState};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
-use lockscope_model::queue::{Change, Happening, LockId, LockTable};
+use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
 
 /// The locks and their findings, live or replayed.
 ///
@@ -49,6 +49,11 @@ impl LiveState {
     /// Takes the locks that changed since the last call.
     pub fn take_touched(&mut self) -> Vec<LockId> {
         self.known.table.take_touched()
+    }
+
+    /// Learns who led elections before they were watched.
+    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.known.table.learn_leaders(found);
     }
 
     /// Returns the findings of the locks.

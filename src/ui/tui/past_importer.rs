@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::app::{Event, TakeIn, TakenIn, folder_names};
 use super::past_writer::PastWriter;
-use lockscope_base::znode::TimeRange;
+use lockscope_base::znode::{TimeRange, ZnodePath};
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::local_data_folders;
 use lockscope_model::diagnose::Thresholds;
 use lockscope_past::import::{ImportOptions, ServerFiles, import};
+use lockscope_past::record::Past;
 
 /// How much of the past is taken in.
 const LONGEST_PAST: Duration = Duration::from_secs(24 * 3600);
@@ -36,7 +37,7 @@ impl PastImporter {
     /// Returns the work of an import, which blocks a thread.
     pub fn take_in(&self, wish: TakeIn, writer: PastWriter) -> impl FnOnce() -> Event + use<> {
         let lives = Arc::downgrade(&self.lives);
-        let TakeIn { folders, session, until } = wish;
+        let TakeIn { folders, session, until, leaderless } = wish;
         let options = ImportOptions {
             roots: self.observe.roots.clone(),
             named: self.observe.named.clone(),
@@ -57,7 +58,7 @@ impl PastImporter {
                     "{} has no log in which this console's session begins: it is of another ensemble, or the log was deleted",
                     folder_names(&folders)
                 )),
-                Ok((files, true)) => take_in(files, &options, &writer, &|| lives.strong_count() > 0),
+                Ok((files, true)) => take_in(files, &options, &writer, &leaderless, &|| lives.strong_count() > 0),
             };
             Event::PastTakenIn(taken)
         }
@@ -68,6 +69,7 @@ fn take_in(
     files: ServerFiles,
     options: &ImportOptions,
     writer: &PastWriter,
+    leaderless: &[ZnodePath],
     goes_on: &dyn Fn() -> bool,
 ) -> Result<TakenIn, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("there is no room for the import: {error}"))?;
@@ -75,5 +77,6 @@ fn take_in(
     let done = import(files, &target, options, &mut |_| goes_on()).map_err(|error| error.to_string())?;
     let since = writer.prepend(&target).map_err(|error| error.to_string())?;
     let since = since.ok_or("the logs have nothing from before this console started")?;
-    Ok(TakenIn { since, transactions: done.transactions })
+    let leaders = Past::open(&target).and_then(|mut past| past.last_leaders(leaderless)).unwrap_or_default();
+    Ok(TakenIn { since, transactions: done.transactions, leaders })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
-use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{date_and_time, time_of_day};
 use lockscope_past::record::{Damage, Past, ReadError, ReadSegment, SegmentInfo, StoreError, TimedEntry};
@@ -76,6 +76,13 @@ impl PastReader {
     pub fn forget(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         (open.read, open.at) = (VecDeque::new(), None);
+    }
+
+    /// Finds who led these elections last. An unreadable recording knows nobody. Blocks the thread
+    /// for as long as reading takes.
+    pub fn last_leaders(&self, elections: &[ZnodePath]) -> Event {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        Event::LastLeadersFound(open.past.last_leaders(elections).unwrap_or_default())
     }
 
     /// Reads the neighbouring segment if the time of the last jump is near its border, so that a

@@ -133,14 +133,7 @@ fn leader_node(election: &ZnodePath) -> Option<ZnodePath> {
 }
 
 fn describe(context: &LockContext<'_>, leaderless: &Leaderless) -> Finding {
-    let last = context.election_record().and_then(ElectionRecord::last_tenure);
-    let last = match last {
-        Some(tenure) => {
-            let led = tenure.led_for().map(|led| format!(" for {}", human::duration(led))).unwrap_or_default();
-            format!("{} led last{led}, then {}", tenure.client.in_sentence(context.now()), tenure.end.in_sentence())
-        }
-        None => "the last leader went before this was watched, and the transaction logs tell who it was".to_owned(),
-    };
+    let (last, tenure) = context.table_at.last_leader(context.lock);
     let bound = if leaderless.is_exact { "" } else { "at least " };
     let lasted = human::duration(leaderless.lasted);
     let summary = format!(
@@ -150,7 +143,7 @@ fn describe(context: &LockContext<'_>, leaderless: &Leaderless) -> Finding {
     );
     let severity = context.severity_here(Severity::Critical);
     let finding = finding(Code::NobodyLeads, severity, context.lock, None).because(summary, REMEDY);
-    match context.election_record().and_then(ElectionRecord::last_tenure) {
+    match tenure {
         Some(tenure) => finding.of_client(tenure.client.clone()),
         None => finding,
     }
@@ -161,7 +154,7 @@ pub(super) mod tests {
     use super::*;
     use crate::diagnose::Thresholds;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, path};
-    use crate::queue::Expectation;
+    use crate::queue::{Expectation, LedBefore};
     use lockscope_base::recipe::PathPattern;
 
     pub fn examples() -> Vec<Example> {
@@ -171,7 +164,9 @@ pub(super) mod tests {
         let mut controller = free("/controller");
         controller.client(7).watches = vec![path("/controller")];
         controller.pass(63);
-        [left_empty(), found_empty, controller, solr()].map(|world| (Code::NobodyLeads, world)).into()
+        [left_empty(), found_empty, controller, solr(), recorded(true, false), recorded(false, true)]
+            .map(|world| (Code::NobodyLeads, world))
+            .into()
     }
 
     /// Plays that the only candidate's session expires.
@@ -180,6 +175,18 @@ pub(super) mod tests {
         let leader = world.create_named(&latch("/app/leader", 1), 1, "worker-1");
         world.pass(30);
         world.let_expire(1, &[&leader]);
+        world.pass(61);
+        world
+    }
+
+    /// Plays that a recording has the leader from before the start.
+    fn recorded(is_end_seen: bool, has_gap: bool) -> DiagnosisFixture {
+        let mut world = left_empty();
+        let election = path("/app/leader");
+        let seen = world.table.election_record(world.lock("/app/leader")).and_then(ElectionRecord::last_tenure);
+        let tenure = seen.expect("it led").clone();
+        world.begin_anew();
+        world.table.learn_leaders(vec![LedBefore { election, tenure, is_end_seen, has_gap }]);
         world.pass(61);
         world
     }
@@ -216,6 +223,16 @@ pub(super) mod tests {
         assert_eq!(world.found(Code::EmptyParent), None);
         world.create_named(&latch("/app/leader", 2), 2, "worker-2");
         assert_eq!(world.pass(1).1, [Code::NobodyLeads]);
+    }
+
+    #[test]
+    fn a_recording_tells_who_led_before_the_start() {
+        let found = |world: DiagnosisFixture| world.found(Code::NobodyLeads).expect("it stands").summary.clone();
+        let known = found(recorded(true, false));
+        assert!(known.contains("as recorded, worker-1 (was 10.0.0.1:4000"), "{known}");
+        assert!(known.contains("ago, then its session expired; no candidate is left"), "{known}");
+        let in_part = found(recorded(false, true));
+        assert!(in_part.contains("its end was not recorded, and another may have led"), "{in_part}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::led_before::LeadersBefore;
 use super::{ElectionRecord, Expectation};
 use crate::queue::LockId;
 use lockscope_base::znode::Timestamp;
@@ -25,6 +26,9 @@ pub struct Elections {
     /// The elections whose parents are gone, in the order in which that was seen. Some may have
     /// candidates again.
     pub(super) without_parent: VecDeque<LockId>,
+    /// What a recording has of the time before. It has it already, and does not store it again.
+    #[serde(skip)]
+    pub(super) led_before: LeadersBefore,
 }
 
 impl Elections {

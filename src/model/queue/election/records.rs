@@ -1,6 +1,6 @@
 //! What a table knows about each election.
 
-use super::{ElectionRecord, Elections, Expectation};
+use super::{ElectionRecord, Elections, Expectation, LedBefore};
 use crate::queue::{LockQueue, LockTable};
 
 impl LockTable {
@@ -35,6 +35,16 @@ impl LockTable {
     /// Returns what is remembered about an election; `None` while nothing has changed there.
     pub fn election_record(&self, lock: &LockQueue) -> Option<&ElectionRecord> {
         self.elections.records.get(&lock.id())
+    }
+
+    /// Learns who led elections before they were watched. At most 1,000 elections are kept.
+    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.elections.led_before.learn(found);
+    }
+
+    /// Returns who led an election before it was watched, if a recording has it.
+    pub fn led_before(&self, election: &LockQueue) -> Option<&LedBefore> {
+        self.elections.led_before.of(election.path())
     }
 
     /// Returns the user's expectation of a lock.

@@ -12,6 +12,7 @@
 mod attempts;
 mod facts;
 mod halves;
+mod last_leader;
 mod lines;
 mod percentiles;
 mod ranking;

@@ -13,6 +13,7 @@ use lockscope_live::admin::{self, Confirmed, DeletePlan};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
 use lockscope_model::members::ComparedNodes;
+use lockscope_model::queue::LedBefore;
 use lockscope_past::record::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub enum Event {
     ServerFilesFound(Vec<PathBuf>),
     /// The result of an [`Effect::TakeIn`]: a failure is a part of a sentence.
     PastTakenIn(Result<TakenIn, String>),
+    /// The result of an [`Effect::FindLastLeaders`].
+    LastLeadersFound(Vec<LedBefore>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: the reason, as a sentence without a full stop.
     SceneFailed(String),
@@ -153,6 +156,8 @@ pub enum Effect {
     Record(Vec<Batch>),
     /// Take the past in from the transaction logs of servers.
     TakeIn(Box<TakeIn>),
+    /// Find in the recording who led these elections last.
+    FindLastLeaders(Vec<ZnodePath>),
     /// Run these fleets to their end, one after the other.
     CompareFleets(Vec<Scenario>),
 }

@@ -52,6 +52,7 @@ mod footer;
 mod footer_keys;
 mod input_history;
 mod keys;
+mod last_leaders;
 mod lately;
 mod layout;
 mod leaving;
@@ -145,6 +146,7 @@ pub use world::World;
 use self::contend::TestClients;
 use self::delete::Deletions;
 use self::footer::Footer;
+use self::last_leaders::LastLeaders;
 use self::member_trees::MemberTrees;
 use self::navigation::Navigation;
 use self::past_import::PastImport;
@@ -171,7 +173,7 @@ pub struct App {
     observing: bool,
     /// The recording of the live state; `None` when nothing is recorded.
     recording: Option<Recording>,
-    past_import: PastImport,
+    past_import: Box<PastImport>,
     shown: Shown,
     navigation: Navigation,
     cursors: Cursors,
@@ -185,6 +187,7 @@ pub struct App {
     /// Whether the last [`Effect::LookAtWatchers`] asked for the watchers.
     asks_for_watchers: bool,
     member_trees: MemberTrees,
+    last_leaders: Box<LastLeaders>,
 }
 
 impl App {
@@ -198,7 +201,7 @@ impl App {
             layout: None,
             wall: now,
             recording: None,
-            past_import: PastImport::default(),
+            past_import: Box::default(),
             shown: Shown::Live,
             navigation: Navigation::default(),
             cursors: Cursors::default(),
@@ -210,6 +213,7 @@ impl App {
             tour: None,
             asks_for_watchers: false,
             member_trees: MemberTrees::default(),
+            last_leaders: Box::default(),
         };
         app.arrange();
         app.arrange_lists(&ScreensChosen::default());

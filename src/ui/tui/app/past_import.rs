@@ -27,7 +27,7 @@ impl App {
 
     /// Says in the footer of the Timeline that the past can be taken in.
     pub(super) fn offer_import(&mut self) {
-        let PastImport { found, reads, is_done } = &self.past_import;
+        let PastImport { found, reads, is_done } = &*self.past_import;
         let can = !*reads
             && !*is_done
             && self.shown.is_live()
@@ -61,9 +61,10 @@ impl App {
         if let Some(why) = self.why_no_import(&folders) {
             return self.refuse(why.to_owned());
         }
+        let wish = TakeIn { folders: folders.clone(), session, until, leaderless: self.leaderless().collect() };
         self.past_import.reads = true;
         self.show_notice(format!("The past is taken in from {}…", folder_names(&folders)));
-        Update { redraw: true, effects: vec![Effect::TakeIn(Box::new(TakeIn { folders, session, until }))] }
+        Update { redraw: true, effects: vec![Effect::TakeIn(Box::new(wish))] }
     }
 
     fn why_no_import(&self, folders: &[PathBuf]) -> Option<&'static str> {
@@ -85,8 +86,9 @@ impl App {
     pub(super) fn past_taken_in(&mut self, taken: Result<TakenIn, String>) -> Update {
         self.past_import.reads = false;
         match taken {
-            Ok(TakenIn { since, transactions }) => {
+            Ok(TakenIn { since, transactions, leaders }) => {
                 self.past_import.is_done = true;
+                self.live.learn_leaders(leaders);
                 if let Some(recording) = &mut self.recording {
                     recording.begins(since);
                 }

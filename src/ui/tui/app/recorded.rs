@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_model::queue::LedBefore;
 use lockscope_past::record::LostBatches;
 
 /// The result of an [`Effect::Record`](super::Effect::Record).
@@ -25,13 +26,17 @@ pub struct TakeIn {
     pub session: SessionId,
     /// The beginning of the console's own past.
     pub until: Timestamp,
+    /// The elections that nobody leads and whose last leader is wanted.
+    pub leaderless: Vec<ZnodePath>,
 }
 
 /// What was taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenIn {
     /// The new beginning of the past.
     pub since: Timestamp,
     /// The number of transactions that were read.
     pub transactions: u64,
+    /// Who led the wanted elections last.
+    pub leaders: Vec<LedBefore>,
 }

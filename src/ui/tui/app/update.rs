@@ -56,6 +56,7 @@ impl App {
             Event::Recorded(recorded) => self.recorded(*recorded),
             Event::ServerFilesFound(found) => self.server_files_found(found),
             Event::PastTakenIn(taken) => self.past_taken_in(taken),
+            Event::LastLeadersFound(found) => self.last_leaders_found(found),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
@@ -76,6 +77,9 @@ impl App {
             update.effects.push(Effect::LookAtWatchers(asks));
         }
         update.effects.extend(self.compare_members_if_due());
+        if looked {
+            update.effects.extend(self.ask_for_last_leaders());
+        }
         update
     }
 

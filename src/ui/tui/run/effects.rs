@@ -84,6 +84,11 @@ where
                     });
                 }
             }
+            Effect::FindLastLeaders(elections) => {
+                if let Some(past) = self.past.clone() {
+                    self.tasks.spawn_blocking(move || past.last_leaders(&elections));
+                }
+            }
             Effect::ForgetPast => {
                 if let Some(past) = self.past.clone() {
                     // `forget` waits for a jump under way.

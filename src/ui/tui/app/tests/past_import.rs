@@ -43,7 +43,14 @@ fn the_timeline_says_that_the_past_can_be_taken_in_and_only_a_command_does_it() 
     let wish = wish(&update).expect("an import");
     assert_eq!((wish.folders.as_slice(), wish.until), (&[PathBuf::from(FOLDER)][..], BEGAN));
     assert!(self::wish(&press(&mut app, ":import\n")).is_none(), "one at a time");
-    app.update(Event::PastTakenIn(Ok(TakenIn { since: Timestamp(BEGAN.0 - 3_600_000), transactions: 1_234 })), NOW);
+    app.update(
+        Event::PastTakenIn(Ok(TakenIn {
+            since: Timestamp(BEGAN.0 - 3_600_000),
+            transactions: 1_234,
+            leaders: Vec::new(),
+        })),
+        NOW,
+    );
     assert!(notice(&app).starts_with("The past begins at "), "{}", notice(&app));
     assert_eq!(app.recording().and_then(Recording::since), Some(Timestamp(BEGAN.0 - 3_600_000)));
     press(&mut app, ":import\n");

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::{TimelineEntry, World};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Finding, FindingChanges, Severity, rest_between_checks};
-use lockscope_model::queue::LockId;
+use lockscope_model::queue::{LedBefore, LockId};
 use lockscope_past::record::{BatchRecorder, Looked};
 
 /// Pause between two checks after hand-overs, for each lock and contender. A check takes about 1 µs
@@ -23,6 +23,11 @@ impl World {
         if is_back || now.since(self.examined_at) >= rest_between_checks(self.live.table()) {
             self.examine(now, recorder);
         }
+    }
+
+    /// Learns who led elections before they were watched. The next check says it.
+    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.live.learn_leaders(found);
     }
 
     /// Checks for findings after changes. Findings that need only the nodes appear as soon as the
