@@ -17,6 +17,15 @@ pub enum Software {
 }
 
 impl Software {
+    /// Returns the software that reports this version; `None` for a server that reported none.
+    pub fn of_version(version: Option<&str>) -> Self {
+        match version {
+            Some(version) if version.starts_with(KEEPER) => Self::Keeper,
+            Some(_) => Self::ZooKeeper,
+            None => Self::Unknown,
+        }
+    }
+
     /// Returns the name in JSON.
     pub fn id(self) -> &'static str {
         match self {
@@ -30,11 +39,17 @@ impl Software {
 impl MemberView {
     /// Returns which software the server runs.
     pub fn software(&self) -> Software {
-        match self.version.as_deref() {
-            Some(version) if version.starts_with(KEEPER) => Software::Keeper,
-            Some(_) => Software::ZooKeeper,
-            None => Software::Unknown,
-        }
+        Software::of_version(self.version.as_deref())
+    }
+
+    /// Returns the version without what describes the build: `3.8.0`, `ClickHouse Keeper 25.12`.
+    pub fn short_version(&self) -> Option<String> {
+        let version = self.version.as_deref()?;
+        let Some(keepers) = version.strip_prefix(KEEPER) else {
+            return Some(version.split('-').next().unwrap_or(version).to_owned());
+        };
+        let numbers: Vec<&str> = keepers.trim_start().trim_start_matches('v').split(['.', '-']).take(2).collect();
+        Some(format!("{KEEPER} {}", numbers.join(".")))
     }
 }
 
@@ -46,10 +61,7 @@ impl ServerView {
 
     /// Returns `ClickHouse Keeper 25.12` if a server says that it is one.
     pub fn keeper_version(&self) -> Option<String> {
-        let keeper = self.members.iter().find(|member| member.software() == Software::Keeper)?;
-        let version = keeper.version.as_deref()?.strip_prefix(KEEPER)?.trim_start().trim_start_matches('v');
-        let numbers: Vec<&str> = version.split(['.', '-']).take(2).collect();
-        Some(format!("{KEEPER} {}", numbers.join(".")))
+        self.members.iter().find(|member| member.software() == Software::Keeper)?.short_version()
     }
 }
 

@@ -93,6 +93,8 @@ async fn keeper_is_named_with_its_clients() {
     let told = run(lockscope(&["snapshot", "--connect", &at, "--format", "json"])).await.json();
     let server = &told["ensemble"]["servers"][0];
     assert_eq!(server["software"], "clickhouse-keeper", "{told}");
+    let error = server["error"].as_str().expect("what Keeper does not tell");
+    assert!(error.contains("dump into four_letter_word_white_list") && !error.contains("AdminServer"), "{error}");
     assert!(
         server["version"].as_str().is_some_and(|version| version.starts_with("ClickHouse Keeper v25.12")),
         "{told}"

@@ -63,6 +63,18 @@ pub enum AskError {
         /// All words that this crate may send, as the whitelist option takes them.
         needed: &'static str,
     },
+    /// `ClickHouse` Keeper closed the connection without a reply, as it does for a word that is not
+    /// in its list.
+    #[error(
+        "{address} does not allow {word}: put {word} into four_letter_word_white_list in the keeper_server part of its config",
+        word = .word.as_str()
+    )]
+    NotAllowedByKeeper {
+        /// The server's address.
+        address: String,
+        /// The word that was asked.
+        word: Word,
+    },
     /// The server has no quorum.
     #[error("{address} serves no clients now: check that a majority of the ensemble runs")]
     NotServing {

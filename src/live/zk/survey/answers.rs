@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::server_view::four_letter::Srvr;
 use lockscope_model::server_view::{
-    AskedBy, Connection, Ephemerals, Health, ListedSession, Load, ServerSettings, SyncSettings, Transport,
+    AskedBy, Connection, Ephemerals, Health, ListedSession, Load, ServerSettings, Software, SyncSettings, Transport,
     WatchEventTotals, WatchTotals, WatchedPath,
 };
 
@@ -65,6 +65,11 @@ impl RoundAnswers {
         let (Some((connections, _)), Some((sessions, _))) = (&self.connections, &self.sessions) else { return false };
         let connected: HashSet<SessionId> = connections.iter().map(|connection| connection.session).collect();
         sessions.iter().any(|session| !connected.contains(&session.id))
+    }
+
+    /// Returns whether the server calls itself `ClickHouse` Keeper.
+    pub(super) fn are_of_keeper(&self) -> bool {
+        Software::of_version(self.server.version.as_deref()) == Software::Keeper
     }
 
     pub(super) fn note_problem(&mut self, problem: String) {

@@ -207,6 +207,10 @@ impl ByFourLetter<'_> {
                 }
                 Ok(answer)
             }
+            Err(AskError::Closed { address }) if self.answers.are_of_keeper() => {
+                self.answers.note_problem(AskError::NotAllowedByKeeper { address, word }.to_string());
+                Err(())
+            }
             Err(error) => {
                 self.answers.note_problem(error.to_string());
                 Err(())

@@ -12,7 +12,7 @@ use lockscope_model::text::{Keep, fit};
 /// The columns of Servers. Facts stand below their server, slightly indented.
 pub const COLUMNS: Columns = Columns { label: 4, ..Columns::SIGNS };
 /// Columns of a version.
-const VERSION_WIDTH: usize = 16;
+const VERSION_WIDTH: usize = 24;
 
 /// Writes that the servers are not asked.
 pub fn write_not_asked(page: &mut Writer) {
@@ -96,10 +96,7 @@ fn write_member(page: &mut Writer, member: &MemberView, newest: Option<Zxid>, no
         (AskedBy::None, _) => "no answer",
     };
     let heard = member.answered_at.map(|at| format!("{} ago", duration(now.since(at))));
-    let version = member.version.as_deref().map(|version| {
-        // The part after the first dash describes the build.
-        fit(version.split('-').next().unwrap_or(version), VERSION_WIDTH, Keep::Start, page.charset())
-    });
+    let version = member.short_version().map(|version| fit(&version, VERSION_WIDTH, Keep::Start, page.charset()));
     let parts = [Some(member.address.clone()), member.mode.map(ServerMode::name).map(str::to_owned), version];
     let parts: Vec<String> = parts.into_iter().flatten().chain([by.to_owned()]).chain(heard).collect();
     let sign = if member.error.is_none() { Sign::Good } else { Sign::Warning };
