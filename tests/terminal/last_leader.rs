@@ -57,7 +57,7 @@ async fn without_a_recording_an_import_names_the_last_leader() {
     let server = spawn_blocking(Server::start).await.expect("it starts");
     drop(lead(&server).await);
     let mut terminal = console(&server, &[]);
-    says(&terminal, &["● live", "nobody has led for", "the transaction logs tell who it was"]);
+    says(&terminal, &["● live", "nobody has led for", "an import of the transaction logs tells who it was"]);
     terminal.press(":import\r");
     terminal.shows("The past begins at");
     says(&terminal, &["as recorded, worker-1", "then its client closed the session"]);

@@ -58,8 +58,9 @@ pub(super) struct ConnectionRun<'a> {
     watchers: RecursiveWatches,
     armed: FuturesUnordered<Watch>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
-    /// Events of roots that are being checked; at most one of a root.
+    /// The checks of events that name roots.
     claims: FuturesUnordered<BoxFuture<'a, RootRead>>,
+    /// The roots in `claims`. Each is there once.
     claimed: FxHashSet<ZnodePath>,
     began: Instant,
     /// When waiting reads may be sent; `None` while no read waits for its time.
@@ -161,7 +162,10 @@ impl<'a> ConnectionRun<'a> {
                 self.handle_waiting().await?;
                 self.handle_answer(answered)
             }
-            Some((claim, now)) = self.claims.next(), if !self.claims.is_empty() => self.judge(&claim, now),
+            Some((claim, now)) = self.claims.next(), if !self.claims.is_empty() => {
+                self.claimed.remove(&claim.root);
+                self.judge(&claim, now)
+            }
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
             lag = self.member.lags() => self.leave_or_wait(lag).await,
         }
@@ -309,7 +313,6 @@ impl<'a> ConnectionRun<'a> {
     }
 
     fn judge(&mut self, claim: &RootClaim, now: Result<Option<Stat>, Error>) -> Result<(), ConnectionEnd> {
-        self.claimed.remove(&claim.root);
         match now {
             Ok(now) if claim.is_true(now.as_ref()) => {}
             Ok(_) => self.lose_trust(Distrust::WrongEvent),

@@ -180,7 +180,7 @@ impl MemberSession {
         }
         Err(format!(
             "it cannot read several nodes in one request (ZooKeeper 3.6), and {nodes} single requests would take \
-             {} s: give a higher --pace",
+             {} s: `lockscope members --pace` sends more a second",
             time.as_secs()
         ))
     }

@@ -6,9 +6,8 @@ use super::super::position::QueuePosition;
 use super::super::retrying_client::{Listing, OneShotWatch, OwnNode};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 
-/// Waits until the own node holds. Each change of the parent's children causes another listing,
-/// and so does each reconnect.
-/// Returns the watch of the last listing, which stays set.
+/// Waits until the own node holds. Each change of the parent's children and each reconnect causes
+/// another listing. Returns the watch of the last listing, which stays set.
 pub(super) async fn wait(
     attempt: &Attempt,
     queue: &JoinedQueue<'_>,

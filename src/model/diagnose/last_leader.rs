@@ -1,11 +1,12 @@
-//! Who led an election last, and how that ended.
+//! The last leader of an election, and the end of its tenure, as a sentence.
 
 use super::TableAt;
 use crate::queue::{Departure, ElectionRecord, LedBefore, LockQueue};
 use crate::text::human;
 use lockscope_base::znode::Timestamp;
 
-const UNKNOWN: &str = "the last leader went before this was watched, and the transaction logs tell who it was";
+const UNKNOWN: &str =
+    "the last leader went before this was watched, and an import of the transaction logs tells who it was";
 
 impl TableAt<'_> {
     /// Returns a part of a sentence that names the last leader and says how its tenure ended, and

@@ -17,7 +17,7 @@ pub enum Software {
 }
 
 impl Software {
-    /// Returns the software that reports this version; `None` for a server that reported none.
+    /// Returns the software that reports this version.
     pub fn of_version(version: Option<&str>) -> Self {
         match version {
             Some(version) if version.starts_with(KEEPER) => Self::Keeper,

@@ -82,7 +82,9 @@ impl PastReader {
     /// for as long as reading takes.
     pub fn last_leaders(&self, elections: &[ZnodePath]) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        Event::LastLeadersFound(open.past.last_leaders(elections).unwrap_or_default())
+        let found = open.past.last_leaders(elections);
+        let found = found.inspect_err(|error| tracing::warn!(%error, "the last leaders cannot be read"));
+        Event::LastLeadersFound(found.unwrap_or_default())
     }
 
     /// Reads the neighbouring segment if the time of the last jump is near its border, so that a

@@ -5,7 +5,7 @@ use std::time::Instant;
 use lockscope_model::queue::ConnectionState;
 use lockscope_sandbox::Behaviour;
 use serde_json::Value;
-use zookeeper_client::CreateMode;
+use zookeeper_client::{Client, CreateMode};
 
 use super::fixture::{ObserverFixture, curator, path};
 use crate::harness::relay::{Relay, op};
@@ -13,6 +13,16 @@ use crate::harness::server::Server;
 use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 use crate::played::played;
+
+/// Five of the 20 contenders go, and one comes below a new parent.
+async fn follows_changes(client: &Client, fixture: &mut ObserverFixture, nodes: &[String]) {
+    zk::delete_all(client, nodes[..5].to_vec()).await;
+    fixture.until_contenders(15).await;
+    zk::make(client, ["/new/parent".to_owned()]).await;
+    let wishes = [(format!("/new/parent/{}", curator()), Vec::new())];
+    zk::create_all(client, CreateMode::EphemeralSequential, wishes).await;
+    fixture.until_contenders(16).await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_shot_watches_follow_queues_single_nodes_and_new_parents() {
@@ -32,13 +42,7 @@ async fn one_shot_watches_follow_queues_single_nodes_and_new_parents() {
     let wishes = (0..20).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     fixture.until_contenders(20).await;
-    zk::delete_all(&client, nodes[..5].to_vec()).await;
-    fixture.until_contenders(15).await;
-
-    zk::make(&client, ["/new/parent".to_owned()]).await;
-    let wishes = [(format!("/new/parent/{}", curator()), Vec::new())];
-    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    fixture.until_contenders(16).await;
+    follows_changes(&client, &mut fixture, &nodes).await;
 
     // A single node that is deleted and created again under the same name.
     let lock = path("/new/lock");
@@ -98,12 +102,7 @@ async fn a_server_of_3_5_is_followed_by_one_shot_watches_and_node_by_node() {
         connected.iter().all(|link| matches!(link, ConnectionState::Connected { recursive: false, .. })),
         "{connected:?}"
     );
-    zk::delete_all(&client, nodes[..5].to_vec()).await;
-    fixture.until_contenders(15).await;
-    zk::make(&client, ["/new/parent".to_owned()]).await;
-    let wishes = [(format!("/new/parent/{}", curator()), Vec::new())];
-    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    fixture.until_contenders(16).await;
+    follows_changes(&client, &mut fixture, &nodes).await;
     relay.cut().await;
     zk::delete_all(&client, nodes[5..].to_vec()).await;
     fixture.until_contenders(1).await;

@@ -36,12 +36,11 @@ fn others_of_session(table_at: &TableAt<'_>, lock: &LockQueue, contender: &Conte
     let owned = table_at.view().ephemerals()?.of(contender.session()?)?;
     let others = owned.count.checked_sub(1).filter(|others| *others > 0)?;
     let own = lock.path_of(contender);
-    let named = owned.paths.iter().filter(|path| **path != own);
+    let named = owned.paths.iter().filter(|path| **path != own).take(MAX_OTHERS);
     let named: Vec<String> = named.map(|path| escaped(path.as_str()).to_string()).collect();
-    let which =
-        if others <= MAX_OTHERS && named.len() == others { format!(" ({})", named.join(", ")) } else { String::new() };
+    let which = if named.len() == others { format!(" ({})", named.join(", ")) } else { String::new() };
     let (nodes, verb) = if others == 1 { ("node of the session", "stays") } else { ("nodes of the session", "stay") };
-    Some(format!("{} other {nodes} {verb}{which}; to end its client would end them, too", human::count(others)))
+    Some(format!("{} other {nodes} {verb}{which}, until its client ends", human::count(others)))
 }
 
 fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {

@@ -13,7 +13,7 @@ use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity, TableAt};
 use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue};
 use crate::server_view::{Difference, MemberComparison};
-use lockscope_base::znode::escaped;
+use lockscope_base::znode::{ZnodePath, Zxid, escaped};
 
 const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
@@ -33,7 +33,7 @@ impl Check for MemberDisagrees {
         let compared = compared.filter(|compared| context.now().since(compared.at) <= MAX_COMPARISON_AGE);
         if let Some(compared) = compared {
             let differences = differences(compared, lock);
-            let same = differences.chunk_by(|one, other| (&one.path, one.has) == (&other.path, other.has));
+            let same = differences.chunk_by(|one, other| key(one) == key(other));
             found.extend(same.take(MAX_SUSPICIONS).map(|same| {
                 let state = same[0].czxid.map_or(0, |czxid| czxid.0);
                 Suspicion::proved(describe_difference(context, same), compared.at).of_state(state)
@@ -43,7 +43,11 @@ impl Check for MemberDisagrees {
             return;
         }
         let is_compared = |row: &ContenderRow<'_>| {
-            compared.is_some_and(|compared| !compared.of(&lock.path_of(row.contender)).is_empty())
+            let of_path = |compared: &MemberComparison| {
+                let differences = compared.of(&lock.path_of(row.contender));
+                differences.iter().any(|difference| difference.czxid == Some(row.contender.czxid))
+            };
+            compared.is_some_and(of_path)
         };
         let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned && !is_compared(row));
         found.extend(returned.take(MAX_SUSPICIONS).map(|row| {
@@ -67,15 +71,23 @@ fn differences<'a>(compared: &'a MemberComparison, lock: &LockQueue) -> Vec<&'a 
     for parent in lock.parents() {
         found.extend(compared.below(&parent));
     }
-    found.sort_by_key(|difference| (&difference.path, difference.has));
+    found.sort_by_key(|difference| key(difference));
     found
+}
+
+/// Differences with the same key are one, which several members show.
+fn key(difference: &Difference) -> (&ZnodePath, bool, Option<Zxid>) {
+    (&difference.path, difference.has, difference.czxid)
 }
 
 /// Describes a difference that one or more members show.
 fn describe_difference(context: &LockContext<'_>, same: &[&Difference]) -> Finding {
     let (lock, difference) = (context.lock, same[0]);
     let is_child = difference.path.parent().is_some_and(|above| lock.parents().contains(&above));
-    let row = lock.rows(0..lock.len()).find(|row| lock.path_of(row.contender) == difference.path);
+    let position = context.table_at.table().position(&difference.path).filter(|(id, _)| *id == lock.id());
+    // A node of another transaction has another owner.
+    let row = position.and_then(|(_, position)| lock.row(position));
+    let row = row.filter(|row| difference.czxid == Some(row.contender.czxid));
     let node = match &row {
         Some(row) => of_whom(context.table_at, row.contender),
         None if is_child => short_node(difference.path.name()),
@@ -157,7 +169,6 @@ pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
     use crate::queue::Change;
-    use lockscope_base::znode::Zxid;
 
     pub fn examples() -> Vec<Example> {
         let returned = [(0, true), (1, true), (0, false)].map(|(at, answers)| member_disagrees(at, answers));
@@ -172,13 +183,16 @@ pub(super) mod tests {
     fn compared(differences: &[(&str, usize, bool)]) -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
+        let lock = world.lock("/l");
+        let czxid = |position| lock.contender_at(position).map_or(Zxid(7), |contender| contender.czxid);
         let differences = differences.iter().map(|(member, position, has)| Difference {
             path: nodes.get(*position).cloned().unwrap_or_else(|| path("/l/lock-0000000077")),
             member: (*member).to_owned(),
             has: *has,
-            czxid: Some(Zxid(7)),
+            czxid: Some(czxid(*position)),
         });
-        show(&mut world, differences.collect());
+        let differences = differences.collect();
+        show(&mut world, differences);
         world
     }
 
@@ -198,6 +212,20 @@ pub(super) mod tests {
         let mut old = compared(&[("zk3:2181", 1, false)]);
         old.pass(400);
         assert_eq!(old.found(Code::MemberDisagrees), None, "an old comparison proves nothing about now");
+    }
+
+    #[test]
+    fn another_node_of_the_same_path_is_not_taken_for_the_contenders() {
+        let mut world = compared(&[]);
+        let path = world.lock("/l").path_of(world.lock("/l").contender_at(0).expect("a contender"));
+        let other = Difference { path, member: "zk3:2181".to_owned(), has: true, czxid: Some(Zxid(7)) };
+        show(&mut world, vec![other]);
+        let finding = world.found(Code::MemberDisagrees).expect("it is found");
+        assert!(
+            finding.client.is_none() && finding.summary.starts_with("zk3:2181 has node 0, czxid 7"),
+            "{}",
+            finding.summary
+        );
     }
 
     #[test]

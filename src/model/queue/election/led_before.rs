@@ -1,4 +1,4 @@
-//! Who led an election before it was watched, as a recording has it.
+//! The last leader of an election before it was watched, as a recording has it.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The last holder of a lock, which for an election is its last leader.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::{PastContender, rows};
 use crate::record::tables::ContenderEnd;
@@ -8,16 +8,21 @@ use crate::record::{Past, StoreError};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{ClientIdentity, Departure, DepartureEnd, LedBefore};
 
-/// The holder whose hold ended last, or lasts.
-const LAST: &str = "SELECT contender.id FROM contender JOIN lock ON lock.id = lock_id
-    WHERE path = ?1 AND acquired_after IS NOT NULL ORDER BY ifnull(ended_before, 9223372036854775807) DESC LIMIT 1";
+/// The holder whose hold ended last, or lasts, in each queue of a path. It is found in the index.
+const LAST: &str = "SELECT (SELECT id FROM contender WHERE lock_id = lock.id AND acquired_after IS NOT NULL
+        ORDER BY ifnull(ended_before, 9223372036854775807) DESC LIMIT 1)
+    FROM lock WHERE path = ?1 LIMIT 100";
 
 /// Whether anything was not seen after a time.
 const GAP_AFTER: &str = "SELECT EXISTS (SELECT 1 FROM gap WHERE ifnull(ended_at, 9223372036854775807) > ?1)";
 
 impl Past {
     /// Returns who led these elections last, as far as is recorded. Costs a look into an index for
-    /// each.
+    /// each. Blocks the thread during disk access.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the recording cannot be read.
     pub fn last_leaders(&mut self, elections: &[ZnodePath]) -> Result<Vec<LedBefore>, StoreError> {
         self.store.sql(|connection| {
             let (_, until) = rows::recorded(connection)?;
@@ -35,8 +40,14 @@ fn last_leader(
     election: &ZnodePath,
     until: Option<Timestamp>,
 ) -> rusqlite::Result<Option<LedBefore>> {
-    let id: Option<i64> = connection.query_row(LAST, [election.as_str()], |row| row.get(0)).optional()?;
-    let Some(leader) = rows::contenders(connection, id.as_slice(), until)?.pop() else { return Ok(None) };
+    let ids: Vec<Option<i64>> = connection
+        .prepare_cached(LAST)?
+        .query_map([election.as_str()], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<i64> = ids.into_iter().flatten().collect();
+    let holders = rows::contenders(connection, &ids, until)?.into_iter();
+    let last = holders.max_by_key(|holder| holder.ended.map_or(Timestamp(i64::MAX), |ended| ended.before));
+    let Some(leader) = last else { return Ok(None) };
     let (tenure, is_end_seen) = (tenure(&leader), leader.ended.is_some_and(|ended| ended.exactly().is_some()));
     let has_gap = connection.query_row(GAP_AFTER, [tenure.at.0], |row| row.get(0))?;
     Ok(Some(LedBefore { election: election.clone(), tenure, is_end_seen, has_gap }))

@@ -37,6 +37,6 @@ pub struct TakenIn {
     pub since: Timestamp,
     /// The number of transactions that were read.
     pub transactions: u64,
-    /// Who led the wanted elections last.
+    /// The last leaders of the wanted elections.
     pub leaders: Vec<LedBefore>,
 }
