@@ -11,6 +11,7 @@
 //! - [`members`]: whether the members of the ensemble have the same nodes.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
+//! - [`summary`]: an ensemble in a few figures.
 //! - [`text`]: numbers, durations and times in words, and text that is safe to show, fitted to a
 //!   width.
 
@@ -25,6 +26,7 @@ pub mod metrics;
 pub mod queue;
 pub mod report;
 pub mod server_view;
+pub mod summary;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -22,6 +22,8 @@ pub(super) struct ConsoleOptions {
     environment: Environment,
     /// The path of the config file, existing or not.
     path: Option<PathBuf>,
+    /// Whether the given roots and locks are those of every context.
+    roots_are_of_all: bool,
     known: Mutex<Known>,
 }
 
@@ -49,7 +51,18 @@ impl ConsoleOptions {
         settings: ResolvedOptions,
     ) -> Self {
         let state = path.as_deref().and_then(state_of);
-        Self { given, environment, path, known: Mutex::new(Known { state, config, settings }) }
+        let known = Mutex::new(Known { state, config, settings });
+        Self { given, environment, path, roots_are_of_all: false, known }
+    }
+
+    /// Keeps the given roots and locks in every context.
+    pub(super) fn with_roots_of_all(self) -> Self {
+        Self { roots_are_of_all: true, ..self }
+    }
+
+    fn elsewhere(&self, context: &str) -> SharedOptions {
+        let options = elsewhere(&self.given, context);
+        if self.roots_are_of_all { SharedOptions { locks: self.given.locks.clone(), ..options } } else { options }
     }
 
     fn load(&self, earlier: &Config) -> Result<Config, String> {
@@ -65,7 +78,7 @@ impl OptionsSource for ConsoleOptions {
         let state = self.path.as_deref().and_then(state_of);
         let config = self.load(&Config::default())?;
         let file = config.options_in(Some(name)).map_err(|error| sentence(&error.to_string()))?;
-        let (given, environment) = (elsewhere(&self.given, name), elsewhere_environment(&self.environment));
+        let (given, environment) = (self.elsewhere(name), elsewhere_environment(&self.environment));
         let settings = ResolvedOptions::resolve(given, &environment, file)
             .map_err(|error| sentence(&error.to_string()))?
             .with_config(&config);
@@ -115,7 +128,7 @@ impl OptionsSource for ConsoleOptions {
         let (given, environment) = match &context {
             // In another context the options given for the first ensemble no longer apply.
             Some(name) if self.given.ensemble.context.as_ref() != Some(name) => {
-                (elsewhere(&self.given, name), elsewhere_environment(&self.environment))
+                (self.elsewhere(name), elsewhere_environment(&self.environment))
             }
             _ => (self.given.clone(), self.environment.clone()),
         };
@@ -175,9 +188,10 @@ pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
 
 /// Returns the given options without those that choose the ensemble, the part of it, and our
 /// identity.
-fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
+pub(super) fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
     let ensemble = EnsembleOptions {
         context: Some(context.to_owned()),
+        all_contexts: None,
         connect: None,
         auth_file: None,
         tls_ca: None,
@@ -193,7 +207,7 @@ fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
     SharedOptions { locks, ensemble, ..given.clone() }
 }
 
-fn elsewhere_environment(environment: &Environment) -> Environment {
+pub(super) fn elsewhere_environment(environment: &Environment) -> Environment {
     let ensemble =
         EnsembleOptions { context: None, connect: None, auth_file: None, ..environment.options.ensemble.clone() };
     let options = SharedOptions { ensemble, ..environment.options.clone() };
@@ -207,7 +221,7 @@ fn state_of(path: &Path) -> FileState {
 }
 
 /// Turns an error's text into a sentence: with a capital letter and a full stop.
-fn sentence(words: &str) -> String {
+pub(super) fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()

@@ -78,7 +78,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
     let mut options = tui_options(settings, connection, survey, ZnodePath::root(), tour);
     options.settings.audit_log = Some(audit_log.clone());
-    let shown = Box::pin(tui::run(options, None)).await;
+    let shown = Box::pin(tui::run(options, None, Vec::new())).await;
     sandbox.stop().await;
     // The file is missing when nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
@@ -96,7 +96,7 @@ pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyh
     let path = namespace.path().clone();
     let tour = Tour::new(Script::built_in(), path.clone(), false, plays);
     let options = tui_options(settings, connection, survey, path, tour);
-    let shown = Box::pin(AssertUnwindSafe(tui::run(options, None)).catch_unwind()).await;
+    let shown = Box::pin(AssertUnwindSafe(tui::run(options, None, Vec::new())).catch_unwind()).await;
     let removed = namespace.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
     removed?;

@@ -45,6 +45,7 @@ mod replay;
 mod report;
 mod resolved;
 mod sandbox;
+mod several;
 mod signals;
 mod snapshot;
 mod table_event;
@@ -205,6 +206,10 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
 
 /// Shows the screen until it is left.
 async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
+    if several::is_several(&given.ensemble, &environment()?) {
+        several::screen(given).await?;
+        return Ok(Verdict::Yes);
+    }
     let path = given.ensemble.config.clone().or_else(usual_config);
     let (config, settings) = resolve_options_over(given.clone(), &Config::default())?;
     let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
@@ -212,7 +217,7 @@ async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
     options.settings.contexts = known_contexts(&config);
     let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
     // Boxed, because the screen's state is large and the headless commands share this future.
-    Box::pin(tui::run(options, Some(source))).await?;
+    Box::pin(tui::run(options, Some(source), Vec::new())).await?;
     Ok(Verdict::Yes)
 }
 
@@ -230,6 +235,7 @@ fn resolve_options(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
 /// `earlier`.
 fn resolve_options_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
     let environment = environment()?;
+    several::refuse(&options.ensemble, &environment)?;
     let named = options.ensemble.config.clone();
     let config = config::load_over(named.as_deref(), usual_config().as_deref(), earlier)?;
     let context = options.ensemble.context.as_deref().or(environment.options.ensemble.context.as_deref());

@@ -135,11 +135,15 @@ pub(super) struct EnsembleOptions {
     /// The context of the config file that is in force.
     #[arg(
         long,
-        value_name = "NAME",
-        help = "Use the options of this context of the config file [env: LOCKSCOPE_CONTEXT]"
+        value_name = "NAME[,...]",
+        help = "Use the options of this context of the config file; the screen, snapshot, watch, check and record take several, as in a,b [env: LOCKSCOPE_CONTEXT]"
     )]
     #[serde(skip)]
     pub context: Option<String>,
+    /// Use every context of the config file, as --context with all their names
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, conflicts_with = "context")]
+    #[serde(skip)]
+    pub all_contexts: Option<bool>,
     /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default:
     /// localhost:2181]
     #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
@@ -202,7 +206,7 @@ pub(super) struct EnsembleOptions {
     pub utc: Option<bool>,
 }
 
-merge_fields!(EnsembleOptions: context, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
+merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
 
 /// The options of the commands that print parts of the config file: contexts and recipes.
 #[derive(Args, Clone, Debug, PartialEq)]

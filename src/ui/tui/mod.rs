@@ -15,7 +15,7 @@
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
 //! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
-//!   `deletion_runner`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
+//!   `deletion_runner`, `ensemble_watch`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
 //!   everything it drives; `replay_run` starts the loop on a recording.
 //!
 //! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
@@ -30,6 +30,7 @@ pub mod app;
 #[doc(hidden)]
 mod columns;
 mod deletion_runner;
+mod ensemble_watch;
 #[doc(hidden)]
 pub mod fleet_tasks;
 mod frames;
@@ -76,6 +77,8 @@ use tokio::time::timeout;
 use self::app::{App, Event, Settings, Tour};
 pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
+pub use self::ensemble_watch::{EnsembleOptions, WatchOptions};
+use self::ensemble_watch::{Ensembles, Followed};
 use self::fleet_tasks::FleetTasks;
 use self::input::{ProcessSignals, terminal_events};
 use self::node_reader::NodeReader;
@@ -123,6 +126,14 @@ pub struct TuiOptions {
     pub tour: Option<Tour>,
 }
 
+impl TuiOptions {
+    /// Returns how to watch the ensemble while it is not open.
+    pub fn watch(&self) -> WatchOptions {
+        let thresholds = self.settings.thresholds;
+        WatchOptions { observe: self.observe.clone(), survey: self.survey.clone(), thresholds }
+    }
+}
+
 /// Why the screen could not be shown, or ended with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
@@ -164,7 +175,10 @@ type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 /// The cost for the ensemble is that of [`Observer`] and [`Surveyor`]. The expensive query, the
 /// watches of each session, is sent only while a screen shows its result. Not cancel safe: the
 /// session would be left to its timeout.
-pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiError> {
+///
+/// With `several` ensembles it starts on their list, and watches all of them; `options` then say
+/// how the list looks, and their ensemble is not shown.
+pub async fn run(options: TuiOptions, source: Option<Source>, several: Vec<EnsembleOptions>) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
     }
@@ -172,12 +186,26 @@ pub async fn run(options: TuiOptions, source: Option<Source>) -> Result<(), TuiE
     // theme leaves out only the colours.
     crossterm::style::force_color_output(true);
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
-    let mut past = start_past(&options)?;
-    let mut taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
-    let mut options = options;
+    let past = if several.is_empty() { start_past(&options)? } else { None };
+    let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
+    let mut ensembles = (!several.is_empty()).then(|| Ensembles::start(several));
+    // Boxed: the caller's future would otherwise contain this whole future.
+    let ended = Box::pin(show_each((options, past, taken), source, &mut orders, &mut ensembles)).await;
+    if let Some(ensembles) = ensembles {
+        ensembles.stop().await;
+    }
+    ended
+}
+
+/// Shows one ensemble after the other, until the user leaves.
+async fn show_each(
+    (mut options, mut past, mut taken): (TuiOptions, Option<LivePast>, TerminalGuard),
+    source: Option<Source>,
+    orders: &mut ProcessSignals,
+    ensembles: &mut Option<Ensembles>,
+) -> Result<(), TuiError> {
     loop {
-        // Boxed: the caller's future would otherwise contain this whole future.
-        let shown = Box::pin(show(options, past, source.clone(), taken, &mut orders));
+        let shown = Box::pin(show(options, past, source.clone(), taken, orders, ensembles.as_mut()));
         let Some((next, control)) = shown.await? else { return Ok(()) };
         (options, taken) = (next, control);
         past = start_past(&options).or_else(|error| {
@@ -201,10 +229,24 @@ async fn show(
     source: Option<Source>,
     taken: TerminalGuard,
     orders: &mut ProcessSignals,
+    mut ensembles: Option<&mut Ensembles>,
 ) -> Result<Option<(TuiOptions, TerminalGuard)>, TuiError> {
     let surface: Surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(options.settings.clone(), (size.width, size.height), now());
+    let context = options.settings.context.clone();
+    let (observer, app) = match &mut ensembles {
+        None => (Some(Observer::start(options.observe.clone())), app),
+        Some(ensembles) => {
+            let (followed, list) = ensembles.hand_over(context.as_deref(), &options.watch()).await;
+            let (observer, app) = match followed {
+                Some(Followed { observer, live }) => (Some(observer), app.with_live(live, now())),
+                None => (None, app),
+            };
+            (observer, app.with_ensembles(list))
+        }
+    };
+    let is_open = observer.is_some();
     let (past, recording) = match past {
         Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
         None => (None, None),
@@ -221,14 +263,16 @@ async fn show(
         options.settings.write,
     );
     let importer = PastImporter::new(options.observe.clone(), options.settings.thresholds);
-    let surveyor = if asks_servers { Some(Surveyor::start(options.survey)?) } else { None };
+    let surveyor = if asks_servers && is_open { Some(Surveyor::start(options.survey)?) } else { None };
     let compared = options.observe.connection.clone();
-    let mut sources = Sources::new(Observer::start(options.observe), surveyor, compared);
+    let mut sources = Sources::new(observer, surveyor, compared);
     let console =
         Console::new(app, Theme::of(terminal::colours(options.theme), options.settings.ascii), surface, taken);
     let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
     let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
-    let console = if asks_servers { console.with_importer(importer) } else { console };
+    let reports = ensembles.as_ref().map(|ensembles| ensembles.reports()).unwrap_or_default();
+    let console = console.with_reports(reports);
+    let console = if asks_servers && is_open { console.with_importer(importer) } else { console };
     let console = match past {
         Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
         None => console,
@@ -240,6 +284,7 @@ async fn show(
         let deleting = console.app().working().is_some();
         let last = console.end_past();
         let next = console.take_next();
+        let several = console.take_ensembles();
         let left = console.leave();
         // If the user leaves the program, this restores the terminal before anything is written to
         // stderr.
@@ -252,7 +297,14 @@ async fn show(
             // no error here.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
-        sources.stop().await;
+        match (several, ensembles) {
+            (Some((list, live)), Some(ensembles)) => {
+                let observer = sources.stop_asking().await;
+                let followed = observer.map(|observer| Followed { observer, live });
+                ensembles.take_back(list, context.as_deref(), followed).await;
+            }
+            _ => sources.stop().await,
+        }
         let ended = ended.and(finish_past(last).await);
         (ended.map(|()| control), gone)
     };

@@ -5,6 +5,7 @@
 //! taken in slices, so that no burst of them delays a key.
 
 mod effects;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod writer_thread;
@@ -20,9 +21,11 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use tokio::task::JoinSet;
 
+pub use self::parts::{ChangeSource, FleetControl, SignalSource};
 use self::writer_thread::WriterThread;
-use super::app::{App, Event, FleetSide};
+use super::app::{App, Event, WatchedEnsembles};
 use super::deletion_runner::DeletionRunner;
+use super::ensemble_watch::EnsembleReports;
 use super::frames::{Frames, Urgency};
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
@@ -35,13 +38,11 @@ use super::theme::Theme;
 use super::{Source, TuiError, TuiOptions};
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
-use lockscope_lab::contend::{self, Scenario};
-use lockscope_lab::demo::SceneCommand;
 use lockscope_live::deadline::until;
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::until_unverified_login;
-use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LockQueue;
+use lockscope_past::record::LiveState;
 
 /// Maximum changes applied before keys are looked at again: a few milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
@@ -54,46 +55,6 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// How often ages are updated.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// A source of changes.
-pub trait ChangeSource {
-    /// Waits for the next changes; `None` when no more will come. Cancel safe.
-    fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
-    /// Sets whether to ask the servers for the watches of each session, which is expensive.
-    fn set_watchers_wanted(&mut self, wanted: bool);
-    /// Sets the parent of the open queue, whose contenders are read first.
-    fn set_open_queue(&mut self, parent: Option<ZnodePath>);
-    /// Compares the members in these nodes, unless a comparison is under way.
-    fn compare_members(&mut self, _: ComparedNodes) {}
-}
-
-/// A source of signals.
-pub trait SignalSource {
-    /// Waits for the next signal. Cancel safe.
-    fn next(&mut self) -> impl Future<Output = ProcessSignal>;
-}
-
-impl SignalSource for super::input::ProcessSignals {
-    fn next(&mut self) -> impl Future<Output = ProcessSignal> {
-        super::input::ProcessSignals::next(self)
-    }
-}
-
-/// Starts and controls test clients.
-pub trait FleetControl {
-    /// Waits for the fleets' next report; forever while there is no fleet. Cancel safe.
-    fn next(&mut self) -> impl Future<Output = Event>;
-    fn start(&mut self, side: FleetSide, scenario: Scenario);
-    fn order(&mut self, side: FleetSide, order: contend::FleetCommand);
-    /// Stops the fleet on a side; its end is reported as an event.
-    fn stop(&mut self, side: FleetSide);
-    /// Lets all fleets end in the background and reports no more events of them.
-    fn dismiss(&mut self) {}
-    fn direct(&mut self, _: SceneCommand) {}
-    /// Runs these scenarios to their end, one after the other; each outcome is reported as an
-    /// event.
-    fn compare(&mut self, _: Vec<Scenario>) {}
-}
 
 /// The reason why the loop woke up.
 enum Turn {
@@ -139,6 +100,7 @@ pub struct Console<B: Backend, O> {
     past_writer: Option<(PastWriter, WriterThread)>,
     source: Option<Source>,
     config: Option<ConfigWatch>,
+    reports: EnsembleReports,
     /// The options of the ensemble that the user goes on to.
     next: Option<Box<TuiOptions>>,
 }
@@ -182,6 +144,7 @@ where
             past_writer: None,
             source: None,
             config: None,
+            reports: EnsembleReports::default(),
             next: None,
         }
     }
@@ -231,6 +194,19 @@ where
     #[must_use]
     pub fn with_first(self, first: Option<Event>) -> Self {
         Self { first, ..self }
+    }
+
+    /// Sets where the summaries of ensembles come from that are not open.
+    #[must_use]
+    pub fn with_reports(self, reports: EnsembleReports) -> Self {
+        Self { reports, ..self }
+    }
+
+    /// Takes the ensembles and the state of the open one, with every change that was received.
+    pub fn take_ensembles(&mut self) -> Option<(Box<WatchedEnsembles>, LiveState)> {
+        let rest: Vec<Observed> = self.waiting.by_ref().collect();
+        self.app.update(Event::Changes(rest), now());
+        self.app.take_ensembles()
     }
 
     /// Takes the options of the ensemble that the user goes on to.
@@ -301,6 +277,7 @@ where
             () = until(tick) => Turn::Tick,
             () = until(due) => Turn::Due,
             event = fleets.next() => Turn::Done(event),
+            reports = self.reports.next() => Turn::Done(Event::EnsemblesReported(reports)),
             change = changed(self.config.as_mut()) => Turn::Config(Box::new(change)),
             note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,

@@ -13,6 +13,7 @@ pub enum Pane {
 /// A screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Screen {
+    Ensembles,
     Locks,
     Queue,
     Sessions,

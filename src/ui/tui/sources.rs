@@ -20,7 +20,8 @@ const REQUESTS_PER_SECOND: u32 = 2;
 /// The observer, the survey of the servers unless it is off, and the comparison of the members.
 #[derive(Debug)]
 pub struct Sources {
-    observer: Observer,
+    /// `None` while no ensemble is open.
+    observer: Option<Observer>,
     surveyor: Option<Surveyor>,
     connection: ConnectOptions,
     /// The comparison of the members that is under way; at most one.
@@ -28,25 +29,34 @@ pub struct Sources {
 }
 
 impl Sources {
-    pub fn new(observer: Observer, surveyor: Option<Surveyor>, connection: ConnectOptions) -> Self {
+    pub fn new(observer: Option<Observer>, surveyor: Option<Surveyor>, connection: ConnectOptions) -> Self {
         Self { observer, surveyor, connection, comparing: JoinSet::new() }
     }
 
     /// Stops both; takes at most two seconds.
     pub async fn stop(self) {
+        if let Some(observer) = self.stop_asking().await {
+            observer.stop().await;
+        }
+    }
+
+    /// Stops to ask the servers. Returns the observer, which goes on.
+    pub async fn stop_asking(self) -> Option<Observer> {
         if let Some(surveyor) = self.surveyor {
             surveyor.stop().await;
         }
-        self.observer.stop().await;
+        self.observer
     }
 }
 
 impl ChangeSource for Sources {
     async fn next(&mut self) -> Option<Vec<Observed>> {
         tokio::select! {
-            batch = self.observer.next() => batch,
+            batch = observed(self.observer.as_mut()) => batch,
             Some(view) = viewed(self.surveyor.as_mut()) => {
-                self.observer.compare_members(&view);
+                if let Some(observer) = &self.observer {
+                    observer.compare_members(&view);
+                }
                 Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
             }
             Some(Ok(Ok(comparison))) = self.comparing.join_next() => {
@@ -63,7 +73,9 @@ impl ChangeSource for Sources {
     }
 
     fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
-        self.observer.set_open_queue(parent);
+        if let Some(observer) = &self.observer {
+            observer.set_open_queue(parent);
+        }
     }
 
     fn compare_members(&mut self, nodes: ComparedNodes) {
@@ -71,6 +83,14 @@ impl ChangeSource for Sources {
             let connection = self.connection.clone();
             self.comparing.spawn(async move { compare_members(&connection, &nodes, REQUESTS_PER_SECOND).await });
         }
+    }
+}
+
+/// Waits for the next changes; forever without an observer.
+async fn observed(observer: Option<&mut Observer>) -> Option<Vec<Observed>> {
+    match observer {
+        Some(observer) => observer.next().await,
+        None => pending().await,
     }
 }
 

@@ -9,7 +9,7 @@ use super::by_four_letter::by_four_letter;
 use super::by_http::by_http;
 use super::members::MemberAddress;
 use super::own_session::OwnSession;
-use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
+use super::pace::{CLIENTS, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::zk::admin::AdminTls;
 use crate::zk::connect_string::ConnectString;
@@ -51,7 +51,7 @@ impl Member {
     pub(super) fn new(address: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
         let view = MemberView::unasked(address.label.clone());
         let options = options.clone();
-        let pace = |share| Pace::new(share, options.max_interval);
+        let pace = |share| Pace::new(share, options.min_interval.max(MIN_INTERVAL), options.max_interval);
         let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
         Self {
             address,

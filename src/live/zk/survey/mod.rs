@@ -63,6 +63,9 @@ pub struct SurveyOptions {
     pub admin: AdminUrl,
     /// The limits of one question.
     pub limits: QuestionLimits,
+    /// The shortest interval between questions to an answering server; a second, where it is
+    /// shorter.
+    pub min_interval: Duration,
     /// The longest interval between questions to an answering server, even where asking takes more
     /// of its time than the budget allows. Two rounds are at least one second apart.
     pub max_interval: Duration,
@@ -76,6 +79,7 @@ impl SurveyOptions {
             by: ViewBy::default(),
             admin: AdminUrl::default(),
             limits: QuestionLimits::default(),
+            min_interval: Duration::ZERO,
             max_interval: Duration::MAX,
         }
     }

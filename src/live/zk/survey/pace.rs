@@ -27,7 +27,7 @@ pub(super) const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: D
 pub(super) const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
 
 /// The shortest time between two rounds.
-const MIN_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest time until an unresponsive server is asked again.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -40,6 +40,7 @@ const ASSUMED_FIRST_COST: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     budget: TimeBudget,
+    min_interval: Duration,
     max_interval: Duration,
     backoff: Backoff,
     last_cost: Duration,
@@ -47,11 +48,12 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Creates a pace. An answering server is asked at least once in `max_interval`, whatever the
-    /// cost.
-    pub(super) fn new(budget: TimeBudget, max_interval: Duration) -> Self {
+    /// Creates a pace. An answering server is asked at most once in `min_interval`, and at least
+    /// once in `max_interval`, whatever the cost.
+    pub(super) fn new(budget: TimeBudget, min_interval: Duration, max_interval: Duration) -> Self {
         Self {
             budget,
+            min_interval,
             max_interval: budget.max_interval.min(max_interval),
             backoff: Backoff::new(MIN_INTERVAL, MAX_RETRY_INTERVAL),
             last_cost: ASSUMED_FIRST_COST,
@@ -69,7 +71,7 @@ impl Pace {
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
         self.backoff.reset();
         let cost = took.min(std::mem::replace(&mut self.last_cost, took));
-        self.wait((cost * self.budget.one_in).min(self.max_interval).max(MIN_INTERVAL))
+        self.wait((cost * self.budget.one_in).min(self.max_interval).max(self.min_interval))
     }
 
     /// Records a missing answer: waits a second, then about twice as long each time.
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_longer_is_asked_less_often() {
-        let mut pace = Pace::new(CLIENTS, Duration::MAX);
+        let mut pace = Pace::new(CLIENTS, MIN_INTERVAL, Duration::MAX);
         assert_eq!(pace.answered(Duration::from_millis(1)), MIN_INTERVAL);
         pace.answered(Duration::from_millis(100));
         assert_eq!(pace.answered(Duration::from_millis(200)), Duration::from_secs(15));
@@ -101,14 +103,14 @@ mod tests {
 
     #[test]
     fn a_server_is_asked_at_the_given_interval_whatever_the_cost() {
-        let mut pace = Pace::new(WATCHERS, Duration::from_secs(5));
+        let mut pace = Pace::new(WATCHERS, MIN_INTERVAL, Duration::from_secs(5));
         pace.answered(Duration::from_secs(1));
         assert_eq!(pace.answered(Duration::from_secs(1)), Duration::from_secs(5));
     }
 
     #[test]
     fn one_slow_answer_does_not_slow_the_pace() {
-        let mut pace = Pace::new(CLIENTS, Duration::MAX);
+        let mut pace = Pace::new(CLIENTS, MIN_INTERVAL, Duration::MAX);
         assert!(pace.answered(Duration::from_secs(2)) < Duration::from_secs(4), "the first");
         pace.answered(Duration::from_millis(2));
         assert_eq!(pace.answered(Duration::from_secs(2)), MIN_INTERVAL);
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_answer_is_asked_less_often_up_to_a_bound() {
-        let mut pace = Pace::new(CLIENTS, Duration::MAX);
+        let mut pace = Pace::new(CLIENTS, MIN_INTERVAL, Duration::MAX);
         for full in [1, 2, 4, 8, 10, 10].map(Duration::from_secs) {
             let wait = pace.failed();
             assert!(wait <= full && wait >= MIN_INTERVAL.max(full * 3 / 4), "{wait:?} of {full:?}");

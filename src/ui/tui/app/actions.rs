@@ -11,7 +11,11 @@ impl App {
         if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
             return self.refuse(self.settings.bindings.fill(why));
         }
+        if let Some(why) = self.refusal_outside(command) {
+            return self.refuse(self.settings.bindings.fill(why));
+        }
         match command {
+            Command::Go(Screen::Ensembles) => return self.go_to_ensembles(),
             Command::PlayFaster | Command::PlaySlower => return self.change_playing(command),
             Command::Pause if self.shown.is_past() => return self.change_playing(command),
             Command::ReturnToLive => return self.return_to_live(),

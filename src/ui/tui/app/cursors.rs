@@ -1,5 +1,7 @@
 //! The selections of all lists.
 
+use std::sync::Arc;
+
 use super::cursor::Cursor;
 use super::lists::HistoryId;
 use super::session_detail::SessionPlace;
@@ -10,6 +12,7 @@ use lockscope_model::queue::LockId;
 
 #[derive(Clone, Debug)]
 pub struct Cursors {
+    pub ensembles: Cursor<Arc<str>>,
     pub locks: Cursor<LockId>,
     pub contenders: Cursor<ZnodePath>,
     pub sessions: Cursor<SessionId>,
@@ -25,6 +28,7 @@ pub struct Cursors {
 impl Default for Cursors {
     fn default() -> Self {
         Self {
+            ensembles: Cursor::first(),
             locks: Cursor::first(),
             contenders: Cursor::first(),
             sessions: Cursor::first(),

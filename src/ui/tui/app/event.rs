@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, ConfigChange, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
+use super::{Arrival, ConfigChange, EnsembleReport, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
 use crate::tui::key::{Key, Mouse};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
@@ -92,6 +92,8 @@ pub enum Event {
     PastTakenIn(Result<TakenIn, String>),
     /// The result of an [`Effect::FindLastLeaders`].
     LastLeadersFound(Vec<LedBefore>),
+    /// The latest summaries of ensembles that are not open.
+    EnsemblesReported(Vec<EnsembleReport>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: the reason, as a sentence without a full stop.
     SceneFailed(String),

@@ -59,6 +59,6 @@ impl App {
     }
 }
 
-fn to_json(value: &impl Serialize) -> Result<String, String> {
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, String> {
     json::to_string_pretty(value).map_err(|error| format!("This cannot be written as JSON: {error}."))
 }

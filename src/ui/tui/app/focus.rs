@@ -59,6 +59,7 @@ impl App {
         let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
         let shown = match self.navigation.pane {
             Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
+            Pane::List if self.screen() == Screen::Ensembles => Pane::Findings,
             Pane::List => Pane::Details,
             pane => pane,
         };

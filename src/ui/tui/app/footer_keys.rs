@@ -71,7 +71,8 @@ impl App {
     }
 
     fn is_hinted(&self, entry: &CommandEntry) -> bool {
-        let somewhere_to_go = self.screen() != Screen::Locks || self.is_narrowed();
+        let top = if self.ensembles().is_some() { Screen::Ensembles } else { Screen::Locks };
+        let somewhere_to_go = self.screen() != top || self.is_narrowed();
         // Keys that would be refused now are left out, to leave room for those that work.
         let useful = match entry.command {
             command if command.is_of_replay() => self.replay().is_some(),
@@ -91,6 +92,7 @@ impl App {
             Command::Export if self.screen() == Screen::Contend => {
                 !self.has_fleets() && self.fleets().each().next().is_some()
             }
+            command if self.refusal_outside(command).is_some() => false,
             Command::Go(screen) => screen != self.screen() || screen == Screen::Help,
             command if command.is_for_fleets() => self.has_fleets(),
             _ => true,

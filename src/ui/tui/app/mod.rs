@@ -14,7 +14,7 @@
 //!    `arrange` computes their layout.
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
-//! 4. One file for each action: `choices`, `audit`, `contend`, `delete`, `recording` and then
+//! 4. One file for each action: `ensemble_list`, `choices`, `audit`, `contend`, `delete`, `recording` and then
 //!    `past_import` and `moments`, `leaving` and then `contexts`, `tour::commands`.
 //! 5. `actions` carries out commands, `footer_keys` names them; then `command_line` and
 //!    `completion`, `mouse`, `keys`, and `tour::follow`, which presses keys.
@@ -43,6 +43,8 @@ mod contexts;
 mod cursor;
 mod cursors;
 mod delete;
+mod ensemble_list;
+mod ensembles;
 mod event;
 mod export;
 mod facts;
@@ -109,15 +111,16 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
+pub use ensembles::{EnsembleEvent, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, WatchedEnsembles};
 pub use event::{AuditReading, Effect, Event, NodeRead, Update};
 pub use filter::Filter;
 pub use footer_keys::Hint;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{Directed, FixedOrder, ListOrder, ListScreen, Sorting};
 pub use lists::{
-    AuditColumn, AuditEntries, ClientColumn, Clients, History, HistoryColumn, HistoryId, HistoryRow, LockColumn,
-    LockRow, Locks, PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions,
-    TimelineColumn, TimelineList, Waits,
+    AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, History, HistoryColumn, HistoryId,
+    HistoryRow, LockColumn, LockRow, Locks, PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow,
+    SessionPlaces, Sessions, TimelineColumn, TimelineList, Waits,
 };
 pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
@@ -188,6 +191,8 @@ pub struct App {
     asks_for_watchers: bool,
     member_trees: MemberTrees,
     last_leaders: Box<LastLeaders>,
+    /// The ensembles that the console watches; `None` when it shows one.
+    ensembles: Option<Box<WatchedEnsembles>>,
 }
 
 impl App {
@@ -214,6 +219,7 @@ impl App {
             asks_for_watchers: false,
             member_trees: MemberTrees::default(),
             last_leaders: Box::default(),
+            ensembles: None,
         };
         app.arrange();
         app.arrange_lists(&ScreensChosen::default());

@@ -6,10 +6,16 @@ use super::{App, Cursor, Pane, Screen};
 impl App {
     pub(super) fn left(&mut self) {
         match self.focused_list() {
-            Some(list) if list.move_sideways(self, false) || self.navigation.screen == Screen::Locks => {}
+            Some(list) if list.move_sideways(self, false) || self.is_at_the_top() => {}
             None if self.navigation.pane != Pane::List => self.navigation.turn_pane(false),
             _ => self.leave(),
         }
+    }
+
+    /// Whether no list leads to this one.
+    fn is_at_the_top(&self) -> bool {
+        let top = if self.ensembles().is_some() { Screen::Ensembles } else { Screen::Locks };
+        self.navigation.screen == top
     }
 
     pub(super) fn right(&mut self) {

@@ -4,7 +4,7 @@ use super::leaving::Leaving;
 use super::screens::Content;
 use super::tour::LEFT_ALONE;
 use super::{App, Area, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
-use crate::tui::keymap::{Command, FixedKey, command_groups};
+use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
     help, history_entry, overlaps, server_trees, servers, timeline_entry, unreadable,
@@ -91,7 +91,7 @@ impl App {
 
     /// The problems of the connection; no lines when there are none.
     pub fn banner_lines(&self) -> Vec<Line> {
-        if self.is_live() {
+        if self.is_live() || self.shows_ensembles() {
             return Vec::new();
         }
         let table = self.followed().table();
@@ -230,7 +230,9 @@ impl App {
         let mut page = self.writer(help::COLUMNS, area);
         let bindings = &self.settings.bindings;
         let groups = command_groups().map(|group| {
-            let commands = group.commands.iter().map(|entry| help::CommandHelp {
+            let is_shown =
+                |entry: &&CommandEntry| entry.command != Command::Go(Screen::Ensembles) || self.ensembles().is_some();
+            let commands = group.commands.iter().filter(is_shown).map(|entry| help::CommandHelp {
                 keys: bindings
                     .keys(entry)
                     .iter()

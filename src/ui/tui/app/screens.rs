@@ -1,7 +1,9 @@
 //! The table of screens: the contents of each, and the commands that work on it.
 
 use super::list::List;
-use super::lists::{AuditEntries, Clients, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
+use super::lists::{
+    AuditEntries, Clients, Ensembles, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits,
+};
 use super::{App, Area};
 use crate::tui::keymap::{Command, CommandEntry, entry_of};
 use crate::tui::page::Page;
@@ -37,7 +39,25 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 14] = [
+pub static SCREENS: [ScreenEntry; 15] = [
+    ScreenEntry {
+        screen: Screen::Ensembles,
+        title: "Ensembles",
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::List(&Ensembles),
+        panes: &[(Pane::Findings, App::ensemble_page), (Pane::Events, App::ensemble_events_page)],
+        commands: &[
+            Command::Open,
+            Command::NextPane,
+            Command::Filter,
+            Command::Sort,
+            Command::ThenBy,
+            Command::Reverse,
+            Command::Copy,
+            Command::Export,
+        ],
+    },
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",

@@ -61,7 +61,12 @@ impl App {
     }
 
     fn tabs_as(&self, form: Form) -> Vec<(Screen, String)> {
-        let tabs = SCREENS.iter().filter(|entry| entry.has_tab && (form == Form::Full || entry.screen != Screen::Help));
+        let has_tab = |screen: Screen| match screen {
+            Screen::Help => form == Form::Full,
+            Screen::Ensembles => self.ensembles().is_some(),
+            _ => true,
+        };
+        let tabs = SCREENS.iter().filter(|entry| entry.has_tab && has_tab(entry.screen));
         let named = tabs.map(|entry| {
             let key = self.settings.bindings.keys(entry.go()).first().map(|key| key.label(true)).unwrap_or_default();
             let is_named = self.screen() == entry.screen || form != Form::Numbers;

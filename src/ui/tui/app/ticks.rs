@@ -12,6 +12,7 @@ impl App {
         if self.observing && self.live.table().is_live() {
             self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
+        self.summarize_open();
         self.deletions.tick(&self.live, &self.settings.bindings, self.wall);
         self.footer.tick(self.wall);
         Update { redraw, effects: self.record().into_iter().collect() }
@@ -46,7 +47,11 @@ impl App {
     /// Whether an [`Event::Tick`] is needed every second: the screen changes with time alone, a
     /// waiter may become overdue, or recorded changes wait to be written.
     pub fn ticks(&self) -> bool {
-        self.counts_seconds() || self.watches_locks() || self.recording.as_ref().is_some_and(Recording::has_more)
+        let has_open = self.ensembles().is_some_and(|ensembles| ensembles.open().is_some());
+        self.counts_seconds()
+            || self.watches_locks()
+            || has_open
+            || self.recording.as_ref().is_some_and(Recording::has_more)
     }
 
     /// Whether something on the screen changes with time alone.
@@ -60,6 +65,9 @@ impl App {
         }
         if let Some(replay) = self.replay() {
             return replay.is_of_live();
+        }
+        if self.shows_ensembles() {
+            return false;
         }
         if !self.is_live() {
             return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });

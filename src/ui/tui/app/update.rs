@@ -57,10 +57,12 @@ impl App {
             Event::ServerFilesFound(found) => self.server_files_found(found),
             Event::PastTakenIn(taken) => self.past_taken_in(taken),
             Event::LastLeadersFound(found) => self.last_leaders_found(found),
+            Event::EnsemblesReported(reports) => self.ensembles_reported(reports),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
         let mut update = self.follow_tour(update, second);
+        update.append(self.go_into_wanted());
         if update.redraw {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {
                 self.rebuild_rows();
@@ -85,6 +87,7 @@ impl App {
 
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
         let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
+        self.count_changes(usize::try_from(count).unwrap_or(usize::MAX));
         self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
         if let Some(open) = &self.navigation.open {
             self.live.reopen(open);

@@ -73,18 +73,24 @@ impl App {
     pub(super) fn go_from(&mut self, left: Place, screen: Screen) {
         self.navigation.show(screen);
         let here = self.subject();
-        if screen == Screen::Locks {
-            // Locks is where every way back ends.
+        if matches!(screen, Screen::Locks | Screen::Ensembles) {
+            // Every way back ends at Locks, and that of several ensembles at their list.
             self.navigation.way_back.0.clear();
         } else if here != left.subject {
             self.navigation.way_back.push(left, &here);
         }
     }
 
+    /// The screen to which the way back leads after its last place.
+    fn last_resort(&self) -> Screen {
+        let is_list = self.ensembles().is_some() && self.screen() == Screen::Locks;
+        if is_list || self.is_outside() { Screen::Ensembles } else { Screen::Locks }
+    }
+
     /// Returns to the previous place and restores what was open and selected there.
     pub(super) fn leave(&mut self) {
         let Some(Place { subject, open_node, cursors, filter }) = self.navigation.way_back.0.pop_back() else {
-            return self.navigation.show(Screen::Locks);
+            return self.navigation.show(self.last_resort());
         };
         self.navigation.show(subject.screen);
         self.cursors = cursors;

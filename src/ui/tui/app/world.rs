@@ -98,6 +98,28 @@ impl World {
         world
     }
 
+    /// Creates the state of an ensemble that was followed elsewhere until now.
+    pub fn followed(live: LiveState, now: Timestamp) -> Self {
+        let thresholds = *live.diagnosis().thresholds();
+        let mut world = Self { live, now, ..Self::new(LockTable::new([]), thresholds) };
+        world.live.take_touched();
+        let view = Arc::clone(world.live.table().view());
+        world.watch_event_rates.add(&view);
+        world.lately.surveyed(&view, now);
+        if world.live.table().is_live() {
+            world.lately.begin(now);
+            world.tell_found_locks(now);
+        }
+        world.locks.sort(world.locks.sorting(), world.live.table(), world.live.diagnosis(), now);
+        world.troubled = world.count_troubled();
+        world
+    }
+
+    /// Returns the state for those who follow the ensemble further.
+    pub fn into_live(self) -> LiveState {
+        self.live
+    }
+
     /// Applies the next entries of a recording.
     pub fn replay(&mut self, entries: Vec<TimedEntry>) {
         let mut changes = Vec::new();

@@ -6,7 +6,6 @@ use crate::tui::key::Key;
 /// Keys of k9s, lazygit and less, each with a sentence that names the key to press here. A key that
 /// does something on a screen keeps doing that.
 const HABITS: &[(&[Key], &str)] = &[
-    (&[Key::Char('0')], "All locks show already: {filter} filters them, and {locks} to {audit} are the screens."),
     (&[Key::Char('8'), Key::Char('9')], "The screens are {locks} to {audit}; {help} lists the others."),
     (&[Key::Char('@')], "{audit} shows what this console has changed, and {timeline} what happened."),
     (

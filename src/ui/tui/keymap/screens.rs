@@ -11,6 +11,7 @@ const fn go(screen: Screen, name: &'static str, keys: &'static [Key], help: &'st
 
 /// One command for each screen, in the order of the tabs and of Help.
 pub const SCREEN_COMMANDS: &[CommandEntry] = &[
+    go(Screen::Ensembles, "ensembles", &[Key::Char('0')], "All ensembles, the worst first").also(&["contexts"]),
     go(Screen::Locks, "locks", &[Key::Char('1')], "All locks").also(&["lk", "ls"]),
     go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock").also(&["contenders"]),
     go(Screen::Sessions, "sessions", &[Key::Char('3')], "Holders and waiters, by session"),

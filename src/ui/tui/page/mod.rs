@@ -15,6 +15,7 @@ pub mod contend_prompt;
 pub mod deletion;
 pub mod details;
 pub mod election;
+pub mod ensembles;
 pub mod findings;
 pub mod help;
 pub mod history_entry;

@@ -8,6 +8,7 @@ mod caption;
 mod clients;
 mod comparison;
 mod contend;
+mod ensembles;
 mod finding;
 mod fleet_figures;
 mod footer;
@@ -37,8 +38,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
-    App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue, Screen,
-    SessionPlaces, Sessions, TimelineList, Waits,
+    App, Area, AuditEntries, Clients, Ensembles, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue,
+    Screen, SessionPlaces, Sessions, TimelineList, Waits,
 };
 use super::keymap::Command;
 use super::page::Columns;
@@ -65,12 +66,16 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let buffer = frame.buffer_mut();
     // The terminal may have shrunk since the app last learned its size: never draw outside of it.
     let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
-    header::draw(view, place(layout.header), buffer);
+    match app.ensembles().filter(|_| app.shows_ensembles()) {
+        Some(ensembles) => ensembles::draw_header(view, ensembles, place(layout.header), buffer),
+        None => header::draw(view, place(layout.header), buffer),
+    }
     header::draw_tabs(view, place(layout.tabs), buffer);
     page::draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
     let (main, side) = (place(layout.main), place(layout.side));
     let pages = app.pages();
     match app.screen() {
+        Screen::Ensembles => list::draw(&Ensembles, view, main, buffer),
         Screen::Locks => {
             list::draw(&Locks, view, main, buffer);
             if pages.is_empty() {

@@ -16,6 +16,7 @@ macro_rules! cursor_in {
 
 mod audit;
 mod clients;
+mod ensembles;
 mod history;
 mod locks;
 mod queue;
@@ -26,6 +27,7 @@ mod waits;
 
 pub use audit::{AuditColumn, AuditEntries};
 pub use clients::{ClientColumn, Clients};
+pub use ensembles::{EnsembleColumn, Ensembles};
 pub use history::{History, HistoryColumn, HistoryId, HistoryRow};
 pub use locks::{LockColumn, LockRow, Locks};
 pub use queue::{Queue, QueueColumn, QueueRow};

@@ -1,0 +1,79 @@
+//! What happened in all ensembles: findings that were raised and cleared, and connections that were
+//! lost and made.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Finding, Severity};
+use lockscope_model::summary::{EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
+
+/// Maximum number of events.
+const MAX_EVENTS: usize = 1_000;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum EnsembleNews {
+    Raised(Arc<Finding>),
+    Cleared(Arc<Finding>),
+    /// The state of the connection has changed, to this one.
+    State(StateKind),
+}
+
+/// What happened in one of several ensembles.
+#[derive(Clone, Debug)]
+pub struct EnsembleEvent {
+    /// The time of the summary that first showed it, by this machine's clock.
+    pub at: Timestamp,
+    pub ensemble: Arc<str>,
+    pub news: EnsembleNews,
+}
+
+/// The events of all ensembles, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EventLog(VecDeque<EnsembleEvent>);
+
+impl EventLog {
+    pub(super) fn each(&self) -> impl Iterator<Item = &EnsembleEvent> {
+        self.0.iter()
+    }
+
+    /// Adds what has changed in an ensemble. Returns the number of new findings that somebody
+    /// should look at.
+    pub(super) fn compare(
+        &mut self,
+        name: &Arc<str>,
+        before: Option<&EnsembleSummary>,
+        after: &EnsembleSummary,
+    ) -> usize {
+        let mut add = |news| self.0.push_back(EnsembleEvent { at: after.at, ensemble: Arc::clone(name), news });
+        let (was, is) = (before.map(|before| before.state.kind()), after.state.kind());
+        let is_settled = is == StateKind::Live || is.is_broken();
+        if was != Some(is) && is_settled && (was.is_some() || is.is_broken()) {
+            add(EnsembleNews::State(is));
+        }
+        let known = before.map_or(&[][..], |before| &before.findings);
+        // While the locks are not seen, nothing is known to be over. Of a shortened list, what is
+        // missing may still stand.
+        if after.state.kind() == StateKind::Live && after.findings.len() < MAX_FINDINGS {
+            for gone in missing(known, &after.findings) {
+                add(EnsembleNews::Cleared(Arc::clone(gone)));
+            }
+        }
+        let mut news = 0;
+        if known.len() < MAX_FINDINGS {
+            for raised in missing(&after.findings, known) {
+                news += usize::from(raised.severity >= Severity::Warning);
+                add(EnsembleNews::Raised(Arc::clone(raised)));
+            }
+        }
+        let excess = self.0.len().saturating_sub(MAX_EVENTS);
+        self.0.drain(..excess);
+        news
+    }
+}
+
+/// Returns the findings of one list that are missing in another.
+fn missing<'a>(one: &'a [Arc<Finding>], other: &[Arc<Finding>]) -> impl Iterator<Item = &'a Arc<Finding>> {
+    one.iter().filter(|finding| !other.iter().any(|known| Arc::ptr_eq(known, finding) || is_same(known, finding)))
+}

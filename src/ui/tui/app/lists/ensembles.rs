@@ -1,0 +1,161 @@
+//! Ensembles: every ensemble that the console watches, the worst first.
+
+use std::sync::{Arc, LazyLock};
+
+use serde::Serialize;
+
+use crate::tui::app::export::to_json;
+use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
+use crate::tui::app::{App, EnsembleOrder, EnsembleRow, Filter, Rows, Screen, WatchedEnsembles};
+use crate::tui::columns::Column;
+use lockscope_model::report::SCHEMA;
+use lockscope_model::summary::EnsembleFacts;
+
+pub struct Ensembles;
+
+impl ListOrder for EnsembleOrder {
+    const ALL: &'static [Self] = &[
+        Self::Worst,
+        Self::New,
+        Self::Longest,
+        Self::Findings,
+        Self::Contenders,
+        Self::Locks,
+        Self::Changes,
+        Self::State,
+        Self::Ensemble,
+    ];
+    const POINTS_DOWN: bool = true;
+
+    fn id(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Ensemble => "ensemble",
+            Self::State => "state",
+            Self::Locks => "locks",
+            Self::Contenders => "contenders",
+            Self::Longest => "longest",
+            Self::Findings => "findings",
+            Self::Changes => "changes",
+            Self::New => "new",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnsembleColumn {
+    Ensemble,
+    State,
+    Servers,
+    Locks,
+    Contenders,
+    Longest,
+    Findings,
+    New,
+    Changes,
+    Worst,
+}
+
+const COLUMNS: &[Column<EnsembleColumn>] = &[
+    Column::text(EnsembleColumn::Ensemble, "ENSEMBLE", 12, 28, 0),
+    Column::text(EnsembleColumn::State, "STATE", 13, 15, 0),
+    Column::number(EnsembleColumn::Servers, "SERVERS", 7, 7),
+    Column::number(EnsembleColumn::Locks, "LOCKS", 6, 4),
+    Column::number(EnsembleColumn::Contenders, "CONT", 6, 6).named("contenders"),
+    Column::number(EnsembleColumn::Longest, "LONGEST", 7, 2),
+    Column::text(EnsembleColumn::Findings, "FINDINGS", 9, 14, 1),
+    Column::number(EnsembleColumn::New, "NEW", 4, 3),
+    Column::number(EnsembleColumn::Changes, "CH/s", 6, 5).named("changes"),
+    Column::text(EnsembleColumn::Worst, "WORST", 26, 80, 0),
+];
+
+/// What is exported.
+#[derive(Serialize)]
+struct EnsemblesExport<'a> {
+    schema: u32,
+    ensembles: Vec<EnsembleFacts<'a>>,
+}
+
+/// The rows of a console that shows one ensemble.
+static NONE: LazyLock<WatchedEnsembles> = LazyLock::new(WatchedEnsembles::default);
+
+fn watched(app: &App) -> &WatchedEnsembles {
+    app.ensembles().unwrap_or(&NONE)
+}
+
+impl ListScreen<App> for Ensembles {
+    type Id = Arc<str>;
+    type Row<'a> = &'a EnsembleRow;
+    type Order = EnsembleOrder;
+    type Column = EnsembleColumn;
+
+    fn columns(&self) -> &'static [Column<EnsembleColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Ensembles)
+    }
+
+    fn order_by(&self, column: EnsembleColumn) -> Option<EnsembleOrder> {
+        Some(match column {
+            EnsembleColumn::Ensemble => EnsembleOrder::Ensemble,
+            EnsembleColumn::State => EnsembleOrder::State,
+            EnsembleColumn::Locks => EnsembleOrder::Locks,
+            EnsembleColumn::Contenders => EnsembleOrder::Contenders,
+            EnsembleColumn::Longest => EnsembleOrder::Longest,
+            EnsembleColumn::Findings => EnsembleOrder::Findings,
+            EnsembleColumn::New => EnsembleOrder::New,
+            EnsembleColumn::Changes => EnsembleOrder::Changes,
+            EnsembleColumn::Worst => EnsembleOrder::Worst,
+            EnsembleColumn::Servers => return None,
+        })
+    }
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<Arc<str>> + 'a {
+        watched(app)
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a EnsembleRow> {
+        watched(app).row(rank)
+    }
+
+    cursor_in!(ensembles: Arc<str>);
+
+    fn copied(&self, _: &App, row: &EnsembleRow) -> Option<String> {
+        Some(row.connect.clone())
+    }
+
+    /// Goes into the selected ensemble.
+    fn open(&self, app: &mut App) {
+        let selected = self.cursor(app).selected(watched(app));
+        match (selected, app.ensembles.as_deref_mut()) {
+            (Some(name), Some(ensembles)) => ensembles.want(name),
+            _ => app.show_failure("There is no ensemble to open.".to_owned()),
+        }
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(watched(app).filter())
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        if let Some(ensembles) = app.ensembles.as_deref_mut() {
+            ensembles.set_filter(filter);
+        }
+    }
+
+    fn order(&self, app: &App) -> Option<Sorting<EnsembleOrder>> {
+        Some(watched(app).sorting())
+    }
+
+    fn sort(&self, app: &mut App, sorting: Sorting<EnsembleOrder>) {
+        if let Some(ensembles) = app.ensembles.as_deref_mut() {
+            ensembles.sort(sorting);
+        }
+    }
+
+    fn exported(&self, app: &App) -> Result<String, String> {
+        to_json(&EnsemblesExport { schema: SCHEMA, ensembles: watched(app).shown().map(EnsembleRow::facts).collect() })
+    }
+}

@@ -1,0 +1,170 @@
+//! ```text
+//! ┌ Ensembles ── 3 ensembles ── sort: worst ▼ ─────────────────────────────────┐
+//! │  ENSEMBLE   STATE          LOCKS LONGEST FINDINGS   NEW WORST               │
+//! │▌✖prod-eu    ● live           210  14m02s ✖1 !2       +3 /locks/billing …    │
+//! │  prod-us    ✖ no connection    -       -              - connection refused  │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::View;
+use super::list::{ListTitle, ListView};
+use crate::tui::app::{EnsembleColumn, EnsembleRow, Ensembles, WatchedEnsembles};
+use crate::tui::columns::Placed;
+use crate::tui::theme::Theme;
+use crate::tui::widget::table::Cell;
+use crate::tui::widget::write::write_line;
+use lockscope_base::znode::escaped;
+use lockscope_model::diagnose::Severity;
+use lockscope_model::summary::{FindingCounts, StateKind};
+use lockscope_model::text::human::{count, duration, plural, rate};
+use lockscope_model::text::{Keep, width};
+
+impl ListView for Ensembles {
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let all = view.app.ensembles().map_or(0, WatchedEnsembles::all);
+        let after_filter = vec![(plural(all, "ensemble", "ensembles"), view.theme.text)];
+        ListTitle { name: "Ensembles".to_owned(), all, after_filter, ..ListTitle::default() }
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        view.nothing_contains("No ensemble")
+    }
+
+    fn cell(&self, view: View<'_>, row: &&EnsembleRow, column: Placed<EnsembleColumn>) -> Cell {
+        cell(view, row, column)
+    }
+
+    fn mark(&self, view: View<'_>, row: &&EnsembleRow) -> Option<(&'static str, Style)> {
+        let (theme, signs) = (view.theme, &view.theme.signs);
+        let counts = row.summary.as_ref().map(|summary| summary.counts).unwrap_or_default();
+        let style = |style| if row.is_live() { style } else { theme.dim };
+        match counts {
+            FindingCounts { critical: 1.., .. } => Some((signs.bad, style(theme.bad))),
+            _ if row.state().is_broken() => Some((signs.bad, theme.bad)),
+            FindingCounts { warning: 1.., .. } => Some((signs.warning, style(theme.wait))),
+            FindingCounts { .. } => None,
+        }
+    }
+}
+
+fn cell(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>) -> Cell {
+    let (theme, columns) = (view.theme, usize::from(column.width));
+    // Figures that may no longer be true are dim.
+    let data = |style: Style| if row.is_live() { style } else { theme.dim };
+    let plain = data(theme.text);
+    let is_open = view.app.ensembles().and_then(WatchedEnsembles::open) == Some(&row.name);
+    match column.key {
+        EnsembleColumn::Ensemble => {
+            let mark = if row.production { " PROD" } else { "" };
+            let open = if is_open { " (open)" } else { "" };
+            let behind = [format!("{mark}{open}"), mark.to_owned(), String::new()];
+            let behind = behind.into_iter().find(|text| width(text) + width(&row.name) <= columns).unwrap_or_default();
+            let name = view.fit(&row.name, columns - width(&behind), Keep::Ends);
+            Cell::new(format!("{name}{behind}"), if row.production { theme.wait } else { theme.strong })
+        }
+        EnsembleColumn::State => {
+            let (text, style) = state(theme, row.state());
+            Cell::new(view.fit(&text, columns, Keep::Start), style)
+        }
+        EnsembleColumn::Worst => worst(view, row, columns),
+        EnsembleColumn::New if row.news > 0 => Cell::new(format!("+{}", count(row.news)), data(theme.wait)),
+        EnsembleColumn::New => Cell::new("-", theme.dim),
+        _ => figure(view, row, column, plain),
+    }
+}
+
+/// Draws a figure; a dash where nothing is known.
+fn figure(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>, plain: Style) -> Cell {
+    let theme = view.theme;
+    let unknown = || Cell::new("-", theme.dim);
+    let Some(summary) = row.summary.as_ref().filter(|summary| summary.last_true.is_some()) else { return unknown() };
+    match column.key {
+        EnsembleColumn::Servers if summary.servers.1 > 0 => {
+            let (answering, all) = summary.servers;
+            Cell::new(format!("{answering}/{all}"), if answering < all { theme.wait } else { plain })
+        }
+        EnsembleColumn::Locks => Cell::new(count(summary.locks), plain),
+        EnsembleColumn::Contenders => Cell::new(count(summary.contenders), plain),
+        EnsembleColumn::Longest => summary.longest_wait.map_or_else(unknown, |wait| Cell::new(duration(wait), plain)),
+        EnsembleColumn::Changes => Cell::new(rate(summary.changes_per_second), plain),
+        EnsembleColumn::Findings => findings(view, row, summary.counts, usize::from(column.width)),
+        _ => unknown(),
+    }
+}
+
+/// Draws the number of findings of each severity.
+fn findings(view: View<'_>, row: &EnsembleRow, counts: FindingCounts, columns: usize) -> Cell {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    let of = [(signs.bad, counts.critical), (signs.warning, counts.warning), (signs.info, counts.info)];
+    let parts: Vec<String> =
+        of.iter().filter(|(_, number)| *number > 0).map(|(sign, number)| format!("{sign}{}", count(*number))).collect();
+    let text = parts.join(" ");
+    let worst = match counts {
+        FindingCounts { critical: 1.., .. } => Some(Severity::Critical),
+        FindingCounts { warning: 1.., .. } => Some(Severity::Warning),
+        FindingCounts { .. } => None,
+    };
+    let style = worst.map_or(theme.text, |worst| theme.severity(worst));
+    Cell::new(view.fit(&text, columns, Keep::Start), if row.is_live() { style } else { theme.dim })
+}
+
+/// Names the worst lock and what is wrong with it, or why no lock can be seen.
+fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
+    let theme = view.theme;
+    if let Some(reason) = row.reason() {
+        return Cell::new(view.fit(&escaped(reason), columns, Keep::Start), theme.bad);
+    }
+    let Some(worst) = row.summary.as_ref().and_then(|summary| summary.findings.first()) else {
+        return Cell::new("", theme.dim);
+    };
+    let style = if row.is_live() { theme.severity(worst.severity) } else { theme.dim };
+    let (lock, code) = (worst.lock.to_string(), worst.code.title());
+    // The name of the lock is cut rather than what is wrong with it.
+    let room = columns.saturating_sub(width(code) + 2);
+    let lock = view.fit(&lock, room.max(columns / 2), Keep::End);
+    Cell::new(view.fit(&format!("{lock}  {code}"), columns, Keep::Start), style)
+}
+
+fn state(theme: &Theme, state: StateKind) -> (String, Style) {
+    let (sign, style) = match state {
+        StateKind::Live => (theme.signs.holds, theme.good),
+        StateKind::Reading | StateKind::Connecting => (theme.signs.busy, theme.wait),
+        _ => (theme.signs.bad, theme.bad),
+    };
+    (format!("{sign} {}", state.id()), style)
+}
+
+/// Draws the first line: how many ensembles are live, how many cannot be seen, and their findings.
+pub fn draw_header(view: View<'_>, ensembles: &WatchedEnsembles, area: Rect, buffer: &mut Buffer) {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    let mut counts = FindingCounts::default();
+    for summary in ensembles.each().filter_map(|row| row.summary.as_ref()) {
+        counts.critical += summary.counts.critical;
+        counts.warning += summary.counts.warning;
+    }
+    let live = ensembles.each().filter(|row| row.is_live()).count();
+    let broken = ensembles.each().filter(|row| row.state().is_broken()).count();
+    let mut parts = vec![
+        (format!(" {}", plural(ensembles.all(), "ensemble", "ensembles")), theme.text),
+        (format!("{} {} live", signs.holds, count(live)), theme.good),
+    ];
+    if broken > 0 {
+        parts.push((format!("{} {} not seen", signs.bad, count(broken)), theme.bad));
+    }
+    if counts.critical > 0 {
+        parts.push((format!("{} {} critical", signs.bad, count(counts.critical)), theme.bad));
+    }
+    if counts.warning > 0 {
+        parts.push((format!("{} {}", signs.warning, plural(counts.warning, "warning", "warnings")), theme.wait));
+    }
+    let mut spans = vec![Span::styled(" lockscope ", theme.accent)];
+    for (at, (text, style)) in parts.into_iter().enumerate() {
+        let gap = if at == 0 { "" } else { "   " };
+        spans.push(Span::styled(format!("{gap}{text}"), style));
+    }
+    write_line(spans, area, buffer);
+}
