@@ -4,6 +4,7 @@
 //! Plugins require. A `|` begins the performance data, so the text cannot contain one. A `|` or a
 //! control character in a path or a node is escaped.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use lockscope_base::znode::{Timestamp, escaped};
 
 /// Maximum width of a sentence, in columns. NRPE transmits at most 1024 bytes of a line.
 const SENTENCE_COLUMNS: usize = 320;
+
+/// Maximum number of ensembles that one line names.
+const MAX_NAMED: usize = 5;
 
 /// The status of a service in monitoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,16 @@ impl ServiceStatus {
             Self::Warning => 1,
             Self::Critical => 2,
             Self::Unknown => 3,
+        }
+    }
+
+    /// Returns how bad the status is among several: the greater, the worse.
+    fn badness(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Warning => 1,
+            Self::Unknown => 2,
+            Self::Critical => 3,
         }
     }
 
@@ -89,6 +103,26 @@ impl StatusLine {
         };
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         Self { status, text: parts.join("; "), performance: performance(table, &counts, at) }
+    }
+
+    /// Creates one line for several ensembles, each with its name: the worst first, where a status
+    /// that cannot be determined is worse than a warning. Names must not contain spaces.
+    pub fn of_all(lines: &[(String, Self)]) -> Self {
+        let mut bad: Vec<&(String, Self)> = lines.iter().filter(|(_, line)| line.status != ServiceStatus::Ok).collect();
+        bad.sort_by_key(|(_, line)| Reverse(line.status.badness()));
+        let status = bad.first().map_or(ServiceStatus::Ok, |(_, line)| line.status);
+        let named =
+            bad.iter().take(MAX_NAMED).map(|(name, line)| format!("{name} {}: {}", line.status.name(), line.text));
+        let mut parts: Vec<String> = named.collect();
+        let more = bad.len().saturating_sub(MAX_NAMED);
+        parts.extend((more > 0).then(|| format!("{} more", plural(more, "ensemble", "ensembles"))));
+        parts.push(format!("{} of {} OK", lines.len() - bad.len(), plural(lines.len(), "ensemble", "ensembles")));
+        let measured = |(name, line): &(String, Self)| {
+            let values = line.performance.split(' ').filter(|value| !value.is_empty());
+            values.map(|value| format!("{name}/{value}")).collect::<Vec<_>>()
+        };
+        let performance: Vec<String> = lines.iter().flat_map(measured).collect();
+        Self { status, text: parts.join("; "), performance: performance.join(" ") }
     }
 
     /// Adds the time of a recording to the text.
@@ -224,6 +258,33 @@ mod tests {
         diagnosis.examine(&table, NOW);
         let line = StatusLine::new(&table, &diagnosis, NOW, fail_on);
         (line.status(), line.to_string())
+    }
+
+    #[test]
+    fn the_line_of_several_ensembles_has_the_worst_status_and_names_what_is_not_ok() {
+        let of = |name: &str, status, text: &str, performance: &str| {
+            (name.to_owned(), StatusLine { status, text: text.to_owned(), performance: performance.to_owned() })
+        };
+        let ok = of("a", ServiceStatus::Ok, "nothing was found at 2 locks", "locks=2 waiting=0");
+        assert_eq!(
+            StatusLine::of_all(std::slice::from_ref(&ok)).to_string(),
+            "LOCKSCOPE OK - 1 of 1 ensemble OK | a/locks=2 a/waiting=0"
+        );
+        let warned = of("b", ServiceStatus::Warning, "/x stuck", "locks=1");
+        let unknown = of("c", ServiceStatus::Unknown, "no session", "");
+        let all = StatusLine::of_all(&[ok.clone(), warned.clone(), unknown.clone()]);
+        assert_eq!(
+            all.to_string(),
+            "LOCKSCOPE UNKNOWN - c UNKNOWN: no session; b WARNING: /x stuck; 1 of 3 ensembles OK | a/locks=2 a/waiting=0 b/locks=1"
+        );
+        let critical = of("d", ServiceStatus::Critical, "/y orphan", "");
+        let many: Vec<_> = (0..7).map(|_| unknown.clone()).chain([critical, ok]).collect();
+        let line = StatusLine::of_all(&many);
+        assert_eq!(line.status(), ServiceStatus::Critical);
+        assert!(
+            line.to_string().contains("d CRITICAL: /y orphan; c UNKNOWN")
+                && line.to_string().contains("3 ensembles more")
+        );
     }
 
     const SOUND: &[(&str, i64)] = &[("/a/lock-0000000001", 1), ("/a/lock-0000000002", 2), ("/b/lock-0000000001", 1)];

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use clap::Args;
+use futures::StreamExt;
 
 use super::choice::{self, Choice};
 use tokio::time::{Instant, timeout_at};
@@ -14,9 +16,10 @@ use tokio::time::{Instant, timeout_at};
 use super::duration;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{print, write_json};
+use super::output::{print, reader_left, write_json_of};
 use super::past::{self, Moment, MomentOptions};
 use super::resolved::ResolvedOptions;
+use super::several::{self, Failures, InContext};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use super::verdict::Verdict;
 use lockscope_base::time::now;
@@ -81,13 +84,53 @@ pub(super) async fn run(
     options: &CheckOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
-    let is_past = options.past.store.is_some();
     let looked = read_state(settings, options).await?;
-    let Looked { ensemble, table, diagnosis, at, duration } = &looked;
+    print_check(settings, options, &looked, out)
+}
+
+/// Checks each context. The answer is no when it is no for one of them; fails when one of them could
+/// not be reached.
+pub(super) async fn run_each(
+    contexts: Vec<InContext>,
+    options: &CheckOptions,
+    format: Format,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let mut failures = Failures::of(contexts.len());
+    let mut verdict = Verdict::Yes;
+    let look = |settings: ResolvedOptions| async move {
+        let looked = look_live(&settings, options.look_for).await?;
+        Ok((settings, looked))
+    };
+    let mut looked = pin!(several::results(contexts, look));
+    while let Some((name, looked)) = looked.next().await {
+        let checked = looked.and_then(|(settings, looked)| print_check(&settings, options, &looked, out));
+        match checked {
+            Ok(Verdict::No) => verdict = Verdict::No,
+            Ok(_) => {}
+            Err(error) if reader_left(&error) => return Err(error),
+            Err(error) => failures.add(&name, &error, format, out)?,
+        }
+    }
+    failures.end()?;
+    Ok(verdict)
+}
+
+fn print_check(
+    settings: &ResolvedOptions,
+    options: &CheckOptions,
+    looked: &Looked,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let is_past = options.past.store.is_some();
+    let Looked { ensemble, table, diagnosis, at, duration } = looked;
     let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
     print(out, |out| match settings.format {
-        Format::Json => write_json(out, &check),
-        Format::Table => lines::check(out, table, diagnosis.findings(), check.not_seen(), !is_past),
+        Format::Json => write_json_of(out, settings.label(), &check),
+        Format::Table => {
+            several::write_heading(out, settings.label(), ensemble)?;
+            lines::check(out, table, diagnosis.findings(), check.not_seen(), !is_past)
+        }
     })?;
     if !is_past {
         every_root_is_readable(table, &settings.roots)?;
@@ -109,6 +152,22 @@ pub(super) async fn run_for_nagios(
     let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
     let printed = print(out, |out| writeln!(out, "{line}"));
     // A line that could not be printed counts as unknown.
+    Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
+}
+
+/// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
+pub(super) async fn run_each_for_nagios(
+    contexts: Vec<InContext>,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> Verdict {
+    let look = |settings: ResolvedOptions| async move { status(&settings, options).await };
+    let lines = several::results(contexts, look).map(|(name, line)| {
+        let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
+        (name, line)
+    });
+    let line = StatusLine::of_all(&lines.collect::<Vec<_>>().await);
+    let printed = print(out, |out| writeln!(out, "{line}"));
     Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
 }
 

@@ -1,6 +1,7 @@
 //! A lock table kept up to date by an observer, for the headless commands.
 
 mod recording;
+mod unanswered;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,6 @@ use std::vec;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::examination::{ExaminationPace, UnreportedFindings};
-use super::output;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 pub(super) use recording::Recording;
@@ -31,9 +31,6 @@ const MAX_EVENTS_AT_ONCE: usize = 1_024;
 /// How long a command stays silent before it reports a missing answer.
 const QUIET_START: Duration = Duration::from_secs(1);
 
-/// Longer timeouts count as endless; no limit is shown.
-const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
-
 /// How long the report of the initial state waits for the servers to name the clients.
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
 
@@ -42,6 +39,8 @@ pub(super) struct LiveTable {
     observer: Observer,
     live: LiveState,
     connect: String,
+    /// The context, when it is one of several.
+    label: Option<String>,
     /// The last time at which everything below the roots had been read.
     synced: Option<Timestamp>,
     /// Why there is no connection.
@@ -95,6 +94,7 @@ impl LiveTable {
             live: LiveState::new(options.table(), settings.thresholds),
             observer: start(options),
             connect: settings.connect.clone(),
+            label: settings.label().map(str::to_owned),
             synced: None,
             trouble: None,
             said: None,
@@ -214,18 +214,6 @@ impl LiveTable {
                 () = deadline::until(says_at) => self.say_trouble(until),
             }
         }
-    }
-
-    /// Reports why there is no answer, and how long the command still waits.
-    fn say_trouble(&mut self, until: Instant) {
-        self.said.clone_from(&self.trouble);
-        let Some(trouble) = &self.said else { return };
-        let left = until.saturating_duration_since(Instant::now());
-        output::note(&if left > MAX_TOLD_WAIT {
-            format!("{trouble}; trying again")
-        } else {
-            format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
-        });
     }
 
     /// Applies a server view.
@@ -359,32 +347,6 @@ impl LiveTable {
         self.observer.stop().await;
         let (table, diagnosis) = self.live.into_parts();
         (table, diagnosis, at)
-    }
-
-    /// Returns the error that the ensemble did not answer, with the reason.
-    pub(super) fn no_answer(&self) -> anyhow::Error {
-        let ensemble = self.ensemble();
-        let connect = ensemble.connect();
-        let reason = match (&self.trouble, self.live.table().session()) {
-            (Some(trouble), _) => trouble.clone(),
-            (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
-            (None, None) => format!("{connect} gave no session"),
-        };
-        let reason = reason + self.hint();
-        // Rounded to tenths of a second for the message.
-        let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
-        let waited = Duration::from_millis(tenths.saturating_mul(100));
-        output::no_answer(waited, reason)
-    }
-
-    fn ended(&self) -> anyhow::Error {
-        let refused = |reason: String| anyhow::Error::msg(reason + self.hint());
-        self.refused.clone().map_or_else(|| self.no_answer(), refused)
-    }
-
-    /// Returns the advice on naming servers, if there is no session and none were named.
-    fn hint(&self) -> &'static str {
-        if self.live.table().session().is_none() { self.how_to_name_servers } else { "" }
     }
 }
 

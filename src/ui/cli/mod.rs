@@ -38,6 +38,7 @@ mod past_options;
 mod progress_line;
 mod recipes;
 mod record;
+mod record_each;
 mod record_metrics;
 mod record_service;
 mod recorded;
@@ -53,6 +54,7 @@ mod themes;
 mod unreadable;
 mod verdict;
 mod watch;
+mod watch_each;
 mod watch_past;
 
 use std::ffi::OsString;
@@ -75,6 +77,7 @@ pub use output::note;
 use past::SpanOptions;
 pub use record_service::MayPass;
 use resolved::{Environment, OptionsError, ResolvedOptions};
+use several::Chosen;
 pub use verdict::Verdict;
 use watch::WatchOptions;
 
@@ -120,14 +123,17 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let (before, command) = arguments.split();
     let Some(command) = command else { return screen(before).await };
     let resolve = |own: SharedOptions| resolve_options(own.merge(before.clone()));
+    let choose = |own: SharedOptions| several::resolve(own.merge(before.clone()));
     match command {
-        CliCommand::Snapshot(options) => {
-            let settings = resolve(options.read.shared())?;
-            match &options.past.store {
-                Some(store) => snapshot::run_past(&settings, store, options.past.at, &mut io::stdout().lock()),
-                None => snapshot::run(&settings, &mut io::stdout().lock()).await,
+        CliCommand::Snapshot(options) => match (&options.past.store, choose(options.read.shared())) {
+            (Some(store), chosen) => {
+                snapshot::run_past(&chosen?.one()?, store, options.past.at, &mut io::stdout().lock())
             }
-        }
+            (None, chosen) => match chosen? {
+                Chosen::One(settings) => snapshot::run(*settings, &mut io::stdout().lock()).await,
+                Chosen::Several(several, format) => snapshot::run_each(several, format, &mut io::stdout().lock()).await,
+            },
+        },
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;
             let done = members::run(&settings, &options, &mut io::stdout().lock()).await;
@@ -137,17 +143,34 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             watch_past::run(&resolve(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
         }
         CliCommand::Watch(options) => {
-            watch::run(&resolve(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
-        }
-        CliCommand::Check(options) if options.nagios => {
-            let settings = resolve(options.read.shared());
-            Ok(check::run_for_nagios(settings, &options, &mut io::stdout().lock()).await)
+            let out = &mut tokio::io::stdout();
+            match choose(options.read.shared())? {
+                Chosen::One(settings) => watch::run(&settings, options.stop_after, out).await,
+                Chosen::Several(several, format) => watch_each::run(several, format, options.stop_after, out).await,
+            }
         }
         CliCommand::Check(options) => {
-            check::run(&resolve(options.read.shared())?, &options, &mut io::stdout().lock()).await
+            let out = &mut io::stdout().lock();
+            match (choose(options.read.shared()), options.nagios) {
+                (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
+                    Ok(check::run_each_for_nagios(several, &options, out).await)
+                }
+                (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
+                    check::run_each(several, &options, format, out).await
+                }
+                (chosen, true) => {
+                    let settings = chosen.and_then(Chosen::one);
+                    Ok(check::run_for_nagios(settings, &options, out).await)
+                }
+                (chosen, false) => check::run(&chosen?.one()?, &options, out).await,
+            }
         }
         CliCommand::Record(command) => {
-            Box::pin(record::run(&command, || resolve(command.shared()), &mut tokio::io::stdout())).await
+            let given = command.shared().merge(before.clone());
+            match several::chosen(&given)? {
+                Some(several) => Box::pin(record_each::run(command, given, several)).await,
+                None => Box::pin(record::run(&command, || resolve(command.shared()), &mut tokio::io::stdout())).await,
+            }
         }
         CliCommand::Replay(command) => replay::run(&resolve(command.shared())?, &command).await,
         CliCommand::Contend(options) => {

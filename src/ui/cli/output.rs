@@ -47,6 +47,30 @@ pub(super) fn json(facts: &impl Serialize) -> io::Result<String> {
     Ok(report::json::to_string(facts)? + "\n")
 }
 
+/// Facts of one of several contexts.
+#[derive(Serialize)]
+struct Labelled<'a, T> {
+    context: &'a str,
+    #[serde(flatten)]
+    facts: &'a T,
+}
+
+/// Writes facts as one line of JSON, with the context if there are several.
+pub(super) fn write_json_of(out: &mut impl Write, context: Option<&str>, facts: &impl Serialize) -> io::Result<()> {
+    match context {
+        Some(context) => write_json(out, &Labelled { context, facts }),
+        None => write_json(out, facts),
+    }
+}
+
+/// Returns facts as one line of JSON, with the context if there are several.
+pub(super) fn json_of(context: Option<&str>, facts: &impl Serialize) -> io::Result<String> {
+    match context {
+        Some(context) => json(&Labelled { context, facts }),
+        None => json(facts),
+    }
+}
+
 /// Returns whether a command failed because its output has no reader any more.
 pub(super) fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

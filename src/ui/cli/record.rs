@@ -15,7 +15,7 @@ use super::duration;
 use super::followed_deletions::FollowedDeletions;
 use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
-use super::output::{json, note, send};
+use super::output::{json_of, note, send};
 use super::record_metrics::{MetricsOptions, next_question};
 use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
@@ -36,7 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The options of `lockscope record`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct RecordCommand {
-    /// The file of the recording; made, for its owner only, where it is missing, and else continued
+    /// The file of the recording; made, for its owner only, where it is missing, and else continued.
+    /// With several contexts: the folder of their files, NAME.db each
     #[arg(long, value_name = "FILE", required_unless_present = "metrics")]
     pub store: Option<PathBuf>,
     /// Delete what is older, as in 12h or 30d
@@ -126,12 +127,12 @@ pub(super) async fn run(
         since: rfc3339(now()),
         metrics: exporter.as_ref().map(|exporter| exporter.address().to_string()),
     };
-    send(out, &json(&started)?).await?;
+    send(out, &json_of(settings.label(), &started)?).await?;
     let mut deletions = recorder.as_ref().map(|_| FollowedDeletions::start(&settings));
     let mut recording = Recording { recorder, counters: command.metrics.counters() };
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
-        ready(&settings.ensemble_name());
+        ready(&status(&settings));
         let end = record(&mut live, &settings, &mut deletions, &mut exporter, &reload, &mut signals).await;
         if !matches!(end, Ok(End::Reload(_))) {
             stopping();
@@ -160,6 +161,11 @@ pub(super) async fn run(
     }
 }
 
+/// Returns what the service manager shows.
+fn status(settings: &ResolvedOptions) -> String {
+    if settings.label().is_some() { "several ensembles".to_owned() } else { settings.ensemble_name() }
+}
+
 /// Returns the settings, if a connection with them is possible. Waits for servers indefinitely.
 fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
     let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
@@ -181,6 +187,7 @@ async fn record(
     live.survey(settings, true, Duration::MAX)?;
     let mut notices = UnreadableNotices::default();
     let (mut trouble, ensemble) = (None, settings.ensemble_name());
+    let of = settings.label().map(|label| format!("{label}: ")).unwrap_or_default();
     loop {
         tokio::select! {
             biased;
@@ -188,8 +195,8 @@ async fn record(
                 None => return Ok(End::Stopped),
                 Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
                 Some(Err(error)) => {
-                    note(&format!("recording goes on with the settings as they were: {error:#}"));
-                    ready(&ensemble);
+                    note(&format!("{of}recording goes on with the settings as they were: {error:#}"));
+                    ready(&status(settings));
                 }
             },
             _ = flush.tick() => {
@@ -200,9 +207,9 @@ async fn record(
                 });
                 match (&now, &trouble) {
                     (Some(sentence), _) if now != trouble => {
-                        note(&format!("nothing is written at the moment, and tried again: {sentence}"));
+                        note(&format!("{of}nothing is written at the moment, and tried again: {sentence}"));
                     }
-                    (None, Some(_)) => note("the recording is written again"),
+                    (None, Some(_)) => note(&format!("{of}the recording is written again")),
                     _ => {}
                 }
                 trouble = now;

@@ -135,12 +135,19 @@ pub(super) struct ResolvedOptions {
     pub context: Option<String>,
     /// The context that marks this ensemble as production.
     pub production: Option<String>,
+    /// Whether the command works on several contexts, so that its output names them.
+    pub is_one_of_several: bool,
 }
 
 impl ResolvedOptions {
     /// Returns the ensemble, without identities in its connect string.
     pub(super) fn ensemble_name(&self) -> String {
         Ensemble::new(&self.connect, None).connect().to_owned()
+    }
+
+    /// Returns the context, where the output names it because it is one of several.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.context.as_deref().filter(|_| self.is_one_of_several)
     }
 
     /// Merges the options with the environment and the config file, in this order, and fills in the
@@ -197,6 +204,7 @@ impl ResolvedOptions {
             connect_is_given,
             context: ensemble.context,
             production: None,
+            is_one_of_several: false,
             recipes: Vec::new(),
             expected: Vec::new(),
         })

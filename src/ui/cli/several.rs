@@ -1,20 +1,37 @@
 //! Several contexts of the config file at once: which are chosen, and the options of each.
 
+use std::io::{self, Write};
+use std::time::Duration;
+
 use anyhow::{bail, ensure};
+use futures::stream::{self, StreamExt};
+use serde::Serialize;
 
 use super::config::{Config, ConfigError};
 use super::console_options::{ConsoleOptions, elsewhere_environment, known_contexts, sentence};
-use super::options::{EnsembleOptions, SharedOptions};
+use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
 use super::{environment, exposed_folders, log, output, read_config, resolve_options, themes, usual_config};
 use crate::tui::{self, TuiOptions, WatchOptions};
+use lockscope_base::znode::escaped;
+use lockscope_model::report::{Ensemble, SCHEMA};
 
 /// The ensembles that a command works on.
 pub(super) enum Chosen {
     /// One, in a context or not.
     One(Box<ResolvedOptions>),
-    /// Those of several contexts.
-    Several(Vec<InContext>),
+    /// Those of several contexts, and the format of what is printed about them.
+    Several(Vec<InContext>, Format),
+}
+
+impl Chosen {
+    /// Returns the options of the one ensemble; fails when there are several.
+    pub(super) fn one(self) -> anyhow::Result<ResolvedOptions> {
+        match self {
+            Self::One(settings) => Ok(*settings),
+            Self::Several(..) => bail!("a recording is one of several: name it with --store, and leave out --context"),
+        }
+    }
 }
 
 /// A context, and its options.
@@ -28,19 +45,37 @@ pub(super) struct InContext {
 /// Finds out which ensembles are chosen. Fails when a context does not exist; other mistakes are
 /// those of one context.
 pub(super) fn resolve(options: SharedOptions) -> anyhow::Result<Chosen> {
+    let Some(mut all) = chosen(&options)? else { return Ok(Chosen::One(Box::new(resolve_options(options)?))) };
+    let config = read_config(options.ensemble.config.as_deref())?;
+    let format = options.output.format.or(config.options.output.format).unwrap_or_else(Format::of_stdout);
+    for settings in all.iter_mut().filter_map(|context| context.settings.as_mut().ok()) {
+        settings.format = format;
+    }
+    Ok(Chosen::Several(all, format))
+}
+
+/// Returns the contexts, if several are chosen, and starts the log.
+pub(super) fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InContext>>> {
     let environment = environment()?;
     if !is_several(&options.ensemble, &environment) {
-        return Ok(Chosen::One(Box::new(resolve_options(options)?)));
+        return Ok(None);
     }
     let config = read_config(options.ensemble.config.as_deref())?;
     config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
-    let all = each(&options, &environment, &config)?;
+    let all = each(options, &environment, &config)?;
     if let Some(settings) = all.iter().find_map(|context| context.settings.as_ref().ok())
         && let Some(path) = &settings.log_file
     {
         log::start(path, settings.log_filter.as_deref())?;
     }
-    Ok(Chosen::Several(all))
+    Ok(Some(all))
+}
+
+/// Reads the options of one of several contexts again.
+pub(super) fn again(options: &SharedOptions, name: &str) -> anyhow::Result<ResolvedOptions> {
+    let config = read_config(options.ensemble.config.as_deref())?;
+    let found = each(options, &environment()?, &config)?.into_iter().find(|context| context.name == name);
+    found.map_or_else(|| bail!("there is no context {name:?} any more in the config file"), |context| context.settings)
 }
 
 /// Whether several contexts are chosen.
@@ -77,9 +112,10 @@ fn each(options: &SharedOptions, environment: &Environment, config: &Config) -> 
         };
         // What is given on the command line holds in each of them.
         let own = SharedOptions { ensemble: one(&options.ensemble, &name), ..options.clone() };
-        let settings = file
-            .map_err(anyhow::Error::from)
-            .and_then(|file| Ok(ResolvedOptions::resolve(own, &elsewhere_environment, file)?.with_config(config)));
+        let settings = file.map_err(anyhow::Error::from).and_then(|file| {
+            let settings = ResolvedOptions::resolve(own, &elsewhere_environment, file)?.with_config(config);
+            Ok(ResolvedOptions { is_one_of_several: true, ..settings })
+        });
         let production = config.contexts.get(&name).is_some_and(|context| context.production);
         all.push(InContext { name, production, settings });
     }
@@ -111,6 +147,84 @@ fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) 
         }
     }
     Ok(names)
+}
+
+/// A command that follows many ensembles waits for each of them indefinitely.
+pub(super) const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// The most contexts that are read at the same time.
+const MAX_AT_ONCE: usize = 64;
+
+/// What is printed in place of the facts of a context that could not be reached.
+#[derive(Serialize)]
+struct Failure<'a> {
+    schema: u32,
+    error: &'a str,
+}
+
+/// The contexts that a command could not reach.
+#[derive(Debug)]
+pub(super) struct Failures {
+    names: Vec<String>,
+    all: usize,
+}
+
+impl Failures {
+    /// Starts to work on that many contexts.
+    pub(super) fn of(all: usize) -> Self {
+        Self { names: Vec::new(), all }
+    }
+
+    /// Prints why a context could not be reached, and remembers it.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        error: &anyhow::Error,
+        format: Format,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let error = format!("{error:#}");
+        self.names.push(name.to_owned());
+        output::note(&format!("{name}: {error}"));
+        output::print(out, |out| match format {
+            Format::Json => output::write_json_of(out, Some(name), &Failure { schema: SCHEMA, error: &error }),
+            Format::Table => writeln!(out, "{name}: not seen: {}", escaped(&error)),
+        })
+    }
+
+    /// Fails if a context could not be reached.
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        let (failed, all) = (self.names.len(), self.all);
+        ensure!(failed == 0, "{failed} of {all} contexts could not be reached: {}", self.names.join(", "));
+        Ok(())
+    }
+}
+
+/// Writes the context and its servers above a table, if there are several.
+pub(super) fn write_heading(out: &mut impl Write, context: Option<&str>, ensemble: &Ensemble) -> io::Result<()> {
+    match context {
+        Some(context) => writeln!(out, "== {context} ({})", escaped(ensemble.connect())),
+        None => Ok(()),
+    }
+}
+
+/// Works on each context, up to [`MAX_AT_ONCE`] at the same time. Returns the results in the order
+/// of the contexts.
+pub(super) fn results<T, F: Future<Output = anyhow::Result<T>>>(
+    contexts: Vec<InContext>,
+    work: impl Fn(ResolvedOptions) -> F,
+) -> impl futures::Stream<Item = (String, anyhow::Result<T>)> {
+    let working = contexts.into_iter().map(move |InContext { name, settings, .. }| {
+        let work = settings.map(&work);
+        async move {
+            let done = match work {
+                Ok(work) => work.await,
+                Err(error) => Err(error),
+            };
+            (name, done)
+        }
+    });
+    stream::iter(working).buffered(MAX_AT_ONCE)
 }
 
 /// Shows several ensembles until the user leaves.

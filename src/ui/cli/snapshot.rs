@@ -2,19 +2,25 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 
 use clap::Args;
+use futures::StreamExt;
 
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{print, write_json};
+use super::output::{print, write_json, write_json_of};
 use super::past::{self, Moment, MomentOptions};
 use super::resolved::ResolvedOptions;
+use super::several::{self, Failures, InContext};
 use super::unreadable::some_root_is_readable;
 use super::verdict::Verdict;
+use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once};
-use lockscope_model::report::{Snapshot, lines};
+use lockscope_model::diagnose::Diagnosis;
+use lockscope_model::queue::LockTable;
+use lockscope_model::report::{Ensemble, Snapshot, lines};
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::PastTime;
 
@@ -42,12 +48,47 @@ pub(super) fn run_past(
     Ok(Verdict::Yes)
 }
 
+/// The locks of one ensemble, as they were read.
+struct Taken {
+    settings: ResolvedOptions,
+    ensemble: Ensemble,
+    locks: LockTable,
+    diagnosis: Diagnosis,
+    at: Timestamp,
+}
+
 /// Reads everything, prints it and ends the session. An unreadable root is named in the output; the
 /// command fails only when no root can be read.
-pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+    let taken = take(settings).await?;
+    taken.print(out)?;
+    // The program ends: freeing tens of thousands of contenders would only delay that.
+    std::mem::forget(taken);
+    Ok(Verdict::Yes)
+}
+
+/// Prints the locks of each context. Fails at the end when one of them could not be reached.
+pub(super) async fn run_each(
+    contexts: Vec<InContext>,
+    format: Format,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let mut failures = Failures::of(contexts.len());
+    let mut taken = pin!(several::results(contexts, take));
+    while let Some((name, taken)) = taken.next().await {
+        match taken {
+            Ok(taken) => taken.print(out)?,
+            Err(error) => failures.add(&name, &error, format, out)?,
+        }
+    }
+    failures.end()?;
+    Ok(Verdict::Yes)
+}
+
+async fn take(settings: ResolvedOptions) -> anyhow::Result<Taken> {
     let asking = tokio::spawn(survey(settings.survey_options()?));
-    let mut live = LiveTable::start(settings)?;
-    let taken_at = match live.read_once().await {
+    let mut live = LiveTable::start(&settings)?;
+    let at = match live.read_once().await {
         Ok(at) => at,
         Err(error) => {
             live.stop().await;
@@ -61,13 +102,23 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> any
     let ensemble = live.ensemble();
     let (locks, diagnosis, _) = live.stop().await;
     some_root_is_readable(&locks, &settings.roots)?;
-    print(out, |out| match settings.format {
-        Format::Json => write_json(out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis)),
-        Format::Table => lines::locks(out, &locks, &diagnosis, &settings.roots, taken_at),
-    })?;
-    // The program ends: freeing tens of thousands of contenders would only delay that.
-    std::mem::forget((locks, diagnosis));
-    Ok(Verdict::Yes)
+    Ok(Taken { settings, ensemble, locks, diagnosis, at })
+}
+
+impl Taken {
+    fn print(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        let Self { settings, ensemble, locks, diagnosis, at } = self;
+        print(out, |out| match settings.format {
+            Format::Json => {
+                let snapshot = Snapshot::new(ensemble, locks, *at).with_diagnosis(diagnosis);
+                write_json_of(out, settings.label(), &snapshot)
+            }
+            Format::Table => {
+                several::write_heading(out, settings.label(), ensemble)?;
+                lines::locks(out, locks, diagnosis, &settings.roots, *at)
+            }
+        })
+    }
 }
 
 /// Asks the servers about themselves; `None` when they are not to be asked, or did not answer.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::duration;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{json, send};
+use super::output::{json_of, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
@@ -21,7 +21,7 @@ use lockscope_live::deadline::until;
 use lockscope_model::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
 
 /// The most events whose lines are written together.
-const MAX_EVENTS_AT_ONCE: usize = 1024;
+pub(super) const MAX_EVENTS_AT_ONCE: usize = 1024;
 
 /// The options of `lockscope watch`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -70,8 +70,10 @@ async fn print(
     loop {
         // The first reading yields the whole initial state, which may be large.
         for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
-            let lines: String =
-                events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
+            let lines: String = events
+                .iter()
+                .map(|event| line(event, settings.format, settings.label(), settings.utc))
+                .collect::<io::Result<_>>()?;
             send(out, &lines).await?;
         }
         if !live.has_reported_start() {
@@ -89,22 +91,28 @@ async fn print(
     }
 }
 
-pub(super) fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
+/// Returns the line of an event, which names the context if there are several.
+pub(super) fn line(event: &TableEvent, format: Format, context: Option<&str>, utc: bool) -> io::Result<String> {
+    if let (Some(context), Format::Table) = (context, format) {
+        return Ok(format!("{context}  {}", line(event, format, None, utc)?));
+    }
     Ok(match (event, format) {
         (TableEvent::Happening(happening, reason), Format::Table) => {
             lines::happening(happening, reason.as_deref(), utc)
         }
         (TableEvent::Happening(happening, reason), Format::Json) => {
-            json(&HappeningLine::new(happening, reason.as_deref()))?
+            json_of(context, &HappeningLine::new(happening, reason.as_deref()))?
         }
         (TableEvent::Initial(initial), Format::Table) => initial.for_people(utc),
-        (TableEvent::Initial(initial), Format::Json) => json(&InitialLine::from(initial))?,
+        (TableEvent::Initial(initial), Format::Json) => json_of(context, &InitialLine::from(initial))?,
         (TableEvent::Sampled(lock, counts), Format::Table) => lines::sample(lock, *counts, utc),
-        (TableEvent::Sampled(lock, counts), Format::Json) => json(&SampleLine::new(lock, *counts))?,
+        (TableEvent::Sampled(lock, counts), Format::Json) => json_of(context, &SampleLine::new(lock, *counts))?,
         (TableEvent::Gap { from, until }, Format::Table) => lines::gap(*from, *until, utc),
-        (TableEvent::Gap { from, until }, Format::Json) => json(&GapLine::new(*from, *until))?,
+        (TableEvent::Gap { from, until }, Format::Json) => json_of(context, &GapLine::new(*from, *until))?,
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
-        (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
+        (TableEvent::Finding { finding, raised, at }, Format::Json) => {
+            json_of(context, &FindingLine::new(finding, *raised, *at))?
+        }
     })
 }
 
@@ -118,7 +126,7 @@ mod tests {
     fn a_line_of_json_is_one_line() {
         let disconnected = Happening::of_connection(LockEvent::Disconnected, Timestamp(1_714_574_467_250));
         let event = TableEvent::Happening(disconnected, Some("two\nlines".to_owned()));
-        let line = line(&event, Format::Json, false).unwrap();
+        let line = line(&event, Format::Json, None, false).unwrap();
         assert_eq!(line.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["reason"], "two\nlines");

@@ -129,6 +129,6 @@ async fn print(
         return Ok(());
     }
     let lines: String =
-        events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<std::io::Result<_>>()?;
+        events.iter().map(|event| line(event, settings.format, None, settings.utc)).collect::<std::io::Result<_>>()?;
     send(out, &lines).await
 }
