@@ -30,7 +30,7 @@ impl StateKind {
             Self::Live => "live",
             Self::Reading => "reading",
             Self::Connecting => "connecting",
-            Self::Overloaded => "too many events",
+            Self::Overloaded => "overloaded",
             Self::Lagging => "lags",
             Self::CutOff => "cut off",
             Self::NoConnection => "no connection",

@@ -1,6 +1,7 @@
 //! A small ensemble for the tests of the screen, in the form of an observer's changes.
 
 pub mod deletions;
+pub mod ensembles;
 pub mod fleets;
 pub mod live_past;
 pub mod recording;

@@ -116,7 +116,7 @@ const INVALID: [(&str, usize, &str, bool); 94] = [
     ("[keys]\npause = 'f8'\nsort = 'o'", 3, "`o` means `session` in Locks already", true),
     ("screen = 'locks'", 1, "write [screen.locks]", true),
     ("screen.locks = 1", 1, "write [screen.locks]", true),
-    ("[screen.lock]\nsort = 'held'", 1, "there is no list `lock`: there are locks, queue", true),
+    ("[screen.lock]\nsort = 'held'", 1, "there is no list `lock`: there are ensembles, locks, queue", true),
     ("[screen.help]", 1, "there is no list `help`", true),
     ("[screen.locks]\ncolumns = ['lock', 'colour']", 2, "has no column `colour`: it has lock, recipe", true),
     ("[screen.locks]\ncolumns = []", 2, "needs a column", true),

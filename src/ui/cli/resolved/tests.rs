@@ -57,6 +57,7 @@ fn every_option_can_be_set_in_the_config_file_and_changed_by_an_option() {
         },
         ensemble: EnsembleOptions {
             context: Some(text.into()),
+            all_contexts: Some(true),
             connect: Some(text.into()),
             session_timeout: Some(Duration::from_secs(text.len() as u64)),
             auth_file: Some(text.into()),

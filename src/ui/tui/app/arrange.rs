@@ -41,7 +41,7 @@ impl App {
             overlaps: if self.shows_picture() { 0 } else { lines(self.overlap_lines().len()) },
             rows: self.screen().list().map_or(0, |list| list.len(self)),
             side: self.side_wish(),
-            side_fills: matches!(self.screen(), Screen::Timeline | Screen::History),
+            side_fills: matches!(self.screen(), Screen::Ensembles | Screen::Timeline | Screen::History),
         }
     }
 

@@ -68,14 +68,13 @@ mod tests {
         EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at)
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_summary_that_was_not_taken_is_replaced_and_takes_are_apart() {
         let board = Board::default();
         let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
         board.post(&one, summary(1));
         let began = Instant::now();
         assert_eq!(board.next().await.len(), 1);
-        assert_eq!(began.elapsed(), Duration::ZERO, "the first is taken at once");
         for at in 2..9 {
             board.post(&one, summary(at));
         }
@@ -83,6 +82,6 @@ mod tests {
         let taken = board.next().await;
         let taken: Vec<_> = taken.iter().map(|report| (&*report.name, report.summary.at.0)).collect();
         assert_eq!(taken, [("one", 8), ("other", 9)]);
-        assert_eq!(began.elapsed(), GATHER);
+        assert!(began.elapsed() >= GATHER, "the second take waits");
     }
 }

@@ -12,10 +12,12 @@ use tokio::time::timeout;
 
 use super::effects::export;
 use super::*;
+use crate::tui::app::FleetSide;
 use crate::tui::app::Tour;
 use crate::tui::testing::{self, curator, ensemble, listed};
 use crate::tui::theme::ThemeName;
 use lockscope_base::time::now;
+use lockscope_lab::contend::{self, Scenario};
 use lockscope_lab::demo::Script;
 use lockscope_model::queue::Change;
 

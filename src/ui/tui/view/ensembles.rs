@@ -23,6 +23,11 @@ use lockscope_model::summary::{FindingCounts, StateKind};
 use lockscope_model::text::human::{count, duration, plural, rate};
 use lockscope_model::text::{Keep, width};
 
+/// The program's name, with a blank on either side.
+const PROGRAM: &str = " lockscope ";
+/// Between two parts of the first line.
+const GAP: &str = "   ";
+
 impl ListView for Ensembles {
     fn title(&self, view: View<'_>) -> ListTitle {
         let all = view.app.ensembles().map_or(0, WatchedEnsembles::all);
@@ -148,22 +153,27 @@ pub fn draw_header(view: View<'_>, ensembles: &WatchedEnsembles, area: Rect, buf
     }
     let live = ensembles.each().filter(|row| row.is_live()).count();
     let broken = ensembles.each().filter(|row| row.state().is_broken()).count();
-    let mut parts = vec![
-        (format!(" {}", plural(ensembles.all(), "ensemble", "ensembles")), theme.text),
-        (format!("{} {} live", signs.holds, count(live)), theme.good),
-    ];
-    if broken > 0 {
-        parts.push((format!("{} {} not seen", signs.bad, count(broken)), theme.bad));
-    }
+    let mut parts = vec![(format!(" {}", plural(ensembles.all(), "ensemble", "ensembles")), theme.text)];
     if counts.critical > 0 {
         parts.push((format!("{} {} critical", signs.bad, count(counts.critical)), theme.bad));
     }
+    if broken > 0 {
+        parts.push((format!("{} {} not seen", signs.bad, count(broken)), theme.bad));
+    }
+    parts.push((format!("{} {} live", signs.holds, count(live)), theme.good));
     if counts.warning > 0 {
         parts.push((format!("{} {}", signs.warning, plural(counts.warning, "warning", "warnings")), theme.wait));
     }
-    let mut spans = vec![Span::styled(" lockscope ", theme.accent)];
+    // What matters least is left out where there is no room.
+    let needs = |parts: &[(String, Style)]| {
+        PROGRAM.len() + parts.iter().map(|(text, _)| width(text) + GAP.len()).sum::<usize>()
+    };
+    while needs(&parts) > usize::from(area.width) && parts.len() > 1 {
+        parts.pop();
+    }
+    let mut spans = vec![Span::styled(PROGRAM, theme.accent)];
     for (at, (text, style)) in parts.into_iter().enumerate() {
-        let gap = if at == 0 { "" } else { "   " };
+        let gap = if at == 0 { "" } else { GAP };
         spans.push(Span::styled(format!("{gap}{text}"), style));
     }
     write_line(spans, area, buffer);

@@ -6,6 +6,7 @@ mod comparison;
 mod connection;
 mod contend;
 mod delete;
+mod ensembles;
 mod findings;
 mod frames;
 mod header;

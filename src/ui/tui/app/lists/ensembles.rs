@@ -58,7 +58,7 @@ pub enum EnsembleColumn {
 
 const COLUMNS: &[Column<EnsembleColumn>] = &[
     Column::text(EnsembleColumn::Ensemble, "ENSEMBLE", 12, 28, 0),
-    Column::text(EnsembleColumn::State, "STATE", 13, 15, 0),
+    Column::text(EnsembleColumn::State, "STATE", 15, 15, 0),
     Column::number(EnsembleColumn::Servers, "SERVERS", 7, 7),
     Column::number(EnsembleColumn::Locks, "LOCKS", 6, 4),
     Column::number(EnsembleColumn::Contenders, "CONT", 6, 6).named("contenders"),

@@ -6,6 +6,7 @@ mod contexts;
 mod delete;
 mod delete_keys;
 mod delete_orphan;
+mod ensembles;
 mod history;
 mod live;
 mod locks;
