@@ -129,11 +129,11 @@ fn measure(arguments: &[&str], began: Instant, count: usize, seconds: u64) {
     let after = usage::Usage::of(pid).expect("it runs");
     let cores = (after.cpu - before.cpu) / at.elapsed().as_secs_f64();
     println!("memory         {:8.0} MB\nCPU            {cores:8.2} cores", after.resident as f64 * 1024.0 / 1e6);
+    println!("{}", terminal.text());
     let entered = Instant::now();
     terminal.press("\r\r");
-    terminal.shows("what to do: find out which application");
+    terminal.shows_all(&["what to do: find out which application", "ownerless"]);
     println!("2 keys         {:8.2} s to the diagnosis of the worst lock", entered.elapsed().as_secs_f64());
-    println!("{}", terminal.text());
     terminal.press("q");
     assert!(terminal.ends().success());
 }

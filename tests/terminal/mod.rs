@@ -5,6 +5,7 @@ mod contexts;
 mod delete;
 mod demo;
 mod endings;
+mod ensembles;
 mod habits;
 mod hostile;
 mod last_leader;

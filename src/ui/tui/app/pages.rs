@@ -268,6 +268,7 @@ impl App {
         let plan = open.plan();
         let question = deletion::Question {
             plan: &plan,
+            context: self.settings.context.as_deref(),
             obstacle: open.obstacle(),
             finding_out: open.is_finding_out(),
             refused: open.refused(),

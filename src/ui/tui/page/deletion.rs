@@ -11,6 +11,8 @@ use lockscope_model::text::{Keep, fit};
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     pub plan: &'a DeletePlan,
+    /// The context of the ensemble; `None` when no context is in force.
+    pub context: Option<&'a str>,
     /// Why the plan cannot be confirmed now, as a sentence.
     pub obstacle: Option<String>,
     /// Whether the search for a guard against recreated nodes still runs.
@@ -37,6 +39,10 @@ pub struct AnswerKeys {
 /// always show.
 pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
     let (plan, mut facts, mut below) = (question.plan, new(), new());
+    // Several ensembles may have nodes of the same path.
+    if let Some(context) = question.context {
+        facts.fact("ensemble", context, Tone::Strong);
+    }
     match plan.nodes() {
         [only] => write_one(&mut facts, only, plan.action()),
         several_nodes => write_several(&mut facts, several_nodes, plan.action()),

@@ -31,7 +31,9 @@ const GAP: &str = "   ";
 impl ListView for Ensembles {
     fn title(&self, view: View<'_>) -> ListTitle {
         let all = view.app.ensembles().map_or(0, WatchedEnsembles::all);
-        let after_filter = vec![(plural(all, "ensemble", "ensembles"), view.theme.text)];
+        let mut after_filter = vec![(plural(all, "ensemble", "ensembles"), view.theme.text)];
+        let open = view.app.ensembles().and_then(WatchedEnsembles::open);
+        after_filter.extend(open.map(|name| (view.sentence(&format!("{name} is open ({{locks}})")), view.theme.text)));
         ListTitle { name: "Ensembles".to_owned(), all, after_filter, ..ListTitle::default() }
     }
 
@@ -61,14 +63,11 @@ fn cell(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>) -> Ce
     // Figures that may no longer be true are dim.
     let data = |style: Style| if row.is_live() { style } else { theme.dim };
     let plain = data(theme.text);
-    let is_open = view.app.ensembles().and_then(WatchedEnsembles::open) == Some(&row.name);
     match column.key {
         EnsembleColumn::Ensemble => {
             let mark = if row.production { " PROD" } else { "" };
-            let open = if is_open { " (open)" } else { "" };
-            let behind = [format!("{mark}{open}"), mark.to_owned(), String::new()];
-            let behind = behind.into_iter().find(|text| width(text) + width(&row.name) <= columns).unwrap_or_default();
-            let name = view.fit(&row.name, columns - width(&behind), Keep::Ends);
+            let behind = if width(&row.name) + mark.len() <= columns { mark } else { "" };
+            let name = view.fit(&row.name, columns - behind.len(), Keep::Ends);
             Cell::new(format!("{name}{behind}"), if row.production { theme.wait } else { theme.strong })
         }
         EnsembleColumn::State => {

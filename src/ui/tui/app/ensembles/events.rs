@@ -1,7 +1,7 @@
 //! What happened in all ensembles: findings that were raised and cleared, and connections that were
 //! lost and made.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use lockscope_base::znode::Timestamp;
@@ -31,11 +31,15 @@ pub struct EnsembleEvent {
 
 /// The events of all ensembles, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EventLog(VecDeque<EnsembleEvent>);
+pub(super) struct EventLog {
+    events: VecDeque<EnsembleEvent>,
+    /// The ensembles of which the last told state is that they cannot be seen.
+    unseen: BTreeSet<Arc<str>>,
+}
 
 impl EventLog {
     pub(super) fn each(&self) -> impl Iterator<Item = &EnsembleEvent> {
-        self.0.iter()
+        self.events.iter()
     }
 
     /// Adds what has changed in an ensemble. Returns the number of new findings that somebody
@@ -46,10 +50,17 @@ impl EventLog {
         before: Option<&EnsembleSummary>,
         after: &EnsembleSummary,
     ) -> usize {
-        let mut add = |news| self.0.push_back(EnsembleEvent { at: after.at, ensemble: Arc::clone(name), news });
+        let mut add = |news| self.events.push_back(EnsembleEvent { at: after.at, ensemble: Arc::clone(name), news });
         let (was, is) = (before.map(|before| before.state.kind()), after.state.kind());
-        let is_settled = is == StateKind::Live || is.is_broken();
-        if was != Some(is) && is_settled && (was.is_some() || is.is_broken()) {
+        let is_told = match is {
+            StateKind::Live => self.unseen.remove(name),
+            _ if is.is_broken() => {
+                self.unseen.insert(Arc::clone(name));
+                was != Some(is)
+            }
+            _ => false,
+        };
+        if is_told {
             add(EnsembleNews::State(is));
         }
         let known = before.map_or(&[][..], |before| &before.findings);
@@ -67,8 +78,8 @@ impl EventLog {
                 add(EnsembleNews::Raised(Arc::clone(raised)));
             }
         }
-        let excess = self.0.len().saturating_sub(MAX_EVENTS);
-        self.0.drain(..excess);
+        let excess = self.events.len().saturating_sub(MAX_EVENTS);
+        self.events.drain(..excess);
         news
     }
 }

@@ -1,0 +1,122 @@
+//! Several ensembles in one console, on real servers: one of them production, one out of reach.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tokio::net::TcpListener;
+use zookeeper_client::{Client, CreateMode};
+
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::{eventually, eventually_blocking};
+use crate::harness::zk;
+
+/// Writes a config file with three contexts: `prod`, `test` and `silent`, a server that never
+/// answers.
+fn config(folder: &Path, test: &str, prod: &str, silent: &str) -> PathBuf {
+    let text = format!(
+        "audit-log = 'audit.jsonl'\nwrite = true\n[context.test]\nconnect = '{test}'\n[context.prod]\n\
+         connect = '{prod}'\nproduction = true\n[context.silent]\nconnect = '{silent}'\n"
+    );
+    let path = folder.join("config.toml");
+    fs::write(&path, text).expect("it is written");
+    path
+}
+
+/// Creates a lock whose holder never goes by itself, and a waiter. Returns the holder's node.
+async fn stuck_lock(client: &Client, lock: &str) -> String {
+    zk::make(client, [lock.to_owned()]).await;
+    let [holder, waiter] = [("holder", CreateMode::PersistentSequential), ("waiter", CreateMode::EphemeralSequential)]
+        .map(|(data, mode)| (mode, (format!("{lock}/_c_00000000-0000-4000-8000-000000000001-lock-"), data.into())));
+    let made = zk::create_all(client, holder.0, [holder.1]).await;
+    zk::create_all(client, waiter.0, [waiter.1]).await;
+    made.into_iter().next().expect("one was made")
+}
+
+async fn is_there(client: &Client, node: &str) -> bool {
+    client.check_stat(node).await.expect("an answer").is_some()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_worst_lock_of_all_ensembles_is_two_keys_away_and_the_wrong_ensemble_keeps_its_nodes() {
+    let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
+    let first = zk::own_root("ensembles").await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let silent = silent.local_addr().expect("an address").to_string();
+    let (here, there) = (zk::connect(&first).await, zk::connect(&other.connect_string()).await);
+    let (in_test, in_prod) = (stuck_lock(&here, "/orders").await, stuck_lock(&there, "/orders").await);
+    stuck_lock(&there, "/billing").await;
+    let config = config(folder.path(), &first, &other.connect_string(), &silent);
+    let arguments = ["--config", config.to_str().expect("a plain path"), "--all-contexts"];
+    let mut terminal = Terminal::lockscope(&arguments, 120, 30);
+    terminal.shows_all(&["3 ensembles", "2 live", "prod PROD", "/billing  persistent", "what to do"]);
+    terminal.press("\r");
+    terminal.shows_all(&["PRODUCTION prod", "● live", "/billing", "/orders"]);
+    terminal.press("\r");
+    terminal.shows_all(&["Diagnosis", "what to do", "ownerless"]);
+    terminal.press("\u{1b}");
+    terminal.shows("Locks ──");
+    terminal.press("\u{1b}");
+    terminal.shows_all(&["3 ensembles", "prod is open (1)", "All ensembles, newest first"]);
+
+    terminal.press("/prod\r1/orders\r\r");
+    terminal.shows_all(&["/orders ", "ownerless"]);
+    terminal.press("x");
+    terminal.shows_all(&["Delete /orders/", "prod", "type prod and Enter"]);
+    terminal.press("test\r");
+    terminal.shows("people depend on this ensemble; type prod to confirm");
+    terminal.press("y\r");
+    terminal.shows("people depend on this ensemble; type prod to confirm");
+    terminal.press("\u{1b}");
+    terminal.hides("Delete /orders/");
+    assert!(is_there(&there, &in_prod).await && is_there(&here, &in_test).await, "nothing was confirmed");
+
+    terminal.press(":context test\r");
+    terminal.shows_all(&["● live", " test ", "/orders"]);
+    terminal.hides("PRODUCTION");
+    terminal.press("\r");
+    terminal.shows("ownerless");
+    terminal.press("x");
+    terminal.shows_all(&["Delete /orders/", "ensemble  test", "y deletes it"]);
+    // An answer is refused right after the plan has changed, as it does when the servers report.
+    eventually_blocking("the deletion", || {
+        if terminal.text().contains("y deletes it") {
+            terminal.press("y");
+        }
+        if terminal.text().contains("is deleted.") { Ok(()) } else { Err(terminal.text()) }
+    });
+    eventually("the end of the node in test", async || {
+        if is_there(&here, &in_test).await { Err("it is there") } else { Ok(()) }
+    })
+    .await;
+    assert!(is_there(&there, &in_prod).await, "the other ensemble has a node of the same path");
+    terminal.press("0");
+    terminal.shows_all(&["filter: prod (1 of 3)", "prod PROD"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ensemble_that_goes_and_comes_back_is_told_and_changes_nothing_for_the_others() {
+    let (folder, mut other) = (tempfile::tempdir().expect("a folder"), Server::start());
+    let first = zk::own_root("ensembles").await;
+    let here = zk::connect(&first).await;
+    stuck_lock(&here, "/orders").await;
+    let config = config(folder.path(), &first, &other.connect_string(), "127.0.0.1:1");
+    let arguments = ["--config", config.to_str().expect("a plain path"), "--context", "test,prod"];
+    let mut terminal = Terminal::lockscope(&arguments, 160, 40);
+    terminal.shows_all(&["2 ensembles", "2 live", "/orders  persistent"]);
+    other.stop();
+    terminal.shows_all(&["1 not seen", "1 live", "/orders  persistent"]);
+    // The past of the open ensemble begins with the state in which it was taken over.
+    terminal.press("/test\r\r\r");
+    terminal.shows_all(&["Diagnosis", "ownerless", "● live", "past <1m"]);
+    terminal.press("{");
+    terminal.shows("REWOUND");
+    terminal.shows("ownerless");
+    terminal.press("F0\u{1b}");
+    other.restart();
+    terminal.shows_all(&["2 live", "prod  live"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
