@@ -15,6 +15,7 @@ mod record_disk;
 mod record_exact;
 mod semaphores;
 mod server_view;
+mod several;
 mod short_sessions;
 mod snapshot;
 mod watch;

@@ -1,0 +1,130 @@
+//! Several contexts at once: `snapshot`, `check`, `watch` and `record`, with one that cannot be
+//! reached.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use zookeeper_client::{Client, CreateMode};
+
+use super::program::{Ended, Running, lockscope, run};
+use crate::harness::wait::eventually_blocking;
+use crate::harness::zk;
+
+/// Writes a config file with the contexts `one`, `other` and `nobody`, where no server listens.
+fn config(folder: &Path, one: &str, other: &str) -> PathBuf {
+    let path = folder.join("config.toml");
+    let text = format!(
+        "[context.one]\nconnect = '{one}'\n[context.other]\nconnect = '{other}'\n[context.nobody]\nconnect = \
+         '127.0.0.1:1'\n"
+    );
+    fs::write(&path, text).expect("it is written");
+    path
+}
+
+/// Two ensembles with a lock each, of which the second is never released.
+async fn two(folder: &Path) -> (PathBuf, [Client; 2]) {
+    let (one, other) = (zk::own_root("several").await, zk::own_root("several").await);
+    let clients = [zk::connect(&one).await, zk::connect(&other).await];
+    for (client, mode) in clients.iter().zip([CreateMode::EphemeralSequential, CreateMode::PersistentSequential]) {
+        zk::make(client, ["/orders".to_owned()]).await;
+        let node = "/orders/_c_00000000-0000-4000-8000-000000000001-lock-".to_owned();
+        zk::create_all(client, mode, [(node, b"holder".to_vec())]).await;
+    }
+    (config(folder, &one, &other), clients)
+}
+
+fn lines(ended: &Ended) -> Vec<Value> {
+    ended.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+fn of(command: &[&str], config: &Path, contexts: &str) -> Command {
+    let config = config.to_str().expect("a plain path");
+    lockscope(&[command, &["--config", config, "--context", contexts, "--format", "json"]].concat())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_has_one_object_for_each_context_and_names_what_it_could_not_reach() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _clients) = two(folder.path()).await;
+    let both = run(of(&["snapshot"], &config, "other,one")).await;
+    assert_eq!(both.code, Some(0), "{both:?}");
+    let seen: Vec<_> =
+        lines(&both).iter().map(|line| (line["context"].clone(), line["locks"][0]["path"].clone())).collect();
+    assert_eq!(seen, [("other".into(), "/orders".into()), ("one".into(), "/orders".into())]);
+    let all = run(of(&["snapshot"], &config, "one,nobody")).await;
+    assert_eq!(all.code, Some(2), "{all:?}");
+    let [one, nobody] = &lines(&all)[..] else { panic!("{all:?}") };
+    assert_eq!(one["context"], "one");
+    assert_eq!((&nobody["context"], nobody["error"].is_string()), (&"nobody".into(), true), "{nobody}");
+    assert!(nobody.get("locks").is_none(), "{nobody}");
+    assert!(all.stderr.contains("1 of 2 contexts could not be reached: nobody"), "{all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_ends_with_the_code_of_the_worst_context() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _clients) = two(folder.path()).await;
+    let passed = |ended: &Ended| lines(ended).iter().map(|line| line["passed"].clone()).collect::<Vec<_>>();
+    let check = |contexts: &'static str| of(&["check", "--for", "2s"], &config, contexts);
+    let sound = run(check("one,one,")).await;
+    assert_eq!(sound.code, Some(2), "{sound:?}");
+    let sound = run(check("one,one")).await;
+    assert_eq!((sound.code, passed(&sound)), (Some(0), vec![true.into()]), "{sound:?}");
+    let one_is_bad = run(check("one,other")).await;
+    assert_eq!((one_is_bad.code, passed(&one_is_bad)), (Some(1), vec![true.into(), false.into()]), "{one_is_bad:?}");
+    let one_is_gone = run(check("nobody,other,one")).await;
+    assert_eq!(one_is_gone.code, Some(2), "{one_is_gone:?}");
+    assert_eq!(passed(&one_is_gone), [Value::Null, false.into(), true.into()]);
+
+    let plugin = ["check", "--nagios", "--for", "2s", "--all-contexts", "--config"];
+    let plugin = run(lockscope(&[&plugin[..], &[config.to_str().expect("a plain path")]].concat())).await;
+    assert_eq!(plugin.code, Some(3), "{plugin:?}");
+    assert!(plugin.out.starts_with("LOCKSCOPE UNKNOWN - nobody UNKNOWN: "), "{plugin:?}");
+    assert!(plugin.out.contains("other WARNING: /orders persistent-contender"), "{plugin:?}");
+    assert!(plugin.out.contains("1 of 3 ensembles OK | ") && plugin.out.contains("one/locks=1"), "{plugin:?}");
+    assert_eq!(plugin.out.lines().count(), 1, "{plugin:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watch_tells_of_each_line_which_context_it_is_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _clients) = two(folder.path()).await;
+    let ended = run(of(&["watch", "--for", "3s"], &config, "one,other,nobody")).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let lines = lines(&ended);
+    for context in ["one", "other"] {
+        let found = lines.iter().filter(|line| line["context"] == context && line["event"] == "lock-found").count();
+        assert_eq!(found, 1, "{context}: {ended:?}");
+    }
+    let raised: Vec<_> = lines.iter().filter(|line| line["event"] == "finding-raised").collect();
+    assert!(!raised.is_empty() && raised.iter().all(|line| line["context"] == "other"), "{ended:?}");
+    let failed: Vec<_> = lines.iter().filter(|line| line["error"].is_string()).collect();
+    assert!(failed.len() == 1 && failed[0]["context"] == "nobody", "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn record_writes_one_file_for_each_context() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _clients) = two(folder.path()).await;
+    let store = folder.path().join("recordings");
+    let [config, store] = [&config, &store].map(|path| path.to_str().expect("a plain path"));
+    let arguments = ["record", "--config", config, "--all-contexts", "--store", store];
+    let recorder = Running::start(lockscope(&arguments));
+    let file = |name: &str| format!("{store}/{name}.db");
+    eventually_blocking("both locks in the recordings", || {
+        ["one", "other"].iter().try_for_each(|name| {
+            let seen = lockscope(&["snapshot", "--store", &file(name)]).output();
+            let seen = seen.map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&seen.stdout).into_owned();
+            if text.contains("/orders/_c_") { Ok(()) } else { Err(text + &String::from_utf8_lossy(&seen.stderr)) }
+        })
+    });
+    recorder.signal("TERM");
+    let ended = recorder.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let named: Vec<_> = lines(&ended).iter().map(|line| line["context"].clone()).collect();
+    assert!(["one", "other", "nobody"].iter().all(|name| named.contains(&(*name).into())), "{ended:?}");
+    assert!(fs::metadata(file("nobody")).is_ok());
+}
