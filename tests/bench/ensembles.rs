@@ -6,11 +6,13 @@
 //! memory and share of a core. Arguments: the number of ensembles, and the seconds of the measure.
 
 #[path = "../long_life/clock.rs"]
+#[expect(dead_code, reason = "a benchmark needs only a part of it")]
 mod clock;
 #[path = "../harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "a benchmark needs only a part of the harness")]
 mod harness;
 #[path = "../long_life/usage.rs"]
+#[expect(dead_code, reason = "a benchmark needs only a part of it")]
 mod usage;
 
 use std::fmt::Write as _;
@@ -128,7 +130,7 @@ fn measure(arguments: &[&str], began: Instant, count: usize, seconds: u64) {
     std::thread::sleep(Duration::from_secs(seconds));
     let after = usage::Usage::of(pid).expect("it runs");
     let cores = (after.cpu - before.cpu) / at.elapsed().as_secs_f64();
-    println!("memory         {:8.0} MB\nCPU            {cores:8.2} cores", after.resident as f64 * 1024.0 / 1e6);
+    println!("memory         {:8} MB\nCPU            {cores:8.2} cores", after.resident * 1024 / 1_000_000);
     println!("{}", terminal.text());
     let entered = Instant::now();
     terminal.press("\r\r");

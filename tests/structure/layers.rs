@@ -115,7 +115,7 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// The only parts of the screen that use the async runtime.
-pub const TUI_RUNTIME: [&str; 9] = [
+pub const TUI_RUNTIME: [&str; 10] = [
     "tui/mod",
     "tui/run",
     "tui/terminal",
@@ -124,6 +124,7 @@ pub const TUI_RUNTIME: [&str; 9] = [
     "tui/options_source",
     "tui/fleet_tasks",
     "tui/deletion_runner",
+    "tui/ensemble_watch",
     "tui/node_reader",
 ];
 

@@ -14,12 +14,12 @@ use crate::harness::zk;
 /// Writes a config file with three contexts: `prod`, `test` and `silent`, a server that never
 /// answers.
 fn config(folder: &Path, test: &str, prod: &str, silent: &str) -> PathBuf {
-    let text = format!(
+    let content = format!(
         "audit-log = 'audit.jsonl'\nwrite = true\n[context.test]\nconnect = '{test}'\n[context.prod]\n\
          connect = '{prod}'\nproduction = true\n[context.silent]\nconnect = '{silent}'\n"
     );
     let path = folder.join("config.toml");
-    fs::write(&path, text).expect("it is written");
+    fs::write(&path, content).expect("it is written");
     path
 }
 

@@ -3,7 +3,7 @@
 use lockscope_base::znode::Timestamp;
 
 /// The window of the rate, in seconds.
-const WINDOW: i64 = 10;
+const WINDOW: u8 = 10;
 
 /// Counts changes over a sliding window of ten seconds.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,8 @@ impl ChangeRate {
     pub fn add(&mut self, changes: usize, now: Timestamp) {
         let second = now.0.div_euclid(1_000);
         // A clock that goes back starts over.
-        let passed = if second < self.last { WINDOW } else { (second - self.last).min(WINDOW) };
+        let window = i64::from(WINDOW);
+        let passed = if second < self.last { window } else { (second - self.last).min(window) };
         for before in 0..passed {
             self.seconds[place(second - before)] = 0;
         }
@@ -31,18 +32,19 @@ impl ChangeRate {
     /// Returns the changes a second, over the last ten complete or running seconds.
     pub fn per_second(&self, now: Timestamp) -> f64 {
         let second = now.0.div_euclid(1_000);
-        let counted = (0..WINDOW).filter(|before| (self.last - WINDOW + 1..=self.last).contains(&(second - before)));
+        let window = i64::from(WINDOW);
+        let counted = (0..window).filter(|before| (self.last - window + 1..=self.last).contains(&(second - before)));
         let changes: u64 = counted.map(|before| u64::from(self.seconds[place(second - before)])).sum();
         // Ten seconds of `u32` fit a float exactly.
         #[expect(clippy::cast_precision_loss, reason = "at most ten times `u32::MAX`")]
-        let rate = changes as f64 / WINDOW as f64;
+        let rate = changes as f64 / f64::from(WINDOW);
         rate
     }
 }
 
 /// Returns the position of a second.
 fn place(second: i64) -> usize {
-    usize::try_from(second.rem_euclid(WINDOW)).unwrap_or_default()
+    usize::try_from(second.rem_euclid(i64::from(WINDOW))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -58,10 +60,10 @@ mod tests {
         let mut rate = ChangeRate::default();
         rate.add(30, at(0));
         rate.add(20, at(4));
-        let seen = [4, 9, 10, 13, 14, 100].map(|second| rate.per_second(at(second)));
-        assert_eq!(seen, [5.0, 5.0, 2.0, 2.0, 0.0, 0.0]);
+        let seen = [4, 9, 10, 13, 14, 100].map(|second| rate.per_second(at(second)).to_string());
+        assert_eq!(seen, ["5", "5", "2", "2", "0", "0"]);
         rate.add(10, at(100));
-        assert_eq!(rate.per_second(at(101)), 1.0, "what was counted before is forgotten");
+        assert_eq!(rate.per_second(at(101)).to_string(), "1", "what was counted before is forgotten");
     }
 
     #[test]
@@ -69,6 +71,6 @@ mod tests {
         let mut rate = ChangeRate::default();
         rate.add(100, at(50));
         rate.add(10, at(7));
-        assert_eq!(rate.per_second(at(7)), 1.0);
+        assert_eq!(rate.per_second(at(7)).to_string(), "1");
     }
 }

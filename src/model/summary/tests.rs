@@ -1,3 +1,5 @@
+//! Summaries of small tables.
+
 use super::*;
 use crate::diagnose::Thresholds;
 use crate::testing::{connected, lost, seen, table};

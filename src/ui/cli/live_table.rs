@@ -21,7 +21,7 @@ use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope_model::diagnose::{Diagnosis, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
-use lockscope_model::report::{Ensemble, Initial};
+use lockscope_model::report::Initial;
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::LiveState;
 
@@ -330,11 +330,6 @@ impl LiveTable {
     /// Returns why the current state of the locks is unknown.
     pub(super) fn trouble(&self) -> &str {
         self.trouble.as_deref().unwrap_or("not everything was read again yet")
-    }
-
-    /// Returns the ensemble, as reports name it.
-    pub(super) fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 
     /// Ends the session within two seconds. Returns the table, its findings now, and the time.

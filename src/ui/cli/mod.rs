@@ -69,6 +69,7 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::CliCommand;
 use auth::AuthSource;
+use check::CheckOptions;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
 use merge::Merge;
@@ -150,20 +151,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             }
         }
         CliCommand::Check(options) => {
-            let out = &mut io::stdout().lock();
-            match (choose(options.read.shared()), options.nagios) {
-                (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
-                    Ok(check::run_each_for_nagios(several, &options, out).await)
-                }
-                (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
-                    check::run_each(several, &options, format, out).await
-                }
-                (chosen, true) => {
-                    let settings = chosen.and_then(Chosen::one);
-                    Ok(check::run_for_nagios(settings, &options, out).await)
-                }
-                (chosen, false) => check::run(&chosen?.one()?, &options, out).await,
-            }
+            Box::pin(check_chosen(choose(options.read.shared()), &options, &mut io::stdout().lock())).await
         }
         CliCommand::Record(command) => {
             let given = command.shared().merge(before.clone());
@@ -224,6 +212,24 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
         CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
         CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
+    }
+}
+
+/// Checks the chosen ensembles, or a recording.
+async fn check_chosen(
+    chosen: anyhow::Result<Chosen>,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    match (chosen, options.nagios) {
+        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
+            Ok(check::run_each_for_nagios(several, options, out).await)
+        }
+        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
+            check::run_each(several, options, format, out).await
+        }
+        (chosen, true) => Ok(check::run_for_nagios(chosen.and_then(Chosen::one), options, out).await),
+        (chosen, false) => check::run(&chosen?.one()?, options, out).await,
     }
 }
 

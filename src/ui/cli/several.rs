@@ -121,7 +121,9 @@ fn each(options: &SharedOptions, environment: &Environment, config: &Config) -> 
     }
     let path = options.ensemble.config.clone().or_else(usual_config);
     for settings in all.iter().filter_map(|context| context.settings.as_ref().ok()) {
-        exposed_folders(path.as_deref(), settings).iter().for_each(|sentence| output::note(sentence));
+        for sentence in exposed_folders(path.as_deref(), settings) {
+            output::note(&sentence);
+        }
     }
     Ok(all)
 }

@@ -298,10 +298,10 @@ async fn show(
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
         match (several, ensembles) {
-            (Some((list, live)), Some(ensembles)) => {
+            (Some((watched, live)), Some(ensembles)) => {
                 let observer = sources.stop_asking().await;
                 let followed = observer.map(|observer| Followed { observer, live });
-                ensembles.take_back(list, context.as_deref(), followed).await;
+                ensembles.take_back(watched, context.as_deref(), followed).await;
             }
             _ => sources.stop().await,
         }

@@ -1,4 +1,4 @@
-//! What a command says of an ensemble that does not answer.
+//! The ensemble as reports name it, and what a command says when it does not answer.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::LiveTable;
 use crate::cli::output;
+use lockscope_model::report::Ensemble;
 
 /// Longer timeouts count as endless; no limit is shown.
 const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
@@ -48,5 +49,10 @@ impl LiveTable {
     /// Returns the advice on naming servers, if there is no session and none were named.
     fn hint(&self) -> &'static str {
         if self.live.table().session().is_none() { self.how_to_name_servers } else { "" }
+    }
+
+    /// Returns the ensemble, as reports name it.
+    pub(in crate::cli) fn ensemble(&self) -> Ensemble {
+        Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 }

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{
-    App, Area, EnsembleEvent, EnsembleNews, EnsembleReport, EnsembleRow, Screen, ScreensChosen, Update,
-    WatchedEnsembles, World,
-};
+use super::{App, EnsembleReport, Screen, ScreensChosen, Update, WatchedEnsembles, World};
 use crate::tui::keymap::Command;
-use crate::tui::page::{Columns, Page, Tone, ensembles};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::summary::EnsembleSummary;
 use lockscope_past::record::LiveState;
@@ -36,32 +32,12 @@ impl App {
         self
     }
 
-    /// The ensembles that the console watches; `None` when it shows one.
-    pub fn ensembles(&self) -> Option<&WatchedEnsembles> {
-        self.ensembles.as_deref()
-    }
-
     /// Returns the ensembles and the state of the open one, for the console that goes on with
     /// them.
     pub fn take_ensembles(&mut self) -> Option<(Box<WatchedEnsembles>, LiveState)> {
         let ensembles = self.ensembles.take()?;
         let empty = World::new(self.settings.table(), self.settings.thresholds);
         Some((ensembles, std::mem::replace(&mut self.live, empty).into_live()))
-    }
-
-    /// Whether several ensembles are watched, and none of them is open.
-    pub(super) fn is_outside(&self) -> bool {
-        self.ensembles().is_some() && self.settings.context.is_none()
-    }
-
-    /// Whether the screen shows all ensembles, and not the one that is open.
-    pub fn shows_ensembles(&self) -> bool {
-        self.screen() == Screen::Ensembles || self.is_outside()
-    }
-
-    /// The selected ensemble.
-    pub(super) fn selected_ensemble(&self) -> Option<&EnsembleRow> {
-        self.ensembles()?.row(self.cursors.ensembles.rank())
     }
 
     /// Shows the list of ensembles. The open one stays open.
@@ -150,39 +126,4 @@ impl App {
         }
         self.go_to_context(Some(&name))
     }
-
-    /// The selected ensemble: its connection, and its findings.
-    pub(super) fn ensemble_page(&self, area: Area) -> Page {
-        let mut page = self.writer(Columns::SIGNS, area);
-        let Some(row) = self.selected_ensemble() else {
-            return Page::new("Findings".to_owned(), Columns::SIGNS, page.lines());
-        };
-        let of = ensembles::OfEnsemble {
-            state: row.state(),
-            reason: row.reason(),
-            summary: row.summary.as_ref(),
-            utc: self.settings.utc,
-        };
-        ensembles::write_findings(&mut page, of);
-        let mut page = Page::new(row.name.to_string(), Columns::SIGNS, page.lines());
-        page.title.push((row.connect.clone(), Tone::Dim));
-        page
-    }
-
-    /// What happened in all ensembles, newest first.
-    pub(super) fn ensemble_events_page(&self, area: Area) -> Page {
-        let mut page = self.writer(ensembles::EVENT_COLUMNS, area);
-        let events: Vec<_> = self.ensembles().into_iter().flat_map(WatchedEnsembles::events).collect();
-        ensembles::write_events(&mut page, events.iter().rev().copied().map(shown_event), self.settings.utc);
-        Page::new("All ensembles, newest first".to_owned(), ensembles::EVENT_COLUMNS, page.lines())
-    }
-}
-
-fn shown_event(event: &EnsembleEvent) -> ensembles::ShownEvent<'_> {
-    let what = match &event.news {
-        EnsembleNews::Raised(finding) => ensembles::ShownNews::Finding { finding, raised: true },
-        EnsembleNews::Cleared(finding) => ensembles::ShownNews::Finding { finding, raised: false },
-        EnsembleNews::State(state) => ensembles::ShownNews::State(*state),
-    };
-    ensembles::ShownEvent { at: event.at, ensemble: &event.ensemble, what }
 }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::json_text::to_json;
 use super::{App, Effect, Update};
 use lockscope_model::queue::{ConnectionState, LockQueue};
-use lockscope_model::report::{Ensemble, SCHEMA, Snapshot, json, rfc3339};
+use lockscope_model::report::{Ensemble, SCHEMA, Snapshot, rfc3339};
 
 /// The content of an exported file, with its time and ensemble.
 #[derive(Serialize)]
@@ -57,8 +58,4 @@ impl App {
         };
         Ensemble::new(&self.settings().connect, session).with_view(table.view())
     }
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<String, String> {
-    json::to_string_pretty(value).map_err(|error| format!("This cannot be written as JSON: {error}."))
 }

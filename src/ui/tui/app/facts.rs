@@ -1,6 +1,8 @@
 //! Questions to the state: the lowest layer of `App`, which calls none of the others.
 
-use super::{App, Area, AuditLog, Filter, Paused, Replay, Screen, Settings, Tour, World};
+use super::{
+    App, Area, AuditLog, EnsembleRow, Filter, Paused, Replay, Screen, Settings, Tour, WatchedEnsembles, World,
+};
 use crate::tui::keymap::{Bindings, Command};
 use crate::tui::page::{Columns, Tone, Writer};
 use lockscope_base::znode::Timestamp;
@@ -158,5 +160,25 @@ impl App {
     /// Whether the tour's clients run slowly because no key was pressed for a while.
     pub fn tour_is_left_alone(&self) -> bool {
         self.tour.is_some() && self.test_clients.motion().is_idle()
+    }
+
+    /// The ensembles that the console watches; `None` when it shows one.
+    pub fn ensembles(&self) -> Option<&WatchedEnsembles> {
+        self.ensembles.as_deref()
+    }
+
+    /// Whether several ensembles are watched, and none of them is open.
+    pub(super) fn is_outside(&self) -> bool {
+        self.ensembles().is_some() && self.settings.context.is_none()
+    }
+
+    /// Whether the screen shows all ensembles, and not the one that is open.
+    pub fn shows_ensembles(&self) -> bool {
+        self.navigation.screen == Screen::Ensembles || self.is_outside()
+    }
+
+    /// The selected ensemble.
+    pub(super) fn selected_ensemble(&self) -> Option<&EnsembleRow> {
+        self.ensembles()?.row(self.cursors.ensembles.rank())
     }
 }

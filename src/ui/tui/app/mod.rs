@@ -10,7 +10,8 @@
 //!
 //! 1. Questions to the state: `facts`, `focus`, `contend::shown`.
 //! 2. Notices, texts and rows: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`,
-//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks` and `pages`.
+//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks`,
+//!    `ensemble_pages` and `pages`.
 //!    `arrange` computes their layout.
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
@@ -44,6 +45,7 @@ mod cursor;
 mod cursors;
 mod delete;
 mod ensemble_list;
+mod ensemble_pages;
 mod ensembles;
 mod event;
 mod export;
@@ -53,6 +55,7 @@ mod focus;
 mod footer;
 mod footer_keys;
 mod input_history;
+mod json_text;
 mod keys;
 mod last_leaders;
 mod lately;
@@ -184,7 +187,7 @@ pub struct App {
     history_filter: Filter,
     test_clients: TestClients,
     deletions: Deletions,
-    audit: AuditLog,
+    audit: Box<AuditLog>,
     footer: Footer,
     tour: Option<Box<Tour>>,
     /// Whether the last [`Effect::LookAtWatchers`] asked for the watchers.
@@ -200,7 +203,7 @@ impl App {
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let mut app = Self {
             live: World::new(settings.table(), settings.thresholds),
-            audit: AuditLog::new(settings.audit_log.clone()),
+            audit: Box::new(AuditLog::new(settings.audit_log.clone())),
             settings,
             size,
             layout: None,

@@ -74,10 +74,10 @@ impl Watcher {
                     surveyor = Surveyor::start(self.survey.clone()).ok();
                     self.survey_from += self.survey.min_interval;
                 }
-                batch = self.followed.observer.next(), if !self.is_over => match batch {
-                    Some(batch) => self.take(batch),
-                    None => (self.is_over, self.is_changed) = (true, true),
-                },
+                batch = self.followed.observer.next(), if !self.is_over => {
+                    (self.is_over, self.is_changed) = (batch.is_none(), true);
+                    self.take(batch.unwrap_or_default());
+                }
                 view = viewed(surveyor.as_mut()) => {
                     self.followed.observer.compare_members(&view);
                     self.take(vec![Observed { at: view.at, change: Change::Surveyed { view } }]);

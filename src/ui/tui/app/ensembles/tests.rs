@@ -1,3 +1,5 @@
+//! The list of ensembles: its order, its filter, and what is new.
+
 use super::*;
 use crate::testing::table;
 use crate::tui::app::list::Directed;
