@@ -19,7 +19,7 @@ use super::options::{Format, ReadOptions};
 use super::output::{print, reader_left, write_json_of};
 use super::past::{self, Moment, MomentOptions};
 use super::resolved::ResolvedOptions;
-use super::several::{self, Failures, InContext};
+use super::several::{self, Chosen, Failures, InContext};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use super::verdict::Verdict;
 use lockscope_base::time::now;
@@ -77,9 +77,27 @@ struct Looked {
     duration: Duration,
 }
 
+/// Checks the chosen ensembles, or a recording.
+pub(super) async fn run_chosen(
+    chosen: anyhow::Result<Chosen>,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    match (chosen, options.nagios) {
+        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
+            Ok(run_each_for_nagios(several, options, out).await)
+        }
+        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
+            run_each(several, options, format, out).await
+        }
+        (chosen, true) => Ok(run_for_nagios(chosen.and_then(Chosen::one), options, out).await),
+        (chosen, false) => run(&chosen?.one()?, options, out).await,
+    }
+}
+
 /// Prints the findings, and for people also what could not be read. When a root cannot be read, the
 /// findings below the other roots are printed and the command fails.
-pub(super) async fn run(
+async fn run(
     settings: &ResolvedOptions,
     options: &CheckOptions,
     out: &mut impl Write,
@@ -90,7 +108,7 @@ pub(super) async fn run(
 
 /// Checks each context. The answer is no when it is no for one of them; fails when one of them could
 /// not be reached.
-pub(super) async fn run_each(
+async fn run_each(
     contexts: Vec<InContext>,
     options: &CheckOptions,
     format: Format,
@@ -140,7 +158,7 @@ fn print_check(
 
 /// Prints one line for Nagios. Problems that prevent a judgement are in that line too, and never
 /// fail the command.
-pub(super) async fn run_for_nagios(
+async fn run_for_nagios(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
     out: &mut impl Write,
@@ -156,7 +174,7 @@ pub(super) async fn run_for_nagios(
 }
 
 /// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
-pub(super) async fn run_each_for_nagios(
+async fn run_each_for_nagios(
     contexts: Vec<InContext>,
     options: &CheckOptions,
     out: &mut impl Write,

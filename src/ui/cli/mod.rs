@@ -69,7 +69,6 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::CliCommand;
 use auth::AuthSource;
-use check::CheckOptions;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
 use merge::Merge;
@@ -151,7 +150,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             }
         }
         CliCommand::Check(options) => {
-            Box::pin(check_chosen(choose(options.read.shared()), &options, &mut io::stdout().lock())).await
+            Box::pin(check::run_chosen(choose(options.read.shared()), &options, &mut io::stdout().lock())).await
         }
         CliCommand::Record(command) => {
             let given = command.shared().merge(before.clone());
@@ -212,24 +211,6 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
         CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
         CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
-    }
-}
-
-/// Checks the chosen ensembles, or a recording.
-async fn check_chosen(
-    chosen: anyhow::Result<Chosen>,
-    options: &CheckOptions,
-    out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
-    match (chosen, options.nagios) {
-        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
-            Ok(check::run_each_for_nagios(several, options, out).await)
-        }
-        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
-            check::run_each(several, options, format, out).await
-        }
-        (chosen, true) => Ok(check::run_for_nagios(chosen.and_then(Chosen::one), options, out).await),
-        (chosen, false) => check::run(&chosen?.one()?, options, out).await,
     }
 }
 
