@@ -13,7 +13,7 @@
 //! whose beginning or end was not seen, the known part.
 //!
 //! Architecture invariant: a page is self-contained. It has no script, and refers to no other file,
-//! font or server. Every text from a znode goes through `words`, which escapes invisible characters
+//! font or server, except that an overview links to the pages of its ensembles. Every text from a znode goes through `words`, which escapes invisible characters
 //! and those that change the writing direction, and is escaped by `maud`. Whatever is left out is
 //! mentioned with its number.
 
@@ -22,6 +22,7 @@ mod events;
 mod html;
 mod lanes;
 mod lock_rows;
+mod overview;
 mod queue_lengths;
 mod scale;
 mod sentences;
@@ -36,5 +37,6 @@ mod words;
 
 pub use html::html;
 pub use lock_rows::Incident;
+pub use overview::{EnsembleRow, overview};
 pub use standstill::Standstill;
-pub use trace::trace;
+pub use trace::{Traces, trace};

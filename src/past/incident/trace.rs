@@ -99,29 +99,54 @@ struct Slice<'a> {
 
 /// Returns the trace as the text of a JSON file.
 pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
-    let shown = longest(incident);
     let mut trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
-    trace.process(RECORDING, "recording");
-    let span = |gap: &PastGap| {
-        let from = gap.from.max(incident.window.from);
-        TimeRange { from, to: gap.to.unwrap_or(incident.window.to).max(from) }
-    };
-    let gaps = &incident.window.gaps;
-    let spans: Vec<_> = gaps.iter().map(span).collect();
-    let threads = trace.threads(RECORDING, "gaps", &spans);
-    for ((gap, span), tid) in gaps.iter().zip(&spans).zip(threads) {
-        let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
-        trace.events.push(slice(name, "gap", Thread { pid: RECORDING, tid }, *span, Map::new()));
-    }
-    for (at, lock) in incident.locks.iter().enumerate() {
-        trace.lock(incident, lock, at, &shown);
-    }
-    let left_out =
-        incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
-    let other_data = json!({
-        "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
-    });
+    let other_data = trace.add(incident);
     lockscope_model::report::json::to_string(&Trace { events: trace.events, other_data })
+}
+
+/// The trace of several ensembles, whose processes are named after their ensemble.
+#[derive(Debug)]
+pub struct Traces {
+    trace: TraceEvents,
+    ensembles: Map<String, Value>,
+    /// The number of processes before the next ensemble.
+    processes: usize,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        let trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
+        Self { trace, ensembles: Map::new(), processes: 0 }
+    }
+}
+
+impl Traces {
+    /// Adds the incident of an ensemble.
+    pub fn add(&mut self, ensemble: &str, incident: &Incident<'_>) {
+        let first = self.trace.events.len();
+        let other_data = self.trace.add(incident);
+        self.ensembles.insert(ensemble.to_owned(), other_data);
+        for event in &mut self.trace.events[first..] {
+            event.pid += self.processes;
+            // The main thread has the id of its process.
+            if event.tid < FIRST_THREAD {
+                event.tid += self.processes;
+            }
+            if let Some(Value::String(name)) = event.args.get_mut("name").filter(|_| event.name == "process_name") {
+                *name = format!("{ensemble}: {name}");
+            }
+            if let Some(order) = event.args.get_mut("sort_index").filter(|_| event.name == "process_sort_index") {
+                *order = event.pid.into();
+            }
+        }
+        self.processes += RECORDING + 1 + incident.locks.len();
+    }
+
+    /// Returns the trace as the text of a JSON file.
+    pub fn text(self) -> serde_json::Result<String> {
+        let other_data = Value::Object(self.ensembles);
+        lockscope_model::report::json::to_string(&Trace { events: self.trace.events, other_data })
+    }
 }
 
 /// Returns which contenders are in the trace.
@@ -143,6 +168,31 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
 }
 
 impl TraceEvents {
+    /// Adds an incident. Returns what is said of the whole.
+    fn add(&mut self, incident: &Incident<'_>) -> Value {
+        let shown = longest(incident);
+        self.process(RECORDING, "recording");
+        let span = |gap: &PastGap| {
+            let from = gap.from.max(incident.window.from);
+            TimeRange { from, to: gap.to.unwrap_or(incident.window.to).max(from) }
+        };
+        let gaps = &incident.window.gaps;
+        let spans: Vec<_> = gaps.iter().map(span).collect();
+        let threads = self.threads(RECORDING, "gaps", &spans);
+        for ((gap, span), tid) in gaps.iter().zip(&spans).zip(threads) {
+            let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
+            self.events.push(slice(name, "gap", Thread { pid: RECORDING, tid }, *span, Map::new()));
+        }
+        for (at, lock) in incident.locks.iter().enumerate() {
+            self.lock(incident, lock, at, &shown);
+        }
+        let left_out =
+            incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
+        json!({
+            "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
+        })
+    }
+
     /// Names a process. Processes are listed in the order of their ids.
     fn process(&mut self, pid: usize, name: &str) {
         let main = Thread { pid, tid: pid };

@@ -20,6 +20,7 @@ use super::output::{print, reader_left, write_json_of};
 use super::past::{self, Moment, MomentOptions};
 use super::resolved::ResolvedOptions;
 use super::several::{self, Chosen, Failures, InContext};
+use super::stores::{NamedStore, Stores, Unread};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use super::verdict::Verdict;
 use lockscope_base::time::now;
@@ -84,11 +85,20 @@ pub(super) async fn run_chosen(
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     match (chosen, options.nagios) {
-        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_none() => {
+        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_empty() => {
             Ok(run_each_for_nagios(several, options, out).await)
         }
-        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_none() => {
+        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_empty() => {
             run_each(several, options, format, out).await
+        }
+        (chosen, is_plugin) if !options.past.store.is_empty() && chosen.is_ok() => {
+            let settings = chosen?.one()?;
+            match Stores::find(&options.past.store) {
+                Ok(Stores::Several(several)) => run_each_past(&settings, options, &several, is_plugin, out),
+                _ if is_plugin => Ok(run_for_nagios(Ok(settings), options, out).await),
+                Ok(Stores::One(_)) => run(&settings, options, out).await,
+                Err(error) => Err(error),
+            }
         }
         (chosen, true) => Ok(run_for_nagios(chosen.and_then(Chosen::one), options, out).await),
         (chosen, false) => run(&chosen?.one()?, options, out).await,
@@ -97,11 +107,7 @@ pub(super) async fn run_chosen(
 
 /// Prints the findings, and for people also what could not be read. When a root cannot be read, the
 /// findings below the other roots are printed and the command fails.
-async fn run(
-    settings: &ResolvedOptions,
-    options: &CheckOptions,
-    out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+async fn run(settings: &ResolvedOptions, options: &CheckOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let looked = read_state(settings, options).await?;
     print_check(settings, options, &looked, out)
 }
@@ -140,7 +146,7 @@ fn print_check(
     looked: &Looked,
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
-    let is_past = options.past.store.is_some();
+    let is_past = !options.past.store.is_empty();
     let Looked { ensemble, table, diagnosis, at, duration } = looked;
     let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
     print(out, |out| match settings.format {
@@ -174,11 +180,7 @@ async fn run_for_nagios(
 }
 
 /// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
-async fn run_each_for_nagios(
-    contexts: Vec<InContext>,
-    options: &CheckOptions,
-    out: &mut impl Write,
-) -> Verdict {
+async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, out: &mut impl Write) -> Verdict {
     let look = |settings: ResolvedOptions| async move { status(&settings, options).await };
     let lines = several::results(contexts, look).map(|(name, line)| {
         let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
@@ -201,10 +203,47 @@ pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
     Verdict::Monitored(ServiceStatus::Unknown)
 }
 
+/// Checks several recordings, as [`run_each`] does ensembles.
+fn run_each_past(
+    settings: &ResolvedOptions,
+    options: &CheckOptions,
+    stores: &[NamedStore],
+    is_plugin: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let (mut verdict, mut unread, mut lines) = (Verdict::Yes, Unread::default(), Vec::new());
+    for store in stores {
+        let looked = read_past_state(settings, &store.path, options.past.at);
+        if is_plugin {
+            let line = looked.and_then(|looked| status_of(looked, settings, options));
+            let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
+            lines.push((store.name.replace(' ', "-"), line));
+            continue;
+        }
+        match looked.and_then(|looked| print_check(&store.settings(settings), options, &looked, out)) {
+            Ok(Verdict::No) => verdict = Verdict::No,
+            Ok(_) => {}
+            Err(error) if reader_left(&error) => return Err(error),
+            Err(error) => unread.add(store, &error),
+        }
+    }
+    if is_plugin {
+        let line = StatusLine::of_all(&lines);
+        let printed = print(out, |out| writeln!(out, "{line}"));
+        return Ok(Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown }));
+    }
+    unread.end(stores.len())?;
+    Ok(verdict)
+}
+
 async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
-    let Looked { table, diagnosis, at, .. } = read_state(settings, options).await?;
+    status_of(read_state(settings, options).await?, settings, options)
+}
+
+fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
+    let Looked { table, diagnosis, at, .. } = looked;
     let line = StatusLine::new(&table, &diagnosis, at, options.fail_on);
-    if options.past.store.is_none() {
+    if options.past.store.is_empty() {
         return Ok(line);
     }
     let age = now().since(at);
@@ -215,9 +254,9 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
 }
 
 async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
-    match &options.past.store {
-        Some(store) => read_past_state(settings, store, options.past.at),
-        None => look_live(settings, options.look_for).await,
+    match &options.past.store[..] {
+        [store, ..] => read_past_state(settings, store, options.past.at),
+        [] => look_live(settings, options.look_for).await,
     }
 }
 

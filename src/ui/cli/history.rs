@@ -12,9 +12,12 @@ use super::options::{Format, SharedOptions};
 use super::output::{print, write_json};
 use super::recorded::SourceOptions;
 use super::resolved::ResolvedOptions;
+use super::stores::{NamedStore, Unread};
 use super::verdict::Verdict;
-use lockscope_base::znode::{SessionId, ZnodePath};
-use lockscope_past::record::history::{self, History, HistoryFacts, HistoryQuery, ListOrder, RankBy};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_past::record::history::{
+    self, Histories, HistoriesFacts, History, HistoryFacts, HistoryQuery, ListOrder, RankBy,
+};
 use lockscope_past::record::tables::ContenderEnd;
 
 /// The most contenders in a table by default.
@@ -128,18 +131,65 @@ pub(super) async fn run(
     options: &HistoryOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
+    if let Some(several) = options.recording.several()? {
+        return run_each(settings, options, &several, out);
+    }
     let mut source = options.recording.open(settings).await?;
+    let history = History::read(&mut source.store, &query(settings, options, source.from, source.to))?;
+    print(out, |out| match settings.format {
+        Format::Table => history::lines(out, &history, settings.utc),
+        Format::Json => write_json(out, &HistoryFacts::from(&history)),
+    })?;
+    Ok(Verdict::Yes)
+}
+
+/// Prints the histories of several recordings on one time line. Fails at the end when one of them
+/// could not be read.
+fn run_each(
+    settings: &ResolvedOptions,
+    options: &HistoryOptions,
+    stores: &[NamedStore],
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let HistoryQuery { order, limit, .. } = query(settings, options, None, None);
+    let (mut histories, mut unread) = (Histories::new(order, limit), Unread::default());
+    for store in stores {
+        let read = || -> anyhow::Result<_> {
+            let ensemble = store.ensemble(settings)?;
+            let mut source = options.recording.open_store(&store.path, settings)?;
+            Ok((ensemble, History::read(&mut source.store, &query(settings, options, source.from, source.to))?))
+        };
+        match read() {
+            Ok((ensemble, history)) => histories.add(ensemble, history),
+            Err(error) => unread.add(store, &error),
+        }
+    }
+    print(out, |out| match settings.format {
+        Format::Table => history::write_lines(out, &histories, settings.utc),
+        Format::Json => write_json(out, &HistoriesFacts::from(&histories)),
+    })?;
+    unread.end(stores.len())?;
+    Ok(Verdict::Yes)
+}
+
+/// Returns the query that the options ask for.
+fn query(
+    settings: &ResolvedOptions,
+    options: &HistoryOptions,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+) -> HistoryQuery {
     let (rows, order) = match settings.format {
         Format::Table => (ROWS_FOR_PEOPLE, ListOrder::Worst),
         Format::Json => (ROWS_FOR_PROGRAMS, ListOrder::Time),
     };
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let query = HistoryQuery {
+    HistoryQuery {
         lock: options.path.clone(),
         session: options.session,
         client: options.client.clone(),
-        from: source.from,
-        to: source.to,
+        from,
+        to,
         ends: options.end.clone(),
         min_hold_ms: options.min_hold.map(millis),
         min_wait_ms: options.min_wait.map(millis),
@@ -151,11 +201,5 @@ pub(super) async fn run(
             TopBy::HandOvers => RankBy::Handovers,
             TopBy::InVain => RankBy::InVain,
         }),
-    };
-    let history = History::read(&mut source.store, &query)?;
-    print(out, |out| match settings.format {
-        Format::Table => history::lines(out, &history, settings.utc),
-        Format::Json => write_json(out, &HistoryFacts::from(&history)),
-    })?;
-    Ok(Verdict::Yes)
+    }
 }

@@ -49,6 +49,7 @@ mod sandbox;
 mod several;
 mod signals;
 mod snapshot;
+mod stores;
 mod table_event;
 mod themes;
 mod unreadable;
@@ -125,14 +126,13 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let resolve = |own: SharedOptions| resolve_options(own.merge(before.clone()));
     let choose = |own: SharedOptions| several::resolve(own.merge(before.clone()));
     match command {
-        CliCommand::Snapshot(options) => match (&options.past.store, choose(options.read.shared())) {
-            (Some(store), chosen) => {
-                snapshot::run_past(&chosen?.one()?, store, options.past.at, &mut io::stdout().lock())
-            }
-            (None, chosen) => match chosen? {
-                Chosen::One(settings) => snapshot::run(*settings, &mut io::stdout().lock()).await,
-                Chosen::Several(several, format) => snapshot::run_each(several, format, &mut io::stdout().lock()).await,
-            },
+        CliCommand::Snapshot(options) if !options.past.store.is_empty() => {
+            let settings = choose(options.read.shared())?.one()?;
+            snapshot::run_past(&settings, &options.past, &mut io::stdout().lock())
+        }
+        CliCommand::Snapshot(options) => match choose(options.read.shared())? {
+            Chosen::One(settings) => snapshot::run(*settings, &mut io::stdout().lock()).await,
+            Chosen::Several(several, format) => snapshot::run_each(several, format, &mut io::stdout().lock()).await,
         },
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;

@@ -16,9 +16,10 @@ use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, Record
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Past")]
 pub(super) struct MomentOptions {
-    /// Read this recording of `lockscope record` in place of an ensemble
+    /// Read this recording of `lockscope record` in place of an ensemble, or those of a folder,
+    /// NAME.db each; can be given several times
     #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout"])]
-    pub store: Option<PathBuf>,
+    pub store: Vec<PathBuf>,
     /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default:
     /// its end]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]

@@ -1,6 +1,6 @@
 //! The options that choose a recording, or the transaction logs of servers, and a time range.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -10,6 +10,7 @@ use super::import::{self, ImportPlan};
 use super::options::{EnsembleOptions, SharedOptions};
 use super::past;
 use super::resolved::ResolvedOptions;
+use super::stores::{NamedStore, Stores};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_past::record::{Past, PastTime, Store};
 
@@ -53,9 +54,10 @@ impl TimeOptions {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Recording")]
 pub(super) struct SourceOptions {
-    /// The recording, a file that `lockscope record` or `lockscope import` writes or wrote
+    /// The recording, a file that `lockscope record` or `lockscope import` writes or wrote, or a
+    /// folder of recordings, NAME.db each; can be given several times
     #[arg(long, value_name = "FILE", required_unless_present = "from_logs")]
-    pub store: Option<PathBuf>,
+    pub store: Vec<PathBuf>,
     /// Read these transaction logs of servers in place of a recording: a dataDir or dataLogDir, a
     /// folder version-2, or a single file; can be given several times
     #[arg(long, value_name = "PATH", conflicts_with = "store")]
@@ -86,9 +88,24 @@ impl SourceOptions {
         shared
     }
 
-    /// Opens the recording, or imports the transaction logs into a temporary one.
+    /// Returns the recordings, if there are several.
+    pub(super) fn several(&self) -> anyhow::Result<Option<Vec<NamedStore>>> {
+        Ok(match Stores::find(&self.store)? {
+            Stores::Several(several) if !self.store.is_empty() => Some(several),
+            Stores::One(_) | Stores::Several(_) => None,
+        })
+    }
+
+    /// Opens the only recording, or imports the transaction logs into a temporary one.
     pub(super) async fn open(&self, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
-        let Some(store) = &self.store else { return self.import(settings).await };
+        match &self.store[..] {
+            [store, ..] => self.open_store(store, settings),
+            [] => self.import(settings).await,
+        }
+    }
+
+    /// Opens one of the recordings.
+    pub(super) fn open_store(&self, store: &Path, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
         let time = past::span(&mut Past::open(store)?, self.times.from, self.times.to, store, settings.utc)?;
         Ok(OpenedSource {
             store: Store::open(store)?,

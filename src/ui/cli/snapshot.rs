@@ -5,15 +5,17 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
+use anyhow::ensure;
 use clap::Args;
 use futures::StreamExt;
 
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{print, write_json, write_json_of};
+use super::output::{print, reader_left, write_json_of};
 use super::past::{self, Moment, MomentOptions};
 use super::resolved::ResolvedOptions;
 use super::several::{self, Failures, InContext};
+use super::stores::{Stores, Unread};
 use super::unreadable::some_root_is_readable;
 use super::verdict::Verdict;
 use lockscope_base::znode::Timestamp;
@@ -22,6 +24,7 @@ use lockscope_model::diagnose::Diagnosis;
 use lockscope_model::queue::LockTable;
 use lockscope_model::report::{Ensemble, Snapshot, lines};
 use lockscope_model::server_view::ServerView;
+use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::PastTime;
 
 /// The options of `lockscope snapshot`.
@@ -33,19 +36,51 @@ pub(super) struct SnapshotOptions {
     pub read: ReadOptions,
 }
 
-/// Prints the known state at a moment of a recording.
+/// Prints the known state at a moment of a recording, or of several.
 pub(super) fn run_past(
+    settings: &ResolvedOptions,
+    past: &MomentOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let several = match Stores::find(&past.store)? {
+        Stores::One(store) => return print_past(settings, &store, past.at, out).map(|()| Verdict::Yes),
+        Stores::Several(several) => several,
+    };
+    let mut unread = Unread::default();
+    for store in &several {
+        match print_past(&store.settings(settings), &store.path, past.at, out) {
+            Ok(()) => {}
+            Err(error) if reader_left(&error) => return Err(error),
+            Err(error) => unread.add(store, &error),
+        }
+    }
+    unread.end(several.len())?;
+    Ok(Verdict::Yes)
+}
+
+fn print_past(
     settings: &ResolvedOptions,
     store: &Path,
     at: Option<PastTime>,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<()> {
     let Moment { at, state, ensemble, .. } = past::moment(store, at, settings.utc)?;
+    // Among several, an ensemble that was not seen must not look like one without locks.
+    ensure!(
+        settings.label().is_none() || state.table.is_live(),
+        "nothing is known of the locks at {}: there was no connection; name another time",
+        date_and_time(at, settings.utc)
+    );
     print(out, |out| match settings.format {
-        Format::Json => write_json(out, &Snapshot::new(&ensemble, &state.table, at).with_diagnosis(&state.diagnosis)),
-        Format::Table => lines::locks(out, &state.table, &state.diagnosis, &[], at),
-    })?;
-    Ok(Verdict::Yes)
+        Format::Json => {
+            let snapshot = Snapshot::new(&ensemble, &state.table, at).with_diagnosis(&state.diagnosis);
+            write_json_of(out, settings.label(), &snapshot)
+        }
+        Format::Table => {
+            several::write_heading(out, settings.label(), &ensemble)?;
+            lines::locks(out, &state.table, &state.diagnosis, &[], at)
+        }
+    })
 }
 
 /// The locks of one ensemble, as they were read.

@@ -128,3 +128,81 @@ async fn record_writes_one_file_for_each_context() {
     assert!(["one", "other", "nobody"].iter().all(|name| named.contains(&(*name).into())), "{ended:?}");
     assert!(fs::metadata(file("nobody")).is_ok());
 }
+
+/// Records two ensembles for a moment, and one that cannot be reached. Returns the folder of the
+/// recordings, below the given one.
+async fn recorded(folder: &Path) -> String {
+    let (config, clients) = two(folder).await;
+    let store = folder.join("recordings").to_str().expect("a plain path").to_owned();
+    let config = config.to_str().expect("a plain path");
+    let recorder = Running::start(lockscope(&["record", "--config", config, "--all-contexts", "--store", &store]));
+    eventually_blocking("both locks in the recordings", || {
+        let seen = lockscope(&["snapshot", "--store", &store, "--format", "json"]).output();
+        let text = seen.map(|seen| String::from_utf8_lossy(&seen.stdout).into_owned()).unwrap_or_default();
+        if text.matches("/orders/_c_").count() == 2 { Ok(()) } else { Err(text) }
+    });
+    drop(clients);
+    recorder.signal("TERM");
+    assert_eq!(recorder.ended().await.code, Some(0));
+    store
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_of_recordings_is_one_past_in_which_each_line_names_its_ensemble() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = recorded(folder.path()).await;
+    let [one, other] = ["one", "other"].map(|name| format!("{store}/{name}.db"));
+
+    let both = run(lockscope(&["history", "--store", &other, "--store", &one, "--format", "json"])).await;
+    assert_eq!(both.code, Some(0), "{both:?}");
+    let history: Value = serde_json::from_str(&both.out).expect("JSON");
+    let holds = history["holds"].as_array().expect("a list");
+    let mut named: Vec<_> = holds.iter().map(|hold| (hold["context"].clone(), hold["lock"].clone())).collect();
+    named.sort_by_key(|(context, _)| context.to_string());
+    assert_eq!(named, [("one".into(), "/orders".into()), ("other".into(), "/orders".into())]);
+    assert!(holds.is_sorted_by_key(|hold| hold["enqueued_at"].as_str().map(str::to_owned)), "one time line: {history}");
+    assert!(holds.iter().all(|hold| hold["ensemble"].as_str().is_some_and(|connect| connect.contains("several"))));
+    let newest = run(lockscope(&["history", "--store", &other, "--store", &one, "--limit", "1"])).await;
+    let newest: Value = serde_json::from_str(&newest.out).expect("JSON");
+    assert_eq!((&newest["hold_count"], &newest["left_out"]), (&2.into(), &1.into()), "{newest}");
+
+    let table = run(lockscope(&["history", "--store", &store, "--format", "table"])).await;
+    assert!(table.out.contains("ENSEMBLE") && table.out.contains("nobody (127.0.0.1:1)"), "{table:?}");
+    let check = run(lockscope(&["check", "--store", &store, "--format", "json"])).await;
+    assert_eq!(check.code, Some(2), "{check:?}");
+    let passed: Vec<_> = lines(&check).iter().map(|line| (line["context"].clone(), line["passed"].clone())).collect();
+    assert_eq!(passed, [("one".into(), true.into()), ("other".into(), false.into())]);
+    assert!(check.stderr.contains("1 of 3 recordings could not be read: nobody"), "{check:?}");
+    let plugin = run(lockscope(&["check", "--store", &store, "--nagios"])).await;
+    assert_eq!(plugin.code, Some(3), "{plugin:?}");
+    assert!(plugin.out.contains("nobody UNKNOWN: ") && plugin.out.contains("1 of 3 ensembles OK"), "{plugin:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_of_several_recordings_has_an_overview_and_a_page_for_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = recorded(folder.path()).await;
+    let file = |name: &str| folder.path().join(name);
+    let write = |name: &str| {
+        let output = file(name).to_str().expect("a plain path").to_owned();
+        lockscope(&["report", "--store", &store, "-o", &output])
+    };
+    let page = run(write("night.html")).await;
+    assert_eq!(page.code, Some(2), "one of them cannot be read: {page:?}");
+    let overview = fs::read_to_string(file("night.html")).expect("the overview");
+    for name in ["one", "other"] {
+        assert!(overview.contains(&format!("href=\"night-{name}.html\"")), "{overview}");
+        let own = fs::read_to_string(file(&format!("night-{name}.html"))).expect("a page");
+        assert!(own.contains("/orders"), "{own}");
+    }
+    assert!(overview.contains("nobody: not seen"), "{overview}");
+    let _ = run(write("night.json")).await;
+    let trace: Value = serde_json::from_str(&fs::read_to_string(file("night.json")).expect("a trace")).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let processes: Vec<_> = events.iter().filter(|event| event["name"] == "process_name").collect();
+    for name in ["one: /orders", "other: /orders"] {
+        assert_eq!(processes.iter().filter(|event| event["args"]["name"] == name).count(), 1, "{processes:?}");
+    }
+    let ids: std::collections::BTreeSet<_> = processes.iter().map(|event| event["pid"].as_u64()).collect();
+    assert_eq!(ids.len(), processes.len(), "each process has an id of its own");
+}

@@ -40,7 +40,7 @@ pub struct HistoryFacts<'a> {
 
 /// Percentiles of the exactly known lengths.
 #[derive(Debug, Serialize)]
-struct PercentileFacts {
+pub(super) struct PercentileFacts {
     count: usize,
     p50: Option<u64>,
     p90: Option<u64>,
@@ -49,7 +49,7 @@ struct PercentileFacts {
 }
 
 #[derive(Debug, Serialize)]
-struct PastContenderFacts<'a> {
+pub(super) struct PastContenderFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     recipe: &'a str,
@@ -80,7 +80,7 @@ struct PastContenderFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct AttemptFacts<'a> {
+pub(super) struct AttemptFacts<'a> {
     /// The lock that the session most likely tried.
     lock: Option<&'a str>,
     session: Option<String>,
@@ -91,7 +91,7 @@ struct AttemptFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct StormFacts<'a> {
+pub(super) struct StormFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     /// The beginning of ten seconds.
@@ -101,14 +101,14 @@ struct StormFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct GapFacts<'a> {
+pub(super) struct GapFacts<'a> {
     from: Option<String>,
     to: Option<String>,
     reason: &'a str,
 }
 
 #[derive(Debug, Serialize)]
-struct RankingFacts<'a> {
+pub(super) struct RankingFacts<'a> {
     by: &'static str,
     lock_count: usize,
     locks: Vec<RankedLockFacts<'a>>,
