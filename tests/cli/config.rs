@@ -67,6 +67,41 @@ fn the_config_file_is_checked_without_doing_anything_else() {
 }
 
 #[test]
+fn several_contexts_are_for_commands_that_read_and_each_has_servers_of_its_own() {
+    let home = home();
+    let file = home.path().join("my.toml");
+    fs::write(&file, format!("timeout = '300ms'\nconnect = '{UNUSED_ADDRESS}'\n[context.a]\n[context.b]\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let refusal = |arguments: &[&str]| refused(lockscope(home.path(), &[arguments, &["--config", file]].concat()));
+    for command in [&["delete", "/a", "--yes"][..], &["contend", "--path", "/a"], &["compare"], &["members"]] {
+        for chosen in [&["--context", "a,b"][..], &["--all-contexts"]] {
+            let stderr = refusal(&[command, chosen].concat());
+            assert!(stderr.contains("name one context"), "{command:?} {stderr}");
+        }
+    }
+    for (arguments, part) in [
+        (&["snapshot", "--context", "a,,b"][..], "a name is missing"),
+        (&["check", "--context", "a,x"], "no context \"x\""),
+        (&["watch", "--context", "a,b", "--connect", UNUSED_ADDRESS], "leave out --connect"),
+        (&["snapshot", "--context", "a", "--all-contexts"], "cannot be used with"),
+        (&["record", "--all-contexts", "--metrics", "0"], "leave out --metrics"),
+    ] {
+        let stderr = refusal(arguments);
+        assert!(stderr.contains(part), "{arguments:?} {stderr}");
+    }
+    let in_environment = |arguments: &[&str]| {
+        let mut command = lockscope(home.path(), &[arguments, &["--config", file]].concat());
+        command.env("LOCKSCOPE_CONTEXT", "a,b");
+        command
+    };
+    assert!(refused(in_environment(&["delete", "/a", "--yes"])).contains("name one context"));
+    let stderr = refused(lockscope(home.path(), &["history", "--store", "/nowhere.db"]));
+    let mut command = lockscope(home.path(), &["history", "--store", "/nowhere.db"]);
+    command.env("LOCKSCOPE_CONTEXT", "a,b");
+    assert_eq!(refused(command), stderr, "a recording needs no context");
+}
+
+#[test]
 fn contexts_and_recipes_are_listed_and_a_name_is_read() {
     let home = home();
     let folder = home.path().join(".config/lockscope");

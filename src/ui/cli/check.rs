@@ -78,30 +78,35 @@ struct Looked {
     duration: Duration,
 }
 
-/// Checks the chosen ensembles, or a recording.
+/// Checks the chosen ensembles.
 pub(super) async fn run_chosen(
     chosen: anyhow::Result<Chosen>,
     options: &CheckOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     match (chosen, options.nagios) {
-        (Ok(Chosen::Several(several, _)), true) if options.past.store.is_empty() => {
-            Ok(run_each_for_nagios(several, options, out).await)
+        (Ok(Chosen::Several(several, _)), true) => Ok(run_each_for_nagios(several, options, out).await),
+        (Ok(Chosen::Several(several, format)), false) => run_each(several, options, format, out).await,
+        (Ok(Chosen::One(settings)), true) => Ok(run_for_nagios(Ok(*settings), options, out).await),
+        (Ok(Chosen::One(settings)), false) => run(&settings, options, out).await,
+        (Err(error), true) => Ok(run_for_nagios(Err(error), options, out).await),
+        (Err(error), false) => Err(error),
+    }
+}
+
+/// Checks a recording, or several.
+pub(super) async fn run_past(
+    settings: anyhow::Result<ResolvedOptions>,
+    options: &CheckOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let found = settings.and_then(|settings| Ok((settings, Stores::find(&options.past.store)?)));
+    match (found, options.nagios) {
+        (Ok((settings, Stores::Several(several))), is_plugin) => {
+            run_each_past(&settings, options, &several, is_plugin, out)
         }
-        (Ok(Chosen::Several(several, format)), false) if options.past.store.is_empty() => {
-            run_each(several, options, format, out).await
-        }
-        (chosen, is_plugin) if !options.past.store.is_empty() && chosen.is_ok() => {
-            let settings = chosen?.one()?;
-            match Stores::find(&options.past.store) {
-                Ok(Stores::Several(several)) => run_each_past(&settings, options, &several, is_plugin, out),
-                _ if is_plugin => Ok(run_for_nagios(Ok(settings), options, out).await),
-                Ok(Stores::One(_)) => run(&settings, options, out).await,
-                Err(error) => Err(error),
-            }
-        }
-        (chosen, true) => Ok(run_for_nagios(chosen.and_then(Chosen::one), options, out).await),
-        (chosen, false) => run(&chosen?.one()?, options, out).await,
+        (found, true) => Ok(run_for_nagios(found.map(|(settings, _)| settings), options, out).await),
+        (found, false) => run(&found?.0, options, out).await,
     }
 }
 

@@ -125,9 +125,10 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let Some(command) = command else { return screen(before).await };
     let resolve = |own: SharedOptions| resolve_options(own.merge(before.clone()));
     let choose = |own: SharedOptions| several::resolve(own.merge(before.clone()));
+    let resolve_past = |own: SharedOptions| resolve_recorded(own.merge(before.clone()));
     match command {
         CliCommand::Snapshot(options) if !options.past.store.is_empty() => {
-            let settings = choose(options.read.shared())?.one()?;
+            let settings = resolve_past(options.read.shared())?;
             snapshot::run_past(&settings, &options.past, &mut io::stdout().lock())
         }
         CliCommand::Snapshot(options) => match choose(options.read.shared())? {
@@ -140,7 +141,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
-            watch_past::run(&resolve(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
+            watch_past::run(&resolve_past(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
         }
         CliCommand::Watch(options) => {
             let out = &mut tokio::io::stdout();
@@ -148,6 +149,9 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
                 Chosen::One(settings) => watch::run(&settings, options.stop_after, out).await,
                 Chosen::Several(several, format) => watch_each::run(several, format, options.stop_after, out).await,
             }
+        }
+        CliCommand::Check(options) if !options.past.store.is_empty() => {
+            check::run_past(resolve_past(options.read.shared()), &options, &mut io::stdout().lock()).await
         }
         CliCommand::Check(options) => {
             Box::pin(check::run_chosen(choose(options.read.shared()), &options, &mut io::stdout().lock())).await
@@ -159,7 +163,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
                 None => Box::pin(record::run(&command, || resolve(command.shared()), &mut tokio::io::stdout())).await,
             }
         }
-        CliCommand::Replay(command) => replay::run(&resolve(command.shared())?, &command).await,
+        CliCommand::Replay(command) => replay::run(&resolve_past(command.shared())?, &command).await,
         CliCommand::Contend(options) => {
             let settings = resolve(options.run.shared())?;
             let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
@@ -172,7 +176,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         // An ensemble of the environment or the config file is not meant for a tour.
         CliCommand::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
-            demo::on_sandbox(&resolve(options.shared())?, options.play).await
+            demo::on_sandbox(&resolve_past(options.shared())?, options.play).await
         }
         CliCommand::Demo(options) => demo::on_ensemble(&resolve(options.shared())?, options.play).await,
         CliCommand::Delete(options) => {
@@ -181,13 +185,13 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::History(options) => {
-            history::run(&resolve(options.shared())?, &options, &mut io::stdout().lock()).await
+            history::run(&resolve_past(options.shared())?, &options, &mut io::stdout().lock()).await
         }
-        CliCommand::Report(command) => report::run(&resolve(command.shared())?, &command).await,
+        CliCommand::Report(command) => report::run(&resolve_past(command.shared())?, &command).await,
         CliCommand::Import(command) => {
-            import::run(&resolve(command.shared())?, &command, &mut io::stdout().lock()).await
+            import::run(&resolve_past(command.shared())?, &command, &mut io::stdout().lock()).await
         }
-        CliCommand::Cut(command) => cut::run(&resolve(command.shared())?, &command).await,
+        CliCommand::Cut(command) => cut::run(&resolve_past(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;
@@ -221,7 +225,7 @@ async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Yes);
     }
     let path = given.ensemble.config.clone().or_else(usual_config);
-    let (config, settings) = resolve_options_over(given.clone(), &Config::default())?;
+    let (config, settings) = resolve_options_in(given.clone(), &environment()?)?;
     let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
     options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
     options.settings.contexts = known_contexts(&config);
@@ -238,21 +242,25 @@ fn environment() -> Result<Environment, OptionsError> {
 /// Merges the options of the command line with the environment and the config file, and starts the
 /// log.
 fn resolve_options(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
-    resolve_options_over(options, &Config::default()).map(|(_, settings)| settings)
+    resolve_options_in(options, &environment()?).map(|(_, settings)| settings)
 }
 
-/// Merges the options and returns the config file too; its wrong entries keep their values from
-/// `earlier`.
-fn resolve_options_over(options: SharedOptions, earlier: &Config) -> anyhow::Result<(Config, ResolvedOptions)> {
-    let environment = environment()?;
-    several::refuse(&options.ensemble, &environment)?;
+/// Merges the options of a command that contacts no ensemble of the environment.
+fn resolve_recorded(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
+    let environment = several::without_several(environment()?);
+    resolve_options_in(options, &environment).map(|(_, settings)| settings)
+}
+
+/// Merges the options and returns the config file too.
+fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyhow::Result<(Config, ResolvedOptions)> {
+    several::refuse(&options.ensemble, environment)?;
     let named = options.ensemble.config.clone();
-    let config = config::load_over(named.as_deref(), usual_config().as_deref(), earlier)?;
+    let config = config::load(named.as_deref(), usual_config().as_deref())?;
     let context = options.ensemble.context.as_deref().or(environment.options.ensemble.context.as_deref());
     let file = config.options_in(context)?;
     config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
     let theme_is_given = options.display.theme.is_some();
-    let mut settings = ResolvedOptions::resolve(options, &environment, file)?.with_config(&config);
+    let mut settings = ResolvedOptions::resolve(options, environment, file)?.with_config(&config);
     let path = named.or_else(usual_config);
     match themes::find(&settings.theme, path.as_deref()) {
         Ok(palette) => settings.palette = palette,

@@ -24,16 +24,6 @@ pub(super) enum Chosen {
     Several(Vec<InContext>, Format),
 }
 
-impl Chosen {
-    /// Returns the options of the one ensemble; fails when there are several.
-    pub(super) fn one(self) -> anyhow::Result<ResolvedOptions> {
-        match self {
-            Self::One(settings) => Ok(*settings),
-            Self::Several(..) => bail!("a recording is one of several: name it with --store, and leave out --context"),
-        }
-    }
-}
-
 /// A context, and its options.
 pub(super) struct InContext {
     pub name: String,
@@ -94,6 +84,16 @@ pub(super) fn refuse(options: &EnsembleOptions, environment: &Environment) -> an
         "this works on one ensemble: name one context; the screen, snapshot, watch, check and record take several"
     );
     Ok(())
+}
+
+/// Leaves several contexts of the environment out.
+pub(super) fn without_several(environment: Environment) -> Environment {
+    if !is_several(&EnsembleOptions::default(), &environment) {
+        return environment;
+    }
+    let mut options = environment.options.clone();
+    options.ensemble.context = None;
+    Environment { options, ..environment }
 }
 
 /// Returns the options of each chosen context, in the given order.
