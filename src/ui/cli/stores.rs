@@ -65,7 +65,11 @@ fn recordings_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             found.push(path);
         }
     }
-    ensure!(!found.is_empty(), "there is no recording in {}: name a folder that has files *.db", folder.display());
+    ensure!(
+        !found.is_empty(),
+        "{} is not a recording, and has none: name a file that `lockscope record` made, or a folder with files *.db",
+        folder.display()
+    );
     found.sort();
     Ok(found)
 }
