@@ -11,6 +11,7 @@
 //! - [`members`]: whether the members of the ensemble have the same nodes.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
+//! - [`span`]: what happened from one time to another, as a trace shows it.
 //! - [`summary`]: an ensemble in a few figures.
 //! - [`text`]: numbers, durations and times in words, and text that is safe to show, fitted to a
 //!   width.
@@ -26,6 +27,7 @@ pub mod metrics;
 pub mod queue;
 pub mod report;
 pub mod server_view;
+pub mod span;
 pub mod summary;
 #[cfg(test)]
 mod testing;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Contender;
 use crate::text::human::duration;
 use crate::text::{Charset, Keep, fit, session, width};
+use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::{SessionId, Timestamp, escaped};
 
 /// Maximum length of a name, in bytes. Longer data is not taken for a name.
@@ -44,9 +45,10 @@ pub struct ClientIdentity {
 
 impl ClientIdentity {
     /// Returns the data of a node if it is a name: one short word of printable characters, such as
-    /// a host, a pod or `worker-3`. JSON, numbers and random ids are no names.
+    /// a host, a pod or `worker-3`, without a trace context. JSON, numbers and random ids are no
+    /// names.
     pub fn name_in(data: &[u8]) -> Option<&str> {
-        let name = std::str::from_utf8(data).ok()?.trim();
+        let name = std::str::from_utf8(TraceContext::left_out(data)).ok()?.trim();
         let is_mark = |char| matches!(char, '-' | '_' | '.' | ':' | '/' | '@' | '#' | '+' | '[' | ']');
         let is_part = |char: char| char.is_alphanumeric() || is_mark(char);
         let begins = name.starts_with(|first: char| first.is_alphanumeric() || first == '[');

@@ -222,7 +222,7 @@ impl BatchRecorder {
 
 /// Removes the data of the node from a change, unless they hold the number of leases of a
 /// semaphore.
-fn without_data(mut change: Change, table: &LockTable) -> Change {
+pub fn without_data(mut change: Change, table: &LockTable) -> Change {
     if let Change::Seen { path, node } = &mut change {
         let is_number = std::str::from_utf8(node.data.bytes()).is_ok_and(|text| text.trim().parse::<u32>().is_ok());
         if table.is_contender(path) || !is_number {

@@ -72,10 +72,12 @@ mod rows;
 mod schema;
 mod sessions;
 mod source;
+mod span_recorder;
 mod standing;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod unsettled;
 
 pub use attempt::RecordedAttempts;
@@ -88,6 +90,7 @@ pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};
 pub use schema::TABLES_VERSION;
 pub use source::Source;
+pub use span_recorder::SpanRecorder;
 
 /// Creates the tables in a file that has none.
 pub fn create(connection: &rusqlite::Connection) -> rusqlite::Result<()> {

@@ -19,6 +19,7 @@ use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::queue::{Happening, LockTable};
+use lockscope_model::span::Span;
 
 /// Collects the content of the tables: see [the module](super) for the order of calls. Memory is
 /// bounded by the number of present contenders.
@@ -41,6 +42,8 @@ pub struct TableRecorder {
     run: (i64, Option<Timestamp>),
     /// The time at which rows were last taken.
     flushed_at: Timestamp,
+    /// The spans of the rows that were last taken, and how many were lost.
+    spans: (Vec<Span>, u64),
 }
 
 impl TableRecorder {
@@ -71,6 +74,7 @@ impl TableRecorder {
             last_true: until,
             run: (next("SELECT max(id) FROM recording")?, None),
             flushed_at: Timestamp(i64::MIN),
+            spans: Default::default(),
         })
     }
 
@@ -79,6 +83,15 @@ impl TableRecorder {
     #[must_use]
     pub(in crate::record) fn without_contenders(self) -> Self {
         Self { contenders: None, ..self }
+    }
+
+    /// Makes spans too, for [`take_spans`](Self::take_spans).
+    #[must_use]
+    pub(super) fn with_spans(mut self) -> Self {
+        if let Some(contenders) = &mut self.contenders {
+            contenders.tracer = Some(Box::default());
+        }
+        self
     }
 
     /// Sets where the rows come from.
@@ -164,7 +177,11 @@ impl TableRecorder {
 
     /// Records the changes of one look for findings.
     pub fn findings_changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
+        let known = self.findings.changed.len();
         self.findings.changed(changes, table, at);
+        if let Some(tracer) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.as_mut()) {
+            tracer.found(self.findings.changed.get(known..).unwrap_or_default());
+        }
     }
 
     /// Records a gap between these times that the recorder itself caused.
@@ -208,6 +225,10 @@ impl TableRecorder {
             self.gaps.add(self.flushed_at.max(Timestamp(0)), now, &reason);
         }
         self.deletions.explain(&mut contenders);
+        if let Some(tracer) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.as_mut()) {
+            tracer.settled(&settled, contenders.iter());
+            self.spans = tracer.take(&self.gaps.changed, now, is_last);
+        }
         for record in &contenders {
             self.sessions.stood(record, now);
         }
@@ -227,6 +248,11 @@ impl TableRecorder {
             activity: (now, std::mem::take(&mut self.events)),
             run,
         }
+    }
+
+    /// Takes the spans of the rows that were last taken, and the number of those lost.
+    pub(super) fn take_spans(&mut self) -> (Vec<Span>, u64) {
+        std::mem::take(&mut self.spans)
     }
 
     #[cfg(test)]

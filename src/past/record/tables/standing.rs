@@ -8,6 +8,7 @@ use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLo
 use super::lookup::{Moment, find, held_since};
 use super::resume::Unfinished;
 use super::source::Source;
+use super::trace::Tracer;
 use super::unsettled::UnsettledEnds;
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::Timestamp;
@@ -52,6 +53,8 @@ pub(super) struct StandingContenders {
     pub unsettled: UnsettledEnds,
     /// The number of the last look at the whole table.
     look: u32,
+    /// Makes spans, if they are wanted.
+    pub tracer: Option<Box<Tracer>>,
 }
 
 impl StandingContenders {
@@ -68,6 +71,7 @@ impl StandingContenders {
             displaced: FxHashMap::default(),
             unsettled: UnsettledEnds::default(),
             look: 0,
+            tracer: None,
         }
     }
 
@@ -88,7 +92,10 @@ impl StandingContenders {
             // The remaining contenders belong to another lock, because the kind of their parent is
             // known now.
             let left = self.locks.remove(&name.id).into_iter().flat_map(|lock| lock.contenders);
-            self.displaced.extend(left);
+            let tracer = &mut self.tracer;
+            self.displaced.extend(left.inspect(|(_, record)| {
+                tracer.iter_mut().for_each(|tracer| tracer.displaced(record));
+            }));
             return;
         }
         let Some(id) = &happening.contender else { return };
@@ -110,6 +117,7 @@ impl StandingContenders {
                 let between =
                     row.filter(|_| moment.unseen_since.is_some()).and_then(|row| held_since(row, table, moment));
                 record.acquires(between.unwrap_or(moment.bounds()));
+                self.tracer.iter_mut().for_each(|tracer| tracer.acquired(record));
             }
             LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
             LockEvent::Released | LockEvent::Left => {
@@ -215,6 +223,7 @@ impl StandingContenders {
     }
 
     fn push_ended(&mut self, record: ContenderRecord) {
+        self.tracer.iter_mut().for_each(|tracer| tracer.ended(&record));
         if self.ended.len() >= MAX_ENDED {
             let lost = MAX_ENDED / 10;
             self.ended.drain(..lost);
@@ -318,6 +327,7 @@ impl StandingContenders {
             changed |= record.reread(row, table, no_data);
             if row.state == ContenderState::Holds && record.acquired.is_none() {
                 record.acquires(held_since(row, table, moment).unwrap_or(moment.bounds()));
+                self.tracer.iter_mut().for_each(|tracer| tracer.acquired(record));
                 changed = true;
             }
             if changed {
@@ -376,6 +386,7 @@ impl StandingContenders {
             if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
                 record.reread(row, table, self.no_data);
             }
+            self.tracer.iter_mut().for_each(|tracer| tracer.stood(record));
             due.push(ContenderRecord::clone(record));
             record.is_listed = record.czxid.is_none();
             if record.is_listed {
